@@ -47,7 +47,7 @@ it('one is gone with the answer, and the record of it says who asked for what', 
   assert.deepEqual(terms, {
     ...{ persons: 1, keep_person: false, delete_events: true, delete_recordings: true, removed: null },
   })
-  const [open] = await management.listOpenErasures()
+  const [open] = await management.readErasures([id])
   assert.deepEqual([open!.id, open!.endOffsets, open!.distinctIds.toSorted()], [id, { main: 7 }, ['id-1', 'other-1']])
   await management.saveRemovedRows(id, { events: 4, pendingEvents: 3, recordings: 2, rejectedEvents: 1 }, [])
   await management.finishErasures([id], 1_790_000_000_000)

@@ -37,6 +37,9 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       return { store, projectId, erase, load }
     }
 
+    const openErasures = async (store: ManagementStore) =>
+      store.readErasures((await store.listOpenErasures(0)).map(({ id }) => id))
+
     const listed = async (store: ManagementStore, projectId: number) =>
       (await store.listPersons(projectId, { limit: 10, offset: 0 })).results.map(person => person.uuid)
 
@@ -73,7 +76,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       await erase(['a-1'])
       const { version: lifted } = await store.findMirrorProgress()
       assert.equal(lifted, version + 2)
-      const { id, distinctIds, personUuids, ...erasure } = (await store.listOpenErasures())[0]!
+      const { id, distinctIds, personUuids, ...erasure } = (await openErasures(store))[0]!
       assert.deepEqual(erasure, { projectId, erasures: 1, mirrorVersion: lifted, isCounted: false, ...terms, ...ends })
       assert.deepEqual(distinctIds.toSorted(), ['a-1', 'b-1'])
       const derived = ['a-1', 'b-1'].map(distinctId => personUuid(projectId, distinctId))
@@ -89,11 +92,11 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       await store.noteEmptied(id, [{ ...range, from: 3, to: 3 }])
       assert.deepEqual(await store.listEmptied(), [{ ...range, from: 1, to: 3 }])
       await store.forgetErasedIds(id)
-      assert.equal((await store.listOpenErasures()).length, 1)
+      assert.equal((await openErasures(store)).length, 1)
       await store.finishErasures([id], 9)
-      assert.deepEqual([await store.listOpenErasures(), (await store.listKeptErasures()).length], [[], 1])
+      assert.deepEqual([await openErasures(store), (await store.listKeptErasures()).length], [[], 1])
       await store.reopenErasures()
-      assert.equal((await store.listOpenErasures())[0]!.isCounted, true)
+      assert.equal((await openErasures(store))[0]!.isCounted, true)
       await store.finishErasures([id], 10)
       await store.forgetErasedIds(id)
       assert.deepEqual([await store.listKeptErasures(), await store.listEmptied()], [[], []])
@@ -107,6 +110,31 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       })
     })
 
+    it('are listed without their subjects behind any one of them, and read a part at a time', async t => {
+      const { store, projectId, erase } = await twoPersons(t)
+      for (const id of ['a-1', 'a-2']) for (const _ of Array(30)) await erase([id], { keepsPerson: true })
+      const all = await store.listOpenErasures(0)
+      assert.deepEqual(
+        all.map(({ erasures }) => erasures),
+        Array.from({ length: 60 }, (_, index) => index + 1),
+      )
+      assert.deepEqual(await store.listOpenErasures(all[57]!.id), all.slice(58))
+      assert.deepEqual(await store.listOpenErasures(all[59]!.id), [])
+      const ids = all.map(({ id }) => id)
+      const read = await store.readErasures(ids)
+      assert.ok(read.length > 0 && read.length < 60, `${read.length} at once`)
+      assert.deepEqual(
+        read.map(({ id }) => id),
+        ids.slice(0, read.length),
+      )
+      const [last] = await store.readErasures([ids[59]!, 10 ** 9])
+      const { distinctIds, ...outline } = last!
+      assert.deepEqual(outline, { ...all[59], personUuids: [] })
+      assert.deepEqual(distinctIds.toSorted(), ['a-2', 'b-2'])
+      assert.deepEqual(await store.readErasures([]), [])
+      assert.equal((await listed(store, projectId)).length, 2)
+    })
+
     it('leave a person its uuid that has gone on without the id that made it', async t => {
       const { store, chunkStore } = await open(t)
       const project = await store.createProject(aNewProject())
@@ -118,7 +146,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       await commit(chunkStore, { persons: [other, person].map(created), mappings })
       const personIds = await store.findPersonIds(projectId, { uuids: [uuid(1)] })
       await store.erasePersons({ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...ends })
-      assert.deepEqual((await store.listOpenErasures())[0]!.personUuids, [uuid(1)])
+      assert.deepEqual((await openErasures(store))[0]!.personUuids, [uuid(1)])
     })
 
     it('are kept where only their events go', async t => {
@@ -127,7 +155,7 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       await erase(['a-1'], { keepsPerson: true })
       assert.equal((await store.findMirrorProgress()).version, version)
       assert.equal((await listed(store, projectId)).length, 2)
-      assert.deepEqual((await store.listOpenErasures())[0]!.personUuids, [])
+      assert.deepEqual((await openErasures(store))[0]!.personUuids, [])
     })
 
     it('are taken out of warnings, at any depth and by whole texts', async t => {

@@ -2,14 +2,18 @@
 
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import {
+  createClickHouseClients,
+  endpointOfUrl,
+  longReadSettings,
+} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -248,6 +252,22 @@ describe('the embedded engine and its client', () => {
     await eventually(async () => (await running()) === 1, { what: 'The query' })
     cancel.abort(new Error('the client went away'))
     await outcome
+    await eventually(async () => (await running()) === 0, { what: 'The end of the query' })
+  })
+
+  it('says on the way that a long read of the writer runs, and ends it with its connection', async () => {
+    const { url, writer } = engine.endpoint()
+    const others = `user = '${writer.username}' AND query NOT LIKE '%processes%'`
+    const running = async () => Number(await writeText(`SELECT count() FROM system.processes WHERE ${others}`))
+    const settings = Object.entries({ ...longReadSettings, http_headers_progress_interval_ms: '50' })
+    const search = new URLSearchParams(settings.map(([name, value]) => [name, String(value)]))
+    const auth = `${writer.username}:${writer.password}`
+    const asking = request(`${url}/?${search}`, { method: 'POST', auth })
+    asking.on('error', () => undefined) // it is cut off
+    asking.end(endless)
+    await eventually(() => (asking.socket?.bytesRead ?? 0) > 0, { what: 'Something of the answer' })
+    assert.equal(await running(), 1)
+    asking.destroy()
     await eventually(async () => (await running()) === 0, { what: 'The end of the query' })
   })
 })

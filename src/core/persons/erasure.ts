@@ -72,6 +72,9 @@ export interface PersonErasure extends ErasureTerms, LogEnds {
   readonly personUuids: readonly string[]
 }
 
+/** Without whom it erases. */
+export type ErasureOutline = Omit<PersonErasure, 'distinctIds' | 'personUuids'>
+
 /** Which of the records of a chunk belong to erased persons. */
 export class ErasedRecords {
   readonly #logId: string

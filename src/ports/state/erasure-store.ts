@@ -4,6 +4,7 @@
 import type {
   ErasedPerson,
   ErasureCount,
+  ErasureOutline,
   ErasureTerms,
   LogEnds,
   PersonErasure,
@@ -38,8 +39,10 @@ export interface ErasureStore {
     query: { personUuid?: string; isDone?: boolean; limit: number; offset: number },
   ): Promise<{ count: number; results: readonly ErasedPerson[] }>
 
-  /** The oldest erasures that are not done, up to some size, at least one if there is any. */
-  listOpenErasures(): Promise<readonly PersonErasure[]>
+  /** Erasures that are not done, behind this id, in the order of their ids, up to 1,000. */
+  listOpenErasures(after: number): Promise<readonly ErasureOutline[]>
+  /** The oldest of these erasures, up to some size, at least one if there is any. */
+  readErasures(erasureIds: readonly number[]): Promise<readonly PersonErasure[]>
   /** Deletes warnings and notes of imports that name one of these ids or uuids. */
   deleteMentions(projectId: number, names: readonly string[]): Promise<void>
   /** Keeps what was counted first. The rows of pending jobs are no longer counted as stored for them. */
@@ -53,7 +56,7 @@ export interface ErasureStore {
   /** The noted ranges, until the erasures' ids are forgotten. */
   listEmptied(): Promise<readonly HeldRange[]>
   finishErasures(erasureIds: readonly number[], doneAtMs: number): Promise<void>
-  /** The oldest of the done erasures whose distinct ids are still kept, in the same way. */
+  /** The oldest of the done erasures whose distinct ids are still kept, up to the same size. */
   listKeptErasures(): Promise<readonly PersonErasure[]>
   /** Makes all erasures work again whose distinct ids are still kept. */
   reopenErasures(): Promise<void>

@@ -37,6 +37,13 @@ export function isWaiting({ deferral }: Progress, projectId: number, offset: num
   return deferral.projects.some(each => each.projectId === projectId && each.fromOffset <= offset)
 }
 
+/** Whether every record of a project before this offset was processed. */
+export function isProcessed({ offset, deferral }: Progress, projectId: number, endOffset: number): boolean {
+  if (offset < endOffset) return false
+  if (deferral === null || deferral.offset >= endOffset) return true
+  return !deferral.projects.some(each => each.projectId === projectId && each.fromOffset < endOffset)
+}
+
 /** Every position of the state, including those of second cursors that have records to process. */
 export async function readAllPositions(
   store: ProgressStore,

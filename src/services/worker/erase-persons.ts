@@ -12,7 +12,8 @@
 // An erasure is done only when the log's records of before are all processed and the mirror has taken a later step, since either
 // may still write rows until then. While it waits for that, nothing is looked at; afterwards, steps 2 to 5 come once more.
 
-import type { PersonErasure } from '#core/persons/erasure.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { ErasureOutline, PersonErasure } from '#core/persons/erasure.ts'
 import { findMissing } from '#core/processing/held-rows.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonEraser } from '#ports/events/person-eraser.ts'
@@ -21,7 +22,7 @@ import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+import { findProgress, isProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { InTurn } from '../shared/turns.ts'
 import type { UnderWay } from '../shared/under-way.ts'
@@ -81,9 +82,8 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
   const cleared = new Set<number>()
 
   async function work(): Promise<boolean> {
-    const open = await state.listOpenErasures()
-    const due = await findDue(open)
-    if (due.length === 0) return open.length > 0
+    const { due, isAnyOpen } = await findDue()
+    if (due.length === 0) return isAnyOpen
     await underWay.settled()
     await faultPoint?.('settled')
     await deleteMentions(due)
@@ -105,17 +105,31 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     return 'done'
   }
 
-  /** The erasures that can end now, and those of which rows may be left; the others wait. */
-  async function findDue(open: readonly PersonErasure[]): Promise<DueErasure[]> {
-    if (open.length === 0) return []
-    const { version } = await state.findMirrorProgress()
-    const due: DueErasure[] = []
-    for (const erasure of open) {
-      const isMirrored = erasure.keepsPerson || version > erasure.mirrorVersion
-      if (isMirrored && (await isProcessed(erasure))) due.push({ erasure, stage: 'ending' })
-      else if (!cleared.has(erasure.id)) due.push({ erasure, stage: 'removing' })
+  /** The first erasures that can end now, or of which rows may be left; the others wait, and hold up none behind them. */
+  async function findDue(): Promise<{ due: readonly DueErasure[]; isAnyOpen: boolean }> {
+    const stages = new Map<number, Stage>()
+    let page = await state.listOpenErasures(0)
+    const isAnyOpen = page.length > 0
+    if (isAnyOpen) {
+      const { version } = await state.findMirrorProgress()
+      const progress = await readProgress()
+      while (page.length > 0 && stages.size === 0) {
+        for (const erasure of page) {
+          const isMirrored = erasure.keepsPerson || version > erasure.mirrorVersion
+          if (isMirrored && isInStores(erasure, progress)) stages.set(erasure.id, 'ending')
+          else if (!cleared.has(erasure.id)) stages.set(erasure.id, 'removing')
+        }
+        page = await state.listOpenErasures(page.at(-1)!.id)
+      }
     }
-    return due
+    const erasures = await state.readErasures([...stages.keys()])
+    return { due: erasures.map(erasure => ({ erasure, stage: stages.get(erasure.id)! })), isAnyOpen }
+  }
+
+  async function readProgress(): Promise<ReadonlyMap<LogStream, Progress>> {
+    const progress = new Map<LogStream, Progress>()
+    for (const { stream } of await log.streams()) progress.set(stream, await findProgress(state, stream))
+    return progress
   }
 
   async function deleteMentions(due: readonly DueErasure[]): Promise<void> {
@@ -145,15 +159,14 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     })
   }
 
-  /** Whether every record that the log had at the erasure is processed. */
-  async function isProcessed(erasure: Pick<PersonErasure, 'logId' | 'endOffsets'>): Promise<boolean> {
+  /** Whether every record of the project that the log had at the erasure is processed. */
+  function isInStores(erasure: ErasureOutline, progress: ReadonlyMap<LogStream, Progress>): boolean {
     // Another log has no records of then.
     if (erasure.logId !== logId) return true
-    for (const [stream, endOffset] of Object.entries(erasure.endOffsets)) {
-      const { doneOffset } = await findProgress(state, stream)
-      if (doneOffset < endOffset) return false
-    }
-    return true
+    return Object.entries(erasure.endOffsets).every(([stream, endOffset]) => {
+      const ofStream = progress.get(stream)
+      return ofStream !== undefined && isProcessed(ofStream, erasure.projectId, endOffset)
+    })
   }
 
   /** Parts that are empty now are about to go, and must not be missed: the mark forgets them first. */

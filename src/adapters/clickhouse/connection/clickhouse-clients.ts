@@ -50,6 +50,19 @@ const answerBufferBytes = 1024 * 1024
 const graceMs = 500
 /** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
 const writeTimeoutMs = 60_000
+/** Room for what the server says of its progress (`longReadSettings`), some 300 bytes each time, for days. */
+const writeHeaderBytesMax = 4 * 1024 * 1024
+
+/**
+ * For reads by the user who writes, which may take minutes on a large store: the server says now and then how far it is, so
+ * that it is not silent, and ends the read with the connection, so that those that were given up do not pile up.
+ */
+export const longReadSettings = {
+  readonly: '2',
+  cancel_http_readonly_queries_on_client_close: 1,
+  send_progress_in_http_headers: 1,
+  http_headers_progress_interval_ms: String(writeTimeoutMs / 4),
+} as const
 const idleConnectionMs = 20_000
 
 /**
@@ -137,7 +150,13 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
     }),
   })
   return {
-    write: createClient({ ...shared, ...endpoint.writer, request_timeout: writeTimeoutMs, ...connections(8) }),
+    write: createClient({
+      ...shared,
+      ...endpoint.writer,
+      ...connections(8),
+      request_timeout: writeTimeoutMs,
+      max_response_headers_size: writeHeaderBytesMax,
+    }),
     read: withCheckedAnswers(
       createClient({
         ...shared,

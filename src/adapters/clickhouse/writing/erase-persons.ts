@@ -6,7 +6,7 @@ import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
 import type { CountedRows, PersonEraser } from '#ports/events/person-eraser.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 import { noteAnyArrival } from './flag-arrivals.ts'
 import { findRanges } from './held-rows.ts'
@@ -14,44 +14,53 @@ import { findRanges } from './held-rows.ts'
 interface ErasableTable {
   readonly table: string
   readonly isErased: (erasure: PersonErasure) => boolean
-  /** Whether a row was made before the erasure. */
-  readonly isBefore: (erasure: PersonErasure) => string
+  /** Rows in which this is below the bound were made before the erasure. */
+  readonly made: 'erasures_before' | 'version'
+  readonly boundOf: (erasure: PersonErasure) => number
   /** Which of the erased subjects a row belongs to. */
   readonly subject: 'distinct_id' | 'uuid'
 }
 
-const byCount = ({ erasures }: PersonErasure) => `erasures_before < ${erasures}`
+const byCount = { made: 'erasures_before', boundOf: ({ erasures }: PersonErasure) => erasures } as const
 
 /** `events_pending` comes before `events`: rows that are published in between are then found in `events`. */
 const tables: readonly ErasableTable[] = [
   ...['events_pending', 'events', 'thinned_flag_calls', 'rejected_events'].map(table => ({
     table,
     isErased: ({ deletesEvents }: PersonErasure) => deletesEvents,
-    isBefore: byCount,
+    ...byCount,
     subject: 'distinct_id' as const,
   })),
   {
     table: 'replay_messages',
     isErased: ({ deletesRecordings }) => deletesRecordings,
-    isBefore: byCount,
+    ...byCount,
     subject: 'distinct_id',
   },
   {
     table: 'person_distinct_id_overrides',
     isErased: ({ keepsPerson }) => !keepsPerson,
-    isBefore: ({ erasures }) => `version < ${erasures * versionsPerErasure}`,
+    made: 'version',
+    boundOf: ({ erasures }) => erasures * versionsPerErasure,
     subject: 'distinct_id',
   },
   {
     table: 'persons',
     isErased: ({ keepsPerson }) => !keepsPerson,
-    isBefore: ({ mirrorVersion }) => `version <= ${mirrorVersion}`,
+    made: 'version',
+    boundOf: ({ mirrorVersion }) => mirrorVersion + 1,
     subject: 'uuid',
   },
 ]
 
 const subjectsTable = 'erased_subjects'
 const accessDenied = '497'
+const counted: readonly (readonly [keyof typeof noRemovedRows, string])[] = [
+  ['events', 'events'],
+  ['recordings', 'replay_messages'],
+  ['rejectedEvents', 'rejected_events'],
+  ['pendingEvents', 'events_pending'],
+]
 const subjectsPerInsert = 5_000
 
 export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonEraser {
@@ -62,19 +71,13 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
         await saveSubjects(client, database, erasures)
         const nothing: CountedRows = { ...noRemovedRows, pendingOfJobs: [] }
         const counts = new Map(erasures.map(({ id }) => [id, nothing]))
-        const found: readonly (readonly [keyof typeof noRemovedRows, string])[] = [
-          ['events', 'events'],
-          ['recordings', 'replay_messages'],
-          ['rejectedEvents', 'rejected_events'],
-        ]
-        for (const [name, table] of found)
-          for (const [id, count] of await countByErasure(client, database, table, erasures))
-            counts.set(id, { ...counts.get(id)!, [name]: count })
-        for (const erasure of erasures) {
-          const pendingOfJobs = await countPending(client, database, erasure)
-          const pendingEvents = pendingOfJobs.reduce((sum, { count }) => sum + count, 0)
-          counts.set(erasure.id, { ...counts.get(erasure.id)!, pendingEvents, pendingOfJobs })
-        }
+        for (const [name, table] of counted)
+          for (const { id, importJobId, count } of await countByErasure(client, database, table, erasures)) {
+            const known = counts.get(id)!
+            const pending = name === 'pendingEvents' ? [{ importJobId, count }] : []
+            const pendingOfJobs = [...known.pendingOfJobs, ...pending]
+            counts.set(id, { ...known, [name]: known[name] + count, pendingOfJobs })
+          }
         return counts
       }),
 
@@ -123,18 +126,53 @@ async function saveSubjects(client: ClickHouseClient, database: string, erasures
     })
 }
 
+/** The erasures of one project that concern a table. */
+interface OfProject {
+  readonly projectId: number
+  readonly erasures: readonly PersonErasure[]
+}
+
+function byProject({ isErased, subject }: ErasableTable, erasures: readonly PersonErasure[]): readonly OfProject[] {
+  const concerned = erasures.filter(
+    erasure => isErased(erasure) && (subject === 'uuid' ? erasure.personUuids : erasure.distinctIds).length > 0,
+  )
+  return [...Map.groupBy(concerned, ({ projectId }) => projectId)].map(([projectId, of]) => ({
+    ...{ projectId, erasures: of },
+  }))
+}
+
 /** Null when none of the erasures concerns the table. Numbers alone stand in it, since the engine keeps texts of mutations. */
 function conditionOf(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
-  const conditions = erasures.filter(table.isErased).map(erasure => `(${conditionOfOne(table, erasure, database)})`)
+  const conditions = byProject(table, erasures).map(of => `(${conditionOfProject(table, of, database)})`)
   return conditions.length === 0 ? null : conditions.join(' OR ')
 }
 
-function conditionOfOne({ subject, isBefore }: ErasableTable, erasure: PersonErasure, database: string): string {
-  const { projectId, erasures } = erasure
+/** One for all erasures of the project: each row is looked at once, whatever their number. */
+function conditionOfProject(table: ErasableTable, of: OfProject, database: string): string {
+  const { made, subject, boundOf } = table
   const value = subject === 'uuid' ? 'toUUID(subject)' : 'subject'
-  return `project_id = ${projectId} AND ${isBefore(erasure)} AND ${subject} IN (
-    SELECT ${value} FROM ${database}.${subjectsTable}
-    WHERE project_id = ${projectId} AND erasures = ${erasures} AND kind = '${subject}')`
+  return `project_id = ${of.projectId} AND ${subject} IN (SELECT ${value} FROM ${subjectsOf(table, of, database)})
+    AND ${made} < ${latestOf(table, of, database, boundOf)}`
+}
+
+/** Of the latest erasure that a row's subject was part of, a number. */
+function latestOf(
+  table: ErasableTable,
+  of: OfProject,
+  database: string,
+  numberOf: (erasure: PersonErasure) => number,
+): string {
+  const counts = of.erasures.map(({ erasures }) => erasures).join(', ')
+  const bySubject = `SELECT subject, transform(max(erasures), [${counts}], [${of.erasures.map(numberOf).join(', ')}], 0) AS number
+    FROM ${subjectsOf(table, of, database)} GROUP BY subject ORDER BY subject`
+  const listOf = (column: string) => `(SELECT groupArray(${column}) FROM (${bySubject}))`
+  return `transform(toString(${table.subject}), ${listOf('subject')}, ${listOf('number')}, 0)`
+}
+
+function subjectsOf({ subject }: ErasableTable, { projectId, erasures }: OfProject, database: string): string {
+  const counts = erasures.map(each => each.erasures).join(', ')
+  return `(SELECT subject, erasures FROM ${database}.${subjectsTable}
+    WHERE project_id = ${projectId} AND erasures IN (${counts}) AND kind = '${subject}')`
 }
 
 /** Whether a mutation of an earlier call is still under way. @throws PortError when one fails. */
@@ -161,36 +199,27 @@ async function isRemoving(client: ClickHouseClient, database: string): Promise<b
 async function countByErasure(
   client: ClickHouseClient,
   database: string,
-  table: string,
+  name: string,
   erasures: readonly PersonErasure[],
-): Promise<(readonly [id: number, count: number])[]> {
-  const erasable = tables.find(each => each.table === table)!
-  const wanted = erasures.filter(erasable.isErased)
-  const whole = conditionOf(erasable, wanted, database)
-  if (whole === null) return []
-  const counts = wanted.map(erasure => `countIf(${conditionOfOne(erasable, erasure, database)})`)
-  const result = await client.query({
-    query: `SELECT [${counts.join(', ')}] FROM ${database}.${table} FINAL WHERE ${whole}`,
-    format: 'JSONCompactEachRow',
-  })
-  const [row] = await result.json<[(number | string)[]]>()
-  return wanted.map(({ id }, index) => [id, Number(row![0][index])] as const)
-}
-
-async function countPending(
-  client: ClickHouseClient,
-  database: string,
-  erasure: PersonErasure,
-): Promise<CountedRows['pendingOfJobs']> {
-  const pending = tables.find(({ table }) => table === 'events_pending')!
-  const condition = conditionOf(pending, [erasure], database)
-  if (condition === null) return []
-  const result = await client.query({
-    query: `SELECT import_job_id, count() FROM ${database}.events_pending FINAL WHERE ${condition} GROUP BY import_job_id`,
-    format: 'JSONCompactEachRow',
-  })
-  const rows = await result.json<[number | string, number | string]>()
-  return rows.map(([job, count]) => ({ importJobId: Number(job), count: Number(count) }))
+): Promise<readonly { readonly id: number; readonly importJobId: number; readonly count: number }[]> {
+  const table = tables.find(each => each.table === name)!
+  const job = name === 'events_pending' ? 'import_job_id' : '0'
+  const counts = []
+  for (const of of byProject(table, erasures)) {
+    const erasure = latestOf(table, of, database, each => each.erasures)
+    const result = await client.query({
+      query: `SELECT ${erasure} AS erasure, ${job} AS job, count() FROM ${database}.${name} FINAL
+        WHERE ${conditionOfProject(table, of, database)} GROUP BY erasure, job`,
+      format: 'JSONCompactEachRow',
+      clickhouse_settings: longReadSettings,
+    })
+    for (const row of await result.json<(number | string)[]>()) {
+      const [number, importJobId, count] = row.map(Number)
+      const { id } = of.erasures.find(each => each.erasures === number)!
+      counts.push({ id, importJobId: importJobId!, count: count! })
+    }
+  }
+  return counts
 }
 
 /** By the primary key, so it reads less than `findEmptied`. */
@@ -198,6 +227,7 @@ async function hasAny(client: ClickHouseClient, database: string, table: string,
   const result = await client.query({
     query: `SELECT 1 FROM ${database}.${table} WHERE ${condition} LIMIT 1`,
     format: 'JSONCompactEachRow',
+    clickhouse_settings: longReadSettings,
   })
   return (await result.json()).length > 0
 }
@@ -215,6 +245,7 @@ async function findEmptied(
   const result = await client.query({
     query: `SELECT _part FROM ${database}.${table} GROUP BY _part HAVING count() = countIf(${condition})`,
     format: 'JSONCompactEachRow',
+    clickhouse_settings: longReadSettings,
   })
   const parts = (await result.json<[string]>()).map(([part]) => blocksOf(part))
   if (parts.length === 0) return []

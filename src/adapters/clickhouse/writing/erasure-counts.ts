@@ -1,7 +1,7 @@
 // How many erasures of persons the stored rows tell of.
 
 import type { ErasureCount } from '#core/persons/erasure.ts'
-import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 import { versionsPerErasure } from '../parameters/override-version.ts'
 
 /** Tables whose rows say how often persons of their project had been erased, and how they say it. */
@@ -22,6 +22,7 @@ export function findErasureCounts(clients: Pick<ClickHouseClients, 'write'>): Pr
       query: `SELECT project_id, max(erasures) FROM (${counts.join(' UNION ALL ')})
         GROUP BY project_id HAVING max(erasures) > 0`,
       format: 'JSONCompactEachRow',
+      clickhouse_settings: longReadSettings,
     })
     const rows = await result.json<[number, number]>()
     return rows.map(([projectId, count]) => ({ projectId, count }))

@@ -2,7 +2,7 @@
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
-import type { PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
+import type { ErasureOutline, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
 import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { jsonObjectOf, logEndsOf } from '../tables/rows.ts'
@@ -11,6 +11,7 @@ import { storableText } from '../tables/storable-text.ts'
 import { erase, idsPerErasureMax, slices } from './erase-persons.ts'
 
 const erasuresAtOnceMax = 50
+const openPerPage = 1_000
 const mentionsPerPage = 1_000
 
 export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
@@ -77,9 +78,16 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
       }
     },
 
-    async listOpenErasures() {
-      const open = db.selectFrom('person_erasure').selectAll().where('done_at', 'is', null)
-      return readErasures(db, await open.orderBy('id').limit(erasuresAtOnceMax).execute())
+    async listOpenErasures(after) {
+      const open = db.selectFrom('person_erasure').selectAll().where('done_at', 'is', null).where('id', '>', after)
+      return (await open.orderBy('id').limit(openPerPage).execute()).map(outlineOf)
+    },
+
+    async readErasures(erasureIds) {
+      const ids = erasureIds.slice(0, erasuresAtOnceMax)
+      if (ids.length === 0) return []
+      const asked = db.selectFrom('person_erasure').selectAll().where('id', 'in', ids)
+      return withSubjects(db, await asked.orderBy('id').execute())
     },
 
     async deleteMentions(projectId, allNames) {
@@ -156,7 +164,7 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
         .selectAll()
         .where('done_at', 'is not', null)
         .where('id', 'in', eb => eb.selectFrom('erased_distinct_id').select('erasure_id'))
-      return readErasures(db, await kept.orderBy('id').limit(erasuresAtOnceMax).execute())
+      return withSubjects(db, await kept.orderBy('id').limit(erasuresAtOnceMax).execute())
     },
 
     async reopenErasures() {
@@ -208,14 +216,15 @@ async function deleteMentioning(
 }
 
 /** The first of these erasures that are few enough for one go, with their subjects. */
-async function readErasures(
+async function withSubjects(
   db: Kysely<StateSchema>,
   rows: readonly Selectable<PersonErasureTable>[],
 ): Promise<PersonErasure[]> {
   const erasures: PersonErasure[] = []
   let idCount = 0
   for (const row of rows) {
-    const id = Number(row.id)
+    const outline = outlineOf(row)
+    const { id } = outline
     const ofErasure = db.selectFrom('erased_distinct_id').where('erasure_id', '=', id)
     const ids = await ofErasure.select(['distinct_id', 'own_uuid']).execute()
     idCount += ids.length
@@ -223,18 +232,24 @@ async function readErasures(
     const persons = await db.selectFrom('erased_person').select('person_uuid').where('erasure_id', '=', id).execute()
     const uuids = [...persons.map(person => person.person_uuid), ...ids.map(({ own_uuid }) => own_uuid)]
     erasures.push({
-      id,
-      projectId: Number(row.project_id),
-      erasures: Number(row.erasures),
-      mirrorVersion: Number(row.mirror_version),
-      isCounted: row.removed !== null,
-      ...termsOf(row),
-      ...logEndsOf(row),
+      ...outline,
       distinctIds: ids.map(({ distinct_id }) => distinct_id),
-      personUuids: row.keeps_person === 1 ? [] : [...new Set(uuids)].filter(uuid => uuid !== ''),
+      personUuids: outline.keepsPerson ? [] : [...new Set(uuids)].filter(uuid => uuid !== ''),
     })
   }
   return erasures
+}
+
+function outlineOf(row: Selectable<PersonErasureTable>): ErasureOutline {
+  return {
+    id: Number(row.id),
+    projectId: Number(row.project_id),
+    erasures: Number(row.erasures),
+    mirrorVersion: Number(row.mirror_version),
+    isCounted: row.removed !== null,
+    ...termsOf(row),
+    ...logEndsOf(row),
+  }
 }
 
 /** So that publishing does not miss rows that were erased. */

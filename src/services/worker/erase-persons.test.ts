@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { deferredCursorOf } from '#core/events/log-stream.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { commit } from '../../../tests/ports/management-harness.ts'
+import { aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/state-builders.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { UnderWay } from '../shared/under-way.ts'
+import { createErasureKeeper } from './erase-persons.ts'
+
+const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+
+it('erasures of a deferred project, however many wait, hold up none of other projects', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const state = openSqliteManagementStore({ dataFolder, access: 'write' })
+  const chunks = openSqliteChunkStore({ dataFolder })
+  t.after(() => Promise.all([state.close(), chunks.close()]))
+  for (const _ of [1, 2]) await state.createProject(aNewProject())
+  for (const cursor of ['main', deferredCursorOf('main')]) await chunks.claimPosition(cursor, 'w1')
+  assert.ok(await state.deferProject('main', 'w1', 1, 0))
+  const waitingCount = 60
+  const persons = Array.from({ length: waitingCount + 1 }, (_, n) =>
+    aPerson({ projectId: n < waitingCount ? 1 : 2, uuid: uuid(n) }),
+  )
+  const mappings = persons.map((person, n) => created(aMapping(person, `id-${n}`)))
+  // The stream is processed up to 77, but for project 1.
+  await commit(chunks, { persons: persons.map(created), mappings })
+  const erase = async (projectId: number, n: number) => {
+    const personIds = await state.findPersonIds(projectId, { distinctIds: [`id-${n}`] })
+    const terms = { keepsPerson: true, deletesEvents: true, deletesRecordings: true }
+    const ends = { logId: 'log', endOffsets: { main: 77 } }
+    await state.erasePersons({ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...ends })
+  }
+  const removed: string[] = []
+  const keeper = createErasureKeeper({
+    state,
+    log: createMemoryEventLog({ storage: memoryLogStorage(), nowMs: () => 9 }),
+    logId: 'log',
+    events: {
+      countErased: async () => new Map(),
+      removeErased: async erasures => {
+        removed.push(...erasures.flatMap(({ distinctIds }) => distinctIds))
+        return 'done'
+      },
+    },
+    underWay: new UnderWay(),
+    inTurn: run => run(),
+    clock: { nowMs: () => 9 },
+    logger: silentLogger(),
+  })
+  const doneOf = async (projectId: number) =>
+    (await state.listErasedPersons(projectId, { isDone: true, limit: 1, offset: 0 })).count
+
+  for (let n = 0; n < waitingCount; n++) await erase(1, n)
+  for (let round = 0; round < 4; round++) assert.equal(await keeper.work(), true)
+  assert.deepEqual(
+    removed.toSorted(),
+    mappings
+      .slice(0, -1)
+      .map(({ row }) => row.distinctId)
+      .toSorted(),
+  )
+  removed.length = 0
+  await erase(2, waitingCount)
+  await keeper.work()
+  assert.deepEqual(removed, [`id-${waitingCount}`])
+  assert.deepEqual([await doneOf(1), await doneOf(2)], [0, 1])
+
+  const position = { stream: deferredCursorOf('main'), ownerId: 'w1', offset: 77, committedAtMs: 0 }
+  assert.equal(await chunks.commitChunk(chunkChanges({}), position), 'committed')
+  while (await keeper.work());
+  assert.equal(await doneOf(1), waitingCount)
+})
