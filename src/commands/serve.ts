@@ -22,6 +22,9 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
 
   let isStopping = false
   let stop: (() => Promise<void>) | undefined
+  /** A start that may have made keys comes to its end before it is stopped: nobody would have seen them. */
+  let mayHaveMadeKeys = false
+  let endCode = 0
   const onSignal = (signal: NodeJS.Signals) => {
     if (isStopping) return
     logger.info({ signal }, 'stopping')
@@ -35,10 +38,14 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
   }
   const end = (exitCode: number) => {
     isStopping = true
+    endCode = exitCode
     setTimeout(() => {
       logger.error('the stop took too long; ending at once')
       process.exit(1)
     }, stopMsMax).unref()
+    if (stop !== undefined || !mayHaveMadeKeys) finish(exitCode)
+  }
+  const finish = (exitCode: number) => {
     const stopped = stop === undefined ? Promise.resolve() : stop()
     stopped.then(
       () => {
@@ -57,13 +64,13 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
   const started = await startService({
     ...{ config, logger, environment, onSuperseded },
     beforeListening: giveBackMemory,
+    beforeKeys: () => {
+      mayHaveMadeKeys = true
+    },
   })
   if (!started.ok) refuse(started.error)
   const service = started.value
   stop = () => service.stop()
-  if (isStopping) {
-    await service.stop()
-    process.exit(0)
-  }
   process.stdout.write(firstSteps(service, config))
+  if (isStopping) finish(endCode)
 }

@@ -76,6 +76,8 @@ export interface ServiceOptions extends FrontStart {
   readonly logger: Logger
   /** The environment that the children read their settings from. */
   readonly environment: NodeJS.ProcessEnv
+  /** Called before a first start makes keys, which are shown at its end and never again. */
+  readonly beforeKeys?: () => void
   /** For tests. */
   readonly hooks?: Hooks
   /** Called with a line for people when another instance took over the state or the folder; has to stop this one. */
@@ -209,6 +211,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     await checkBootstrap(config, management)
     granted(await bindOwnLog(config, logger, management))
     state.judgeReturns(found => judgeReturnedState(config, found))
+    options.beforeKeys?.()
     const bootstrapped = await bootstrap(config, clock, management)
     const host: FrontHost = {
       nudge: stream => worker.send({ type: 'nudge', stream }),

@@ -1,10 +1,12 @@
 // Somebody starts Pennon for the first time, asks doctor and stops it again: nothing that looks like trouble is printed.
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { promisify } from 'node:util'
+import Database from 'better-sqlite3'
 import { eventually } from '../support/eventually.ts'
 import { startPennon } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -47,3 +49,37 @@ it('a first start, doctor beside it and a stop print nothing that alarms, and th
     ['info serve: GeoIP is on', 'info serve: stopping', 'info serve: stopped'],
   )
 })
+
+it('a first start that is stopped before its end has shown the keys that it made', async t => {
+  const dataFolder = join(tempDir(t), 'data')
+  const env = { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder }
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'serve'], { env })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', chunk => {
+      output += chunk
+    })
+  const ended = new Promise(resolve => child.once('close', resolve))
+  await eventually(() => keyCount(dataFolder) > 0, { what: 'the first key' })
+  child.kill('SIGINT')
+  assert.equal(await ended, 0, output)
+  assert.match(output, /Personal API key {2}phx_/)
+  assert.match(output, /"msg":"stopped"\}\n$/)
+})
+
+/** 0 until the state and its tables are made. */
+function keyCount(dataFolder: string): number {
+  const file = join(dataFolder, 'state.db')
+  if (!existsSync(file)) return 0
+  try {
+    const database = new Database(file, { readonly: true })
+    try {
+      return database.prepare<[], number>('SELECT count(*) FROM personal_api_key').pluck().get()!
+    } finally {
+      database.close()
+    }
+  } catch {
+    return 0
+  }
+}

@@ -331,6 +331,8 @@ function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>
     traffic: 'live',
     firstOffset: 0,
     segmentBytesMax: 1e9,
+    segmentAgeMs: Number.POSITIVE_INFINITY,
+    startedAtMs: 0,
     logBytesMax: 1e9,
     minFreeBytes: 0,
     ...options,
