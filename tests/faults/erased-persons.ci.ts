@@ -383,6 +383,30 @@ function lostAndKept(): void {
       assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
     })
 
+    it('goes by the latest of several erasures of an id that are carried out together, and what came after stays', async t => {
+      const world = await open(t)
+      await world.erase()
+      await world.append(world.event(`user-${mark}`, 'between', { propertiesJson: '{}' }))
+      await world.process()
+      await world.erase(everything, 'user-other')
+      await world.erase()
+      await world.append(world.event(`user-${mark}`, 'after', { propertiesJson: '{}' }))
+      await world.process()
+      assert.equal((await openErasures(world.management)).length, 3)
+      await world.finish()
+      const left = await world.rows<{ event: string }>('SELECT event FROM pennon.events FINAL')
+      assert.deepEqual(
+        left.map(({ event }) => event),
+        ['after'],
+      )
+      const { results } = await world.management.listErasedPersons(1, { limit: 10, offset: 0 })
+      // The new person of the id has none of the visitor's.
+      assert.deepEqual(
+        results.toSorted((a, b) => a.erasureId - b.erasureId).map(({ removed }) => removed!.events),
+        [2, 7, 6],
+      )
+    })
+
     it('may be kept, without its events', async t => {
       const world = await open(t)
       await world.erase({ ...everything, keepsPerson: true })
