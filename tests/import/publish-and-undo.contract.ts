@@ -2,6 +2,7 @@
 
 import type { OpenImportState } from '../support/import-world.ts'
 import { heldLinksContract } from './jobs/held-links.contract.ts'
+import { importedAgainContract } from './jobs/imported-again.contract.ts'
 import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { jobsOfDaysContract } from './jobs/jobs-of-days.contract.ts'
 import { leftBehindContract } from './jobs/left-behind.contract.ts'
@@ -15,6 +16,7 @@ import { waitingJobsContract } from './jobs/waiting-jobs.contract.ts'
 /** @param numRuns random runs of each property. */
 export function importJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
   randomJobsContract(engine, open, numRuns)
+  importedAgainContract(engine, open)
   jobLifeContract(engine, open)
   leftBehindContract(engine, open)
   heldLinksContract(engine, open)

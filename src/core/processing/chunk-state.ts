@@ -172,11 +172,18 @@ export class ProjectState {
     return this.#personlessIds.get(distinctId) ?? 0
   }
 
+  /**
+   * Whether the id has rows without a person, which carry the uuid that derives from it. False once an import that gave
+   * the id to another person was undone: then an override gives its rows that uuid, whether or not any was personless.
+   */
+  hasPersonlessRows(distinctId: string): boolean {
+    return this.nextVersionOf(distinctId) === 1
+  }
+
   /** The version of the new mapping of an id to the person with this uuid, which may derive from the id. */
   versionFor(distinctId: string, uuid: string): number {
-    const version = this.nextVersionOf(distinctId)
-    // Rows that were stored for the id without a person have this uuid already, unless an override says otherwise.
-    return version === 1 && uuid === this.uuidOf(distinctId) ? 0 : version
+    const isTheirs = this.hasPersonlessRows(distinctId) && uuid === this.uuidOf(distinctId)
+    return isTheirs ? 0 : this.nextVersionOf(distinctId)
   }
 
   rememberPersonless(distinctId: string): void {

@@ -75,7 +75,7 @@ export function linkDistinctIds(state: ProjectState, survivorId: string, request
   const survivor = state.findPerson(survivorId)
   const other = state.findPerson(otherId)
   if (survivor === undefined && other === undefined) {
-    const keepsOther = state.nextVersionOf(otherId) > 0 && state.nextVersionOf(survivorId) === 0
+    const keepsOther = state.hasPersonlessRows(otherId) && !state.hasPersonlessRows(survivorId)
     const uuid = state.uuidOf(keepsOther ? otherId : survivorId)
     return {
       kind: 'create',

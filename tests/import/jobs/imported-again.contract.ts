@@ -1,0 +1,66 @@
+// The same import, published and undone time and again: its persons keep their uuids.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { JsonObject } from '#core/json.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
+
+const rounds = 4
+const live = (id: string, properties: JsonObject = {}) => anEvent('e', id, properties, { timestampMs: 200 * day })
+const personless = (id: string) => live(id, { $process_person_profile: false })
+
+export function importedAgainContract(engine: string, open: OpenImportState): void {
+  describe(`an import on ${engine} that is undone and made again`, () => {
+    const cases: readonly {
+      readonly name: string
+      readonly before?: readonly string[]
+      /** Called after each undoing. */
+      readonly between?: () => readonly CapturedEvent[]
+      /** A live event that makes a person says whose uuid it has from then on. */
+      readonly isOtherAtFirst?: true
+    }[] = [
+      { name: 'of ids that nothing has used' },
+      { name: 'of a device that had events without a person', before: ['device'] },
+      { name: 'of a user that had events without a person', before: ['user'] },
+      { name: 'of a user and a device that had events without a person', before: ['user', 'device'] },
+      { name: 'with events of the device without a person in between', between: () => [personless('device')] },
+      { name: 'with events of the user without a person in between', between: () => [personless('user')] },
+      {
+        name: 'with events of both without a person, before and in between',
+        before: ['device'],
+        between: () => [personless('user'), personless('device')],
+      },
+      { name: 'with live events of the user in between', between: () => [live('user')] },
+      { name: 'with live events of the device in between', between: () => [live('device')], isOtherAtFirst: true },
+    ]
+    for (const { name, before = [], between = () => [], isOtherAtFirst = false } of cases)
+      it(`has the same persons each time: ${name}`, async t => {
+        const world = await importWorld(t, open)
+        if (before.length > 0) await world.apply(...before.map(personless))
+        const events = [
+          anImportedEvent('e', 'device', day, {}),
+          anImportedEvent('$identify', 'user', 2 * day, { $anon_distinct_id: 'device' }),
+          anImportedEvent('e', 'user', 3 * day, { $set: { plan: 'old' } }),
+        ]
+        const uuids: string[] = []
+        for (let round = 0; round < rounds; round++) {
+          const job = await world.createJob()
+          await world.apply(...events.map(event => ({ ...event, importJobId: job.id })))
+          await world.publish(job)
+          const person = await personWith(world, 'user')
+          assert.equal(person?.ids, 'device user')
+          await assertRowsHaveTheirPersons(world)
+          uuids.push(person.uuid)
+          await world.discard(job)
+          const others = between()
+          if (others.length > 0) await world.apply(...others)
+          await assertRowsHaveTheirPersons(world)
+        }
+        const [first, second] = uuids
+        assert.deepEqual(uuids, [isOtherAtFirst ? first : second, second, second, second])
+      })
+  })
+}
