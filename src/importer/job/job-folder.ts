@@ -21,7 +21,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Static, TSchema } from 'typebox'
-import { openNewFile } from '../read/own-files.ts'
+import { appendToFile, cutFile, openNewFile } from '../read/own-files.ts'
 import { isOf } from './file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
@@ -45,6 +45,8 @@ const waysOut: Readonly<Record<string, string>> = {
   'service-job.json':
     'Put back a copy of it; it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
 }
+
+const lineFeed = 0x0a
 
 export class JobFolder {
   readonly path: string
@@ -89,6 +91,31 @@ export class JobFolder {
     const value = objectIn(text)
     if (!isOf(schema, value)) throw this.damaged(name)
     return value
+  }
+
+  /**
+   * The lines of a file that `appendLine` writes; none when there is none. One that a crash cut short counts as not written,
+   * and is cut off.
+   * @throws JobStopped for a line of another kind, with what to do about the file.
+   */
+  readLines<S extends TSchema>(name: string, schema: S): Static<S>[] {
+    const path = this.file(name)
+    if (!existsSync(path)) return []
+    const bytes = readFileSync(path)
+    const end = bytes.lastIndexOf(lineFeed) + 1
+    if (end < bytes.length) cutFile(path, end)
+    const lines: Static<S>[] = []
+    for (let start = 0; start < end; start = bytes.indexOf(lineFeed, start) + 1)
+      lines.push(this.parseLine(name, bytes.toString('utf8', start, bytes.indexOf(lineFeed, start)), schema))
+    return lines
+  }
+
+  /** It is on the disk when this returns. */
+  appendLine(name: string, value: unknown): void {
+    const path = this.file(name)
+    const isNew = !existsSync(path)
+    appendToFile(path, `${JSON.stringify(value)}\n`, true)
+    if (isNew) syncFolder(dirname(path))
   }
 
   writeJson(name: string, value: unknown): void {

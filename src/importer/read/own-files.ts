@@ -1,6 +1,6 @@
 // Writing files of an import that have fixed names: never through a link that lies there, which may lead anywhere.
 
-import { appendFileSync, closeSync, constants, ftruncateSync, openSync, rmSync } from 'node:fs'
+import { appendFileSync, closeSync, constants, fsyncSync, ftruncateSync, openSync, rmSync } from 'node:fs'
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR, O_WRONLY } = constants
 
@@ -19,10 +19,12 @@ export function openNewFile(path: string): number {
   return openSync(path, ownFile.create, 0o600)
 }
 
-export function appendToFile(path: string, data: string | Uint8Array): void {
+/** @param isSynced whether it is on the disk when this returns. */
+export function appendToFile(path: string, data: string | Uint8Array, isSynced = false): void {
   const file = openSync(path, append, 0o600)
   try {
     appendFileSync(file, data)
+    if (isSynced) fsyncSync(file)
   } finally {
     closeSync(file)
   }

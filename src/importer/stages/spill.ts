@@ -21,21 +21,25 @@ import { encodeLine, type LineKey } from './staged-line.ts'
 export const unknownDay = 'unknown-day'
 const heldBytesMax = 16 * 1024 * 1024
 const lineEnd = Buffer.from('\n')
-/** All of them are in memory at once, and in the manifest. */
-const objectsMax = 200_000
+/**
+ * What the manifest may say of files and of those in archives, in characters of JSON: all of it is in memory at once, at about
+ * ten times that. It is enough for 500,000 files in archives, or half as many on the disk.
+ */
+const listedCharsMax = 64 * 2 ** 20
+/** Beside the path: its hash, size and time. */
+const fileCharsMin = 200
 const damagesSaid = 20
-const noteFile = 'spill/done.json'
+const noteFile = 'spill/done.jsonl'
 
-/** What is put down, as of the last raw file that was read to its end. */
-export interface SpillNote {
-  readonly files: number
+/** What is put down. */
+export interface Spilled {
   readonly objects: readonly RawObject[]
   /** Bytes by event day. */
   readonly days: Readonly<Record<string, number>>
 }
 
+/** Of each raw file that was read to its end there is a line: the objects in it, and the days that it added to. */
 const noteSchema = Type.Object({
-  files: Type.Number(),
   objects: Type.Array(rawObjectSchema),
   days: Type.Record(Type.String(), Type.Number()),
 })
@@ -54,37 +58,70 @@ export interface SpillOptions {
 }
 
 /** Puts down the records of all files that are not noted yet. */
-export async function spill(options: SpillOptions): Promise<SpillNote> {
+export async function spill(options: SpillOptions): Promise<Spilled> {
   const { folder, files, progress, untilRoom = anyRoom } = options
   // Before anything is cut off: what a full disk left half done would only be written again, and fill it again.
   await untilRoom()
-  let note = lastNote(options)
+  const notes = lastNotes(options)
   const days = new DayFiles(folder, options.heldBytesMax ?? heldBytesMax)
-  days.cutTo(note.days)
-  checkCount(files.length)
+  const lengths = lengthsOf(notes)
+  days.cutTo(lengths)
+  const objects = new ListedObjects(files, notes)
   for (const [index, file] of files.entries()) {
-    if (index < note.files) {
+    if (index < notes.length) {
       progress.add({ bytes: sizeOnDisk(file), isEarlier: true })
       continue
     }
-    const objects = [...note.objects]
+    const first = objects.all.length
     await spillFile(file, objects, days, options)
     await untilRoom()
     days.flush()
-    note = { files: index + 1, objects, days: days.lengths() }
-    folder.writeJson(noteFile, note)
+    const grown = days.takeGrown()
+    folder.appendLine(noteFile, { objects: objects.all.slice(first), days: grown } satisfies Spilled)
+    Object.assign(lengths, grown)
   }
-  const damaged = note.objects.filter(({ damage }) => damage !== undefined).length
-  if (damaged > damagesSaid) progress.say(`${counted(damaged, 'file')} in all are damaged.`)
-  return note
+  if (objects.damaged > damagesSaid) progress.say(`${counted(objects.damaged, 'file')} in all are damaged.`)
+  return { objects: objects.all, days: lengths }
 }
 
-/** @throws JobStopped */
-function checkCount(files: number): void {
-  if (files > objectsMax)
-    throw new JobStopped(
-      `The export has more than ${objectsMax.toLocaleString('en')} files, with those in archives, and one import takes no more. Plan an import for a part of them at a time`,
-    )
+/** @throws JobStopped for more files than a manifest can list. */
+export function checkListed(files: readonly RawFile[]): void {
+  new ListedObjects(files)
+}
+
+/** What the raw files hold, by index. */
+class ListedObjects {
+  readonly all: RawObject[] = []
+  damaged = 0
+  #charsLeft = listedCharsMax
+
+  /** @throws JobStopped */
+  constructor(files: readonly RawFile[], notes: readonly Spilled[] = []) {
+    for (const { path, object } of files) this.#take(path.length + object.length + fileCharsMin)
+    for (const note of notes) for (const object of note.objects) this.add(object)
+  }
+
+  /** @returns its index. @throws JobStopped */
+  add(object: RawObject): number {
+    this.#take(JSON.stringify(object).length)
+    if (object.damage !== undefined) this.damaged++
+    return this.all.push(object) - 1
+  }
+
+  /** @throws JobStopped */
+  change(index: number, change: Pick<RawObject, 'damage' | 'blank'>): void {
+    this.#take(JSON.stringify(change).length)
+    if (change.damage !== undefined) this.damaged++
+    this.all[index] = { ...this.all[index]!, ...change }
+  }
+
+  #take(chars: number): void {
+    this.#charsLeft -= chars
+    if (this.#charsLeft < 0)
+      throw new JobStopped(
+        'The export has more files, with those in archives, than one import can list. Plan an import for a part of them at a time',
+      )
+  }
 }
 
 /** @returns bytes; 0 for a file that is not there. */
@@ -98,14 +135,13 @@ export function dayFile(folder: JobFolder, day: string): string {
 
 async function spillFile(
   file: RawFile,
-  objects: RawObject[],
+  objects: ListedObjects,
   days: DayFiles,
   { read, converter, progress, signal, untilRoom = anyRoom }: SpillOptions,
 ): Promise<void> {
   const blanks = new Map<number, { count: number; readonly firstLine: number }>()
   const indexes = new Map<string, number>()
   const ordinals = new Map<string, number>()
-  let damages = objects.filter(each => each.damage !== undefined).length
   let [bytesRead, recordsRead] = [0, 0]
   const onDiskBytes = (bytes: number) => {
     bytesRead += bytes
@@ -117,15 +153,14 @@ async function spillFile(
     const name = JSON.stringify([raw.object, table])
     let object = indexes.get(name)
     if (object === undefined) {
-      object = objects.push({ object: raw.object, table, ...columnsOf(record) }) - 1
+      object = objects.add({ object: raw.object, table, ...columnsOf(record) })
       indexes.set(name, object)
-      checkCount(objects.length)
     }
     const damage = damageIn(record, recordsRead)
     if (damage === null) recordsRead++
-    else if (objects[object]!.damage === undefined) {
-      objects[object] = { ...objects[object]!, damage }
-      if (++damages <= damagesSaid) progress.say(damageText({ object: raw.object, ...damage }))
+    else if (objects.all[object]!.damage === undefined) {
+      objects.change(object, { damage })
+      if (objects.damaged <= damagesSaid) progress.say(damageText({ object: raw.object, ...damage }))
     }
     const ordinal = (ordinals.get(raw.object) ?? 0) + 1
     ordinals.set(raw.object, ordinal)
@@ -144,7 +179,7 @@ async function spillFile(
     progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }
   progress.add({ bytes: Math.max(0, sizeOnDisk(file) - bytesRead) })
-  for (const [index, blank] of blanks) objects[index] = { ...objects[index]!, blank }
+  for (const [index, blank] of blanks) objects.change(index, { blank })
 }
 
 /** A header that is larger is no help to anybody. */
@@ -189,13 +224,21 @@ function earliest({ events, links = [], groups = [] }: ConvertedRecord): number 
   return first
 }
 
-function lastNote({ folder, sorted }: SpillOptions): SpillNote {
-  const note = folder.readJson(noteFile, noteSchema)
+/** One for each raw file that need not be read again. */
+function lastNotes({ folder, sorted }: SpillOptions): readonly Spilled[] {
+  const notes = folder.readLines(noteFile, noteSchema)
   // After a power failure files may be shorter than noted; then all is read again.
   const isWhole = (day: string, bytes: number) => sorted.has(day) || sizeOf(folder, day) >= bytes
-  if (note !== null && Object.entries(note.days).every(([day, bytes]) => isWhole(day, bytes))) return note
+  if (notes.length > 0 && Object.entries(lengthsOf(notes)).every(([day, bytes]) => isWhole(day, bytes))) return notes
+  folder.remove(noteFile)
   for (const name of dayFilesIn(folder)) rmSync(folder.file('spill', name))
-  return { files: 0, objects: [], days: {} }
+  return []
+}
+
+function lengthsOf(notes: readonly Spilled[]): Record<string, number> {
+  const lengths: Record<string, number> = {}
+  for (const { days } of notes) Object.assign(lengths, days)
+  return lengths
 }
 
 function dayFilesIn(folder: JobFolder): readonly string[] {
@@ -217,6 +260,7 @@ class DayFiles {
   /** Where each line of a day begins and ends in it. */
   readonly #places = new Map<string, number[]>()
   readonly #lengths = new Map<string, number>()
+  readonly #grown = new Set<string>()
 
   constructor(folder: JobFolder, heldBytesMax: number) {
     this.#folder = folder
@@ -275,10 +319,14 @@ class DayFiles {
 
   #append(day: string, bytes: Buffer): void {
     appendToFile(dayFile(this.#folder, day), bytes)
+    this.#grown.add(day)
     this.#lengths.set(day, (this.#lengths.get(day) ?? 0) + bytes.length)
   }
 
-  lengths(): Record<string, number> {
-    return Object.fromEntries([...this.#lengths].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  /** The lengths of the days that got something since this was called last. */
+  takeGrown(): Record<string, number> {
+    const grown = Object.fromEntries([...this.#grown].map(day => [day, this.#lengths.get(day)!]))
+    this.#grown.clear()
+    return grown
   }
 }

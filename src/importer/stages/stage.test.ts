@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync, zstdDecompressSync } from 'node:zlib'
+import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
 import { ProgressTracker } from '#importer/job/progress-figures.ts'
@@ -100,7 +101,8 @@ describe('staging', () => {
     const job = jobOf(t, [])
     const { folder, plan, source, signal } = job
     const { converter } = jobConversion(plan, source, () => null)
-    const files = Array.from({ length: 200_001 }, () => ({ path: '', object: '' }))
+    const long = 'x'.repeat(10_000)
+    const files = Array.from({ length: 3_500 }, () => ({ path: long, object: long }))
     const sorted = new Set<string>()
     await assert.rejects(
       spill({
@@ -115,6 +117,35 @@ describe('staging', () => {
       (error: Error) =>
         error instanceof JobStopped && /Plan an import for a part of them at a time/.test(error.message),
     )
+  })
+
+  it('notes of each file what that file added, not once more what all before it did', async t => {
+    const count = 200
+    const job = jobOf(
+      t,
+      Array.from({ length: count }, (_, index) => recordAt(index, index * 3_600)),
+    )
+    let notedChars = 0
+    class CountedFolder extends JobFolder {
+      override appendLine(name: string, value: unknown): void {
+        notedChars += JSON.stringify(value).length
+        super.appendLine(name, value)
+      }
+      override write(name: string, content: string | Uint8Array): void {
+        notedChars += content.length
+        super.write(name, content)
+      }
+    }
+    const folder = new CountedFolder(job.folder.path)
+    const { plan, source, progress, signal } = job
+    const { converter } = jobConversion(plan, source, () => null)
+    const read = recordReader({ spool: { folder: '' } })
+    const spilled = await spill({
+      ...{ folder, files: plan.files, read, converter, progress, signal },
+      sorted: new Set<string>(),
+    })
+    assert.equal(spilled.objects.length, count)
+    assert.ok(notedChars < count * 200, `${notedChars} characters for ${count} files`)
   })
 
   it('is as far as it has read of the files, however they are packed, and then as it has sorted them', async t => {

@@ -2,7 +2,7 @@
 // comes out depends on the files and the plan alone, wherever a run was stopped.
 // Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import Type from 'typebox'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -10,7 +10,6 @@ import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '.
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
-import { appendToFile, cutFile } from '../read/own-files.ts'
 import type { ReadRecords } from '../read/read-record.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import type { RecordConverter } from '../records/import-source.ts'
@@ -18,7 +17,7 @@ import { timeText } from '../records/source-time.ts'
 import { PartWriter, partBytesMax } from './part-writer.ts'
 import { checkStill, hashRawFile } from './raw-sources.ts'
 import { sortedDay } from './sort-day.ts'
-import { dayFile, spill, unknownDay } from './spill.ts'
+import { checkListed, dayFile, spill, unknownDay } from './spill.ts'
 
 export interface StageOptions {
   readonly folder: JobFolder
@@ -41,6 +40,7 @@ const sortedDaySchema = Type.Object({ day: Type.String(), partsOfDay: Type.Array
 
 export async function stageRecords(options: StageOptions): Promise<Manifest> {
   const { folder, plan, progress, sizes } = options
+  checkListed(plan.files)
   progress.begin('stage', {})
   progress.waiting('the hashes of the files')
   const raw = await rawSources(options)
@@ -102,7 +102,7 @@ async function sortDays(
     const known = done.get(day)
     const partsOfDay = known ?? (await sortOneDay(day, options))
     if (known !== undefined) progress.add({ records: recordsOf(known), bytes: bytesOf[day]!, isEarlier: true })
-    else appendToFile(folder.file(sortedDaysFile), `${JSON.stringify({ day, partsOfDay })}\n`)
+    else folder.appendLine(sortedDaysFile, { day, partsOfDay })
     rmSync(dayFile(folder, day), { force: true })
     parts.push(...partsOfDay)
   }
@@ -128,18 +128,8 @@ async function sortOneDay(
 
 /** The days that an earlier run sorted. */
 function sortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
-  const path = folder.file(sortedDaysFile)
-  const days = new Map<string, readonly StagedPart[]>()
-  if (!existsSync(path)) return days
-  const text = readFileSync(path, 'utf8')
-  // A line that a crash cut short counts as not written.
-  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-  if (whole.length < text.length) cutFile(path, Buffer.byteLength(whole))
-  for (const line of whole.split('\n').slice(0, -1)) {
-    const { day, partsOfDay } = folder.parseLine(sortedDaysFile, line, sortedDaySchema)
-    days.set(day, partsOfDay)
-  }
-  return days
+  const lines = folder.readLines(sortedDaysFile, sortedDaySchema)
+  return new Map(lines.map(({ day, partsOfDay }) => [day, partsOfDay]))
 }
 
 function recordsOf(counted: readonly { readonly records: number }[]): number {
