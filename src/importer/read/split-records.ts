@@ -35,6 +35,7 @@ const lineBytesMax = 1024 * 1024
 const newline = 0x0a
 const quote = 0x22
 const backslash = 0x5c
+const braceOpen = 0x7b
 const byteOrderMark = Buffer.from('\ufeff')
 
 export async function* splitRecords(
@@ -169,15 +170,20 @@ function elementEnds(): EndFinder {
 
 /**
  * Lines, as whatever they hold; one that is longer than that ends as well where a value in it does, so that a file without
- * any line end is no single record.
+ * any line end is no single record. From where it holds anything but lists and objects it has no more ends: it may have lost
+ * its beginning, and what lists in it hold would pass for records.
  */
 function valueLineEnds(lineBytesMax: number): EndFinder {
   /** Set while a line is read byte by byte. */
   let values: JsonValues | null = null
   let lookedBytes = 0
   let within: RawRecord['within'] = null
+  let isFirstLine = true
+  let isBroken = false
+  const isOther = (unit: number) => unit !== braceOpen && !(isFirstLine && unit === byteOrderMark[0])
   const ended = (end: number, isLineEnd: boolean): number => {
     if (isLineEnd) values = null
+    if (isLineEnd) isFirstLine = isBroken = false
     lookedBytes = 0
     return end
   }
@@ -186,10 +192,11 @@ function valueLineEnds(lineBytesMax: number): EndFinder {
     if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return ended(lineEnd + 1, true)
     values ??= JsonValues.ofLine()
     const line = lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd)
-    for (let at = from; at < line.length; ) {
+    for (let at = from; at < line.length && !isBroken; ) {
       const found = values.next(line, at)
       if (found.step === 'ends' && lookedBytes + found.at - from > lineBytesMax) return ended(found.at, false)
       at = found.step === 'begins' ? found.at + 1 : found.at
+      isBroken = found.step === 'begins' && !values.isInList && isOther(line[found.at]!)
     }
     if (lineEnd >= 0) return ended(lineEnd + 1, true)
     lookedBytes += chunk.length - from

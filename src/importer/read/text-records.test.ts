@@ -114,6 +114,28 @@ describe('lines of JSON', () => {
         assert.equal(Buffer.from(text).toString('latin1', raw.byte, raw.byte + bytes.length), bytes.toString())
     })
 
+  it('that are long and lack their beginning are one reject as well, not the records that lists in them would be', async () => {
+    const actions = Array.from({ length: 60 }, (_, index) => `{"action":${index}}`).join()
+    for (const line of [
+      `"visit":7,"actions":[${actions}],"end":8}`,
+      `7},{"visit":8,"actions":[${actions}]}`,
+      `"visit":7} [${actions}] {"visit":8}`,
+    ]) {
+      const found = await records(`{"z":1}\n${line}\n{"z":2}\n`, 'json', { bytesMax: 1_000 })
+      assert.deepEqual(found.map(shown).slice(1), [
+        ['2:8', 'json_syntax'],
+        [`3:${line.length + 9}`, { z: 2 }],
+      ])
+    }
+    const behind = await records(`[${actions}] lost [${actions}]\n{"z":2}\n`, 'json', { bytesMax: 1_000 })
+    assert.deepEqual(
+      behind.flatMap(({ parsed }) => ('rejected' in parsed ? parsed.rejected.reason : [])),
+      ['json_syntax'],
+    )
+    assert.ok(behind.length > 30, 'what stands before it is read')
+    assert.deepEqual(shown(behind.at(-1)!)[1], { z: 2 })
+  })
+
   it('that are too long are rejected with their beginning only', async () => {
     const found = await records(`{"a":"${'x'.repeat(200_000)}"}\n{"z":1}\n`, 'json', { bytesMax: 100_000 })
     assert.deepEqual(found.map(shown), [
