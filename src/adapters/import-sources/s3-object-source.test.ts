@@ -1,28 +1,43 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it, type TestContext } from 'node:test'
 import { type ObjectSource, ObjectSourceRefusal } from '#ports/object-source.ts'
 import { envSetting } from '../../../tests/support/env-setting.ts'
 import { s3ObjectSource } from './s3-object-source.ts'
 
-async function aStorage(t: TestContext, pageOf: (number: number) => string): Promise<ObjectSource> {
+async function aStorage(
+  t: TestContext,
+  pageOf: (number: number) => string,
+  bytesMax?: Parameters<typeof s3ObjectSource>[1],
+): Promise<ObjectSource> {
   let pages = 0
   const server = createServer((_request, response) => {
     pages++
     const object = `<Contents><Key>${pages}.json</Key><Size>2</Size></Contents>`
     response.end(`<?xml version="1.0"?><ListBucketResult>${pageOf(pages)}${object}</ListBucketResult>`)
   })
+  return sourceAt(t, server, bytesMax)
+}
+
+async function sourceAt(
+  t: TestContext,
+  server: Server,
+  bytesMax?: Parameters<typeof s3ObjectSource>[1],
+): Promise<ObjectSource> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   envSetting(t, 'AWS_ACCESS_KEY_ID', 'key')
   envSetting(t, 'AWS_SECRET_ACCESS_KEY', 'secret')
-  const source = s3ObjectSource({
-    bucket: 'logs',
-    prefix: '',
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    region: 'us-east-1',
-    isPathStyle: true,
-  })
+  const source = s3ObjectSource(
+    {
+      bucket: 'logs',
+      prefix: '',
+      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      region: 'us-east-1',
+      isPathStyle: true,
+    },
+    bytesMax,
+  )
   t.after(() => {
     source.close()
     server.closeAllConnections()
@@ -72,4 +87,34 @@ it('a list ends where the storage says so, with or without an empty token', asyn
     await list(source, keys)
     assert.deepEqual(keys, ['1.json', '2.json'], end)
   }
+})
+
+it('a list may have so many bytes, whether in objects or in pages that hold none', async t => {
+  const folder = '<Contents><Key>folder/</Key></Contents>'
+  for (const content of ['', folder.repeat(100)]) {
+    const more = (number: number) =>
+      `<IsTruncated>true</IsTruncated><NextContinuationToken>${number}</NextContinuationToken>`
+    const source = await aStorage(t, number => content + more(number), { answer: 2 ** 20, list: 10_000 })
+    const all = Array.fromAsync(source.list(new AbortController().signal))
+    await assert.rejects(all, refusalOf(/bucket logs has more objects than one import can take. Give a longer prefix/))
+  }
+})
+
+it('an answer without an end is not read on, whether it is a list or says why an object is refused', async t => {
+  let sent = 0
+  const server = createServer((request, response) => {
+    response.statusCode = request.url!.includes('list-type') ? 200 : 404
+    const write = () => {
+      while (!response.destroyed && response.write(' '.repeat(65_536))) sent += 65_536
+    }
+    response.write('<?xml version="1.0"?>')
+    response.on('drain', write)
+    write()
+  })
+  const source = await sourceAt(t, server)
+  const { signal } = new AbortController()
+  const words = /an answer of more than 16,777,216 bytes, which no list needs/
+  await assert.rejects(list(source, []), refusalOf(words))
+  await assert.rejects(source.open({ key: 'a', bytes: null, version: null }, 0, signal), refusalOf(words))
+  assert.ok(sent < 100 * 2 ** 20, `${sent} bytes`)
 })

@@ -1,7 +1,7 @@
 // Objects of an S3 bucket, or of storage that speaks its protocol, through the client of AWS. Credentials and region come
 // from where that client looks for them: environment, profile, role of the machine.
 
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable, Transform } from 'node:stream'
 import { GetObjectCommand, ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
 import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -17,11 +17,21 @@ export interface S3Bucket {
   readonly isPathStyle: boolean
 }
 
+/** How much of an answer is read that is no object: a page of 1,000 keys of the longest kind has 7 MiB. */
+const answerBytesMax = 16 * 2 ** 20
+/** What a list may have in all, in bytes: a million objects with long keys. One without an end would fill the disk. */
+const listBytesMax = 256 * 2 ** 20
+/** Beside its key: version and size. */
+const listedBytesMin = 100
+
 const port = 'object-source'
 /** The stage waits and tries again by itself, and says so. */
 const attemptsMax = 1
 
-export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }: S3Bucket): ObjectSource {
+export function s3ObjectSource(
+  { bucket, prefix, endpoint, region, isPathStyle }: S3Bucket,
+  bytesMax = { answer: answerBytesMax, list: listBytesMax },
+): ObjectSource {
   const client = new S3Client({
     ...(region === null ? {} : { region }),
     ...(endpoint === null ? {} : { endpoint }),
@@ -32,17 +42,26 @@ export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestChecksumCalculation: 'WHEN_REQUIRED',
   })
+  boundAnswers(client, bytesMax.answer)
   return {
     async *list(signal) {
       const asked = new Set<string>()
+      let bytesLeft = bytesMax.list
+      const take = (bytes: number) => {
+        bytesLeft -= bytes + listedBytesMin
+        if (bytesLeft < 0) throw new ObjectSourceRefusal(longList(bucket, prefix))
+      }
       for (let next: string | undefined; ; ) {
         const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
         const page = await client.send(command, { abortSignal: signal }).catch(cause => {
           throw faultOf(cause, `the bucket ${bucket}`, signal)
         })
         // Consoles make objects that stand for folders.
-        for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? [])
-          if (key !== undefined && !key.endsWith('/')) yield { key, bytes: bytes ?? null, version: version ?? null }
+        for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? []) {
+          if (key === undefined) continue
+          take(Buffer.byteLength(key))
+          if (!key.endsWith('/')) yield { key, bytes: bytes ?? null, version: version ?? null }
+        }
         next = page.NextContinuationToken
         if (next === undefined || next === '') {
           if (page.IsTruncated === true) throw new ObjectSourceRefusal(missingToken(bucket))
@@ -51,11 +70,55 @@ export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }
         // Pages that lead back to an earlier one would be listed for ever.
         if (asked.has(next)) throw new ObjectSourceRefusal(repeatedPage(bucket))
         asked.add(next)
+        take(Buffer.byteLength(next))
       }
     },
     open: (object, from, signal) => openObject(client, bucket, object, from, signal),
     close: () => client.destroy(),
   }
+}
+
+/** The client keeps an answer in memory, however long it is, unless it is that of an object. */
+function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
+  middlewareStack.add(
+    (next, { commandName }) =>
+      async args => {
+        const result = await next(args)
+        const response = result.response as { readonly statusCode: number; body: Readable }
+        if (commandName !== 'GetObjectCommand' || response.statusCode >= 300)
+          response.body = bounded(response.body, bytesMax)
+        return result
+      },
+    // Before the client's own, which reads the answer.
+    { name: 'boundAnswers', step: 'deserialize', priority: 'low' },
+  )
+}
+
+function bounded(body: Readable, bytesMax: number): Readable {
+  let bytesLeft = bytesMax
+  const bound = new Transform({
+    transform(chunk: Buffer, _, done) {
+      bytesLeft -= chunk.length
+      done(bytesLeft < 0 ? new ObjectSourceRefusal(longAnswer(bytesMax)) : null, chunk)
+    },
+  })
+  // A failure of either end destroys the other, and is told by the reading of what is returned.
+  return pipeline(body, bound, () => {})
+}
+
+function longAnswer(bytesMax: number): string {
+  return (
+    `The storage gives an answer of more than ${bytesMax.toLocaleString('en')} bytes, which no list needs. ` +
+    'Check the address, or download the files by other means, and import them from their folder.'
+  )
+}
+
+function longList(bucket: string, prefix: string): string {
+  const where = prefix === '' ? '' : ` below ${prefix}`
+  return (
+    `The bucket ${bucket} has more objects${where} than one import can take. Give a longer prefix, such as that of a year, ` +
+    'and fetch a part of them at a time.'
+  )
 }
 
 /** What came would be taken for the whole bucket. Storage that knows only the first protocol of lists answers so. */
@@ -118,6 +181,7 @@ async function* noBytes(): AsyncIterable<Uint8Array> {}
 /** What the client of AWS threw, in the words of the port. */
 function faultOf(cause: unknown, what: string, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
+  if (cause instanceof ObjectSourceRefusal) return cause
   const { name, message } = cause as Error
   const status = cause instanceof S3ServiceException ? cause.$metadata.httpStatusCode : undefined
   if (status === 412) return new PortError(port, 'conflict', new Error(`${what} has changed`))
