@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { holdsMoreValuesThan, nestsDeeperThan } from './json-depth.ts'
+import { type JsonValue, parseJson } from './json.ts'
+import { holdsMoreValuesThan, isDeeperThan, nestsDeeperThan } from './json-depth.ts'
 
 test('counts lists and objects, not what stands in strings', () => {
   assert.equal(nestsDeeperThan('[[{}]]', 3), false)
@@ -10,6 +11,15 @@ test('counts lists and objects, not what stands in strings', () => {
 
 test('brackets beside each other do not add up', () => {
   assert.equal(nestsDeeperThan('[[],[],[],{}]', 2), false)
+})
+
+test('a value nests as deep as its text, also one that no recursion could follow', () => {
+  for (const text of ['[[{}]]', '{"a":[{"b":1}],"c":[]}', '[[],{"a":1.0,"b":null}]', '1', '[-0]', '{"__proto__":[[]]}'])
+    for (const depthMax of [0, 1, 2, 3])
+      assert.equal(isDeeperThan(parseJson(text), depthMax), nestsDeeperThan(text, depthMax), `${text} ${depthMax}`)
+  let deep: JsonValue = 1
+  for (let depth = 0; depth < 100_000; depth++) deep = depth % 2 === 0 ? [deep] : { a: deep }
+  assert.equal(isDeeperThan([1, deep], 128), true)
 })
 
 test('values are those of lists and objects at any depth, not what stands in strings', () => {

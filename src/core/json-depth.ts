@@ -1,5 +1,7 @@
-// Measures how deep JSON text nests, and whether it holds very many values, without parsing it, so that recursive code (a reviver, JSON.stringify, a validator)
-// never gets a text that overflows the stack.
+// Measures how deep JSON nests, and whether a text holds very many values, without parsing it, so that recursive code (a
+// reviver, JSON.stringify, a validator) never gets a text or a value that overflows the stack.
+
+import { isRawNumber, type JsonObject, type JsonValue, type RawNumber } from './json.ts'
 
 const quote = 0x22
 const backslash = 0x5c
@@ -11,6 +13,7 @@ const closeBrace = 0x7d
 
 /** Whether lists and objects nest more than `depthMax` deep. The text need not be valid JSON. */
 export function nestsDeeperThan(text: string, depthMax: number): boolean {
+  if (!opensMoreThan(text, depthMax)) return false
   let depth = 0
   let inString = false
   for (let index = 0; index < text.length; index++) {
@@ -25,6 +28,37 @@ export function nestsDeeperThan(text: string, depthMax: number): boolean {
     } else if (unit === closeBracket || unit === closeBrace) depth--
   }
   return false
+}
+
+/** Whether that many lists or objects may begin at all, as in hardly any text: it only looks for their brackets. */
+function opensMoreThan(text: string, countMax: number): boolean {
+  let count = 0
+  for (const bracket of '[{')
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1))
+      if (++count > countMax) return true
+  return false
+}
+
+/** Whether lists and objects of a value nest more than `depthMax` deep. It follows them no further than that. */
+export function isDeeperThan(value: JsonValue, depthMax: number): boolean {
+  return opens(value) && nests(value, depthMax)
+}
+
+function nests(value: JsonValue[] | JsonObject | RawNumber, depthLeft: number): boolean {
+  if (depthLeft === 0) return !isRawNumber(value)
+  if (Array.isArray(value)) return value.some(element => opens(element) && nests(element, depthLeft - 1))
+  const object = value as JsonObject
+  // Not by their values: those of an object that was built key by key take four times as long.
+  for (const key of Object.keys(object)) {
+    const member = object[key]!
+    if (opens(member) && nests(member, depthLeft - 1)) return true
+  }
+  return false
+}
+
+/** Whether it may be a list or an object. A literal is none, which only matters where it is the last. */
+function opens(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber {
+  return typeof value === 'object' && value !== null
 }
 
 /** Whether it holds more values than that, each of which takes tens of bytes once it is parsed, however short its text. */

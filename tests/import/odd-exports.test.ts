@@ -3,14 +3,19 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { eventsOfRecord } from '#importer/records/generated-events.ts'
 import { memoryLedger } from '#importer/records/import-ledger.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { ga4 } from '#importer/sources/ga4/ga4.ts'
+import { generic } from '#importer/sources/generic/generic.ts'
 import { matomo } from '#importer/sources/matomo/matomo.ts'
+import { posthog } from '#importer/sources/posthog/posthog.ts'
 import { conversionTimeMs } from '../support/convert-records.ts'
 
 /** 2024-05-01T10:00:00Z, and two hours ahead of it as the site's clock was. */
@@ -87,6 +92,37 @@ describe('exports as they are found', () => {
       'rejected event_missing at event_name': 2,
       'rejected csv_column_count at null': 1,
     })
+  })
+})
+
+describe('JSON in a text of a record that nests deeper than code can follow', () => {
+  const deep = `{"id":7,"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  const at = '2024-05-01T12:00:00Z'
+  const outcomeOf = (source: ImportSource, value: JsonObject, config: JsonObject = {}) => {
+    const converter = source.prepare(config, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
+    return convertRecord(converter, { value, table: null, ordinal: 1 })
+  }
+
+  it('is no object where one has to be', () => {
+    for (const [source, value, field] of [
+      [posthog, { event: 'e', distinct_id: 'a', timestamp: at, properties: deep }, 'properties'],
+      [
+        amplitude,
+        { event_type: 'e', device_id: 'd', user_id: null, event_time: at, user_properties: deep },
+        'user_properties',
+      ],
+    ] as const)
+      assert.deepEqual(outcomeOf(source, value), { rejected: { reason: 'properties_not_object', field } })
+  })
+
+  it('holds no field, and is not read as what it is said to be', () => {
+    const value = { event: 'e', user: 'a', at, props: deep, list: deep.slice(deep.indexOf('['), -1) }
+    const mapping = { event: 'event', distinct_id: ['props.id', 'list.0', 'user'], timestamp: 'at', uuid: 'at' }
+    const config = { mapping: { ...mapping, properties: ['props'], types: { props: 'json' } } }
+    const outcome = outcomeOf(generic, value, config)
+    assert.ok('events' in outcome, JSON.stringify(outcome).slice(0, 200))
+    const [{ distinctId, properties }] = outcome.events as [ImportedEvent]
+    assert.deepEqual([distinctId, properties], ['a', { props: deep }])
   })
 })
 

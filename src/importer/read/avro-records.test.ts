@@ -64,6 +64,18 @@ describe('an Avro file', () => {
     }
   })
 
+  it('gives a reject for a record that nests deeper than code can follow', async () => {
+    const nested = (depth: number) => {
+      let parent: typeof row | null = null
+      for (let left = depth; left > 0; left--) parent = { ...row, parent } as typeof row
+      return parent!
+    }
+    // The lists in the innermost record are a level more.
+    const records = await recordsIn(await written([nested(499), nested(500), nested(1)]), 1_000_000)
+    const outcomes = records.map(({ value }) => (typeof value === 'string' ? value : 'read'))
+    assert.deepEqual(outcomes, ['read', 'json_syntax', 'read'])
+  })
+
   it('keeps the digits of 64-bit integers', async () => {
     const long = avsc.types.LongType.__with({
       fromBuffer: (bytes: Buffer) => bytes.readBigInt64LE(),

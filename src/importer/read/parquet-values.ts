@@ -3,7 +3,8 @@
 // LogicalTypes.md of apache/parquet-format.
 
 import type { SchemaElement, SchemaTree } from 'hyparquet'
-import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
+import { type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
+import { jsonInText } from '../records/record-fields.ts'
 import {
   bytesValue,
   dateValue,
@@ -121,9 +122,6 @@ function plainValue(value: unknown): JsonValue {
 }
 
 function jsonOrText(text: string): JsonValue {
-  try {
-    return parseJson(text)
-  } catch {
-    return text
-  }
+  const value = jsonInText(text)
+  return value === undefined ? text : value
 }

@@ -5,6 +5,7 @@ import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject, type Rejected, type Skipped, skipped } from '../records/imported-event.ts'
+import { recordNestingMax } from '../records/record-fields.ts'
 import { type CsvDelimiter, csvCells, delimiterNames } from './csv-cells.ts'
 import { recordValuesMax } from './split-records.ts'
 
@@ -94,13 +95,14 @@ function orReject<T>(read: () => T): T | Rejected {
   }
 }
 
-/** No product writes such a record, and code that follows it down would run out of stack. */
-const nestingDepthMax = 500
-
 function objectIn(text: string): JsonObject {
   const value = jsonIn(text)
   if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
   return value
+}
+
+export function nestedTooDeep(): RecordReject {
+  return new RecordReject('json_syntax', null, `it nests more than ${recordNestingMax} lists and objects`)
 }
 
 function tooManyValues(): RecordReject {
@@ -111,8 +113,7 @@ function tooManyValues(): RecordReject {
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function jsonIn(text: string): JsonValue {
-  if (opensMoreThan(text, nestingDepthMax) && nestsDeeperThan(text, nestingDepthMax))
-    throw new RecordReject('json_syntax', null, `it nests more than ${nestingDepthMax} lists and objects`)
+  if (nestsDeeperThan(text, recordNestingMax)) throw nestedTooDeep()
   if (holdsMoreValuesThan(text, recordValuesMax)) throw tooManyValues()
   try {
     return parseJson(text)
@@ -121,15 +122,6 @@ function jsonIn(text: string): JsonValue {
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
     throw new RecordReject('json_syntax', null, error.message.replace(placeInRecord, ''))
   }
-}
-
-/** Whether that many lists or objects may begin at all, as in hardly any record: it only looks for their brackets. */
-function opensMoreThan(text: string, countMax: number): boolean {
-  let count = 0
-  for (const bracket of '[{')
-    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1))
-      if (++count > countMax) return true
-  return false
 }
 
 /** The text without a byte order mark, which only some programs write. */

@@ -2,7 +2,10 @@
 // be far longer than what the file has, which holds a name or a text once and refers to it any number of times.
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
+import { isDeeperThan } from '#core/json-depth.ts'
 import { RecordReject } from '../records/imported-event.ts'
+import { recordNestingMax } from '../records/record-fields.ts'
+import { nestedTooDeep } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
 
@@ -11,8 +14,9 @@ export const tooLargeRecord: Pick<ReadRecord, 'bytes' | 'parsed'> = {
   parsed: new RecordReject('record_too_large', null).outcome(),
 }
 
-/** @returns a reject for a record that is longer than any record of a text may be. */
+/** @returns a reject for a record that is longer or nests deeper than any record of a text may. */
 export function typedRecord(value: JsonObject): Pick<ReadRecord, 'bytes' | 'parsed'> {
+  if (isDeeperThan(value, recordNestingMax)) return { bytes: Buffer.alloc(0), parsed: nestedTooDeep().outcome() }
   const bytes = jsonBytes(value)
   return bytes.length > recordBytesMax ? tooLargeRecord : { bytes, parsed: { value } }
 }

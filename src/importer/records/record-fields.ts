@@ -1,7 +1,8 @@
 // Reads fields of source records, and collects the properties of events without the empty values that products write.
 // Source: docs/wire/import.md §1.0 (empty values).
 
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, parseJson, setOwn } from '#core/json.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject } from './imported-event.ts'
 
 const emptyTexts = new Set(['', '(not set)', '(not provided)'])
@@ -53,6 +54,19 @@ export function isLongerThan(text: string, characterCountMax: number): boolean {
   let count = 0
   for (const _ of text) if (++count > characterCountMax) return true
   return false
+}
+
+/** No product writes a record that nests deeper, and code that follows it down would run out of stack. */
+export const recordNestingMax = 500
+
+/** The value that a text field is the JSON of; undefined when it is no JSON, or nests deeper than a record may. */
+export function jsonInText(text: string): JsonValue | undefined {
+  if (nestsDeeperThan(text, recordNestingMax)) return undefined
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
 }
 
 /** Sets a property unless its value is empty. */

@@ -1,10 +1,10 @@
 // How Amplitude writes that there is nothing, truth, and objects where a warehouse has kept them as text.
 // Source: docs/wire/import.md §1.0 (empty values), §1.1.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { legalId } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
-import { isEmptyValue, textField } from '#importer/records/record-fields.ts'
+import { isEmptyValue, jsonInText, textField } from '#importer/records/record-fields.ts'
 
 export function isNothing(value: JsonValue | undefined): boolean {
   return isEmptyValue(value) || value === 'EMPTY'
@@ -47,12 +47,7 @@ export function objectIn(record: JsonObject, field: string): JsonObject {
 
 /** The object that a text is the JSON of; other values as they are. */
 export function asObject(value: JsonValue | undefined): JsonValue | undefined {
-  if (typeof value !== 'string' || !value.startsWith('{')) return value
-  try {
-    return parseJson(value)
-  } catch {
-    return value
-  }
+  return typeof value === 'string' && value.startsWith('{') ? (jsonInText(value) ?? value) : value
 }
 
 /** Truth as any of the forms that exports use for it; other values as they are. */

@@ -2,12 +2,12 @@
 // are. Source: docs/wire/import.md §1.8, §3.7.
 
 import { parseUuid } from '#core/events/uuid.ts'
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, eventIdText } from '#importer/records/distinct-ids.ts'
 import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
 import { type Conversion, type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
-import { eventName, isEmptyValue, textField } from '#importer/records/record-fields.ts'
+import { eventName, isEmptyValue, jsonInText, textField } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
@@ -95,19 +95,12 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
 
 /** The properties as an object; Parquet and ClickHouse hold them as a text. */
 function propertiesOf(record: JsonObject): JsonObject {
-  let value: JsonValue | undefined = ownValue(record, 'properties')
-  if (typeof value === 'string' && value.trim() !== '') value = parsedProperties(value)
-  if (value === undefined || value === null || value === '') return {}
+  const written = ownValue(record, 'properties') ?? ''
+  if (written === '') return {}
+  const value = typeof written === 'string' ? jsonInText(written) : written
+  if (value === null) return {}
   if (!isJsonObject(value)) throw new RecordReject('properties_not_object', 'properties')
   return value
-}
-
-function parsedProperties(text: string): JsonValue {
-  try {
-    return parseJson(text)
-  } catch {
-    throw new RecordReject('properties_not_object', 'properties')
-  }
 }
 
 function keptProperties(given: JsonObject, options: PostHogOptions, notes: RecordNote[]): JsonObject {

@@ -1,6 +1,7 @@
 // Paths into records. A field whose own name has dots, as in many CSV headers, comes before one inside of another.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { jsonInText } from '#importer/records/record-fields.ts'
 
 /**
  * @param path such as `user_id`, `user.id` or `items.0.id`. Texts that hold JSON are looked into as well.
@@ -18,20 +19,12 @@ export function valueAt(record: JsonObject, path: string): JsonValue | undefined
 
 /** The object that a value is, as a text or as such; null for anything else. */
 export function membersOf(value: JsonValue | undefined): JsonObject | null {
-  const plain = typeof value === 'string' && value.startsWith('{') ? parsed(value) : value
+  const plain = typeof value === 'string' && value.startsWith('{') ? jsonInText(value) : value
   return isJsonObject(plain) ? plain : null
 }
 
 /** The same, and lists as objects by index. */
 function childrenOf(value: JsonValue | undefined): JsonObject | null {
-  const plain = typeof value === 'string' && value.startsWith('[') ? parsed(value) : value
+  const plain = typeof value === 'string' && value.startsWith('[') ? jsonInText(value) : value
   return Array.isArray(plain) ? Object.fromEntries(plain.entries()) : membersOf(plain)
-}
-
-function parsed(text: string): JsonValue {
-  try {
-    return parseJson(text)
-  } catch {
-    return null
-  }
 }

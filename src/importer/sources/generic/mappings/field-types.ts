@@ -1,6 +1,7 @@
 // Texts of CSV read as what they stand for. Source: docs/wire/import.md §1.9 (`types`).
 
-import { isRawNumber, type JsonValue, numberOrLiteral, parseJson } from '#core/json.ts'
+import { isRawNumber, type JsonValue, numberOrLiteral } from '#core/json.ts'
+import { jsonInText } from '#importer/records/record-fields.ts'
 import { readTime, type TimeForm, timeText } from '#importer/records/source-time.ts'
 import type { FieldType } from './mapping-schema.ts'
 
@@ -44,7 +45,7 @@ export function typedValue(value: JsonValue, type: FieldType, form: TypeForm, fi
     case 'bool':
       return typeof value === 'boolean' ? value : truths.get(String(textOf(value)).trim().toLowerCase())
     case 'json':
-      return typeof value === 'string' ? parsed(value) : value
+      return typeof value === 'string' ? jsonInText(value) : value
     case 'timestamp':
     case 'datetime': {
       const timeUs = readTime(value, form, field)
@@ -77,11 +78,3 @@ function withPoint(text: string): string {
 }
 
 const thousands = /^[+-]?\d{1,3}(?:([.'\s])\d{3}(?:\1\d{3})*)$/
-
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined
-  }
-}
