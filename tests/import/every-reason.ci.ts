@@ -53,7 +53,7 @@ const genericCases: readonly Case[] = [
   [gzipSync('{}', { level: 0 }).subarray(0, 9), refused('compressed_input', null, 'these are bytes of gzip')],
   [Buffer.from(line({ event: 'Größe' }), 'latin1'), refused('encoding_invalid_utf8', null)],
   [line({ props: { text: 'x'.repeat(1_000_001) } }), refused('record_too_large', null, /^an event of 10\d{5} bytes$/)],
-  [line({ props: { text: 'y'.repeat(999_900) } }), refused('record_too_large', null, /^10\d{5} bytes$/)],
+  [line({ props: { text: 'y'.repeat(999_900) } }), refused('record_too_large', null, /^an event of 10\d{5} bytes$/)],
   ['{"event": "Paid",}', refused('json_syntax', null, /JSON/)],
   ['["Paid"]', refused('json_not_object', null)],
   [line({ props: 'none' }), refused('properties_not_object', 'props')],
@@ -175,10 +175,8 @@ describe('a bad record', () => {
     assert.ok(final.balance.isBalanced && final.verification.ok)
     assert.equal(read, genericCases.length)
     assert.equal(givingEvents, 2)
-    // Two are only found by sending.
-    assert.equal(rejected, report.balance.rejected + 2)
-    const all = [...rejects, ...linesOf(commands.job, 'rejects/**/*.sent.jsonl')]
-    assertRejects(genericCases, all)
+    assert.equal(rejected, report.balance.rejected)
+    assertRejects(genericCases, rejects)
   })
 
   for (const [source, cases] of Object.entries(jsonCases))

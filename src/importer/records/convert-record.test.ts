@@ -41,10 +41,10 @@ describe('what becomes of a record', () => {
   })
 
   it('is a refusal when an event is larger than may be sent, by its bytes', () => {
-    // Two bytes each, and `{"text":""}` around them.
-    const fitting = 'é'.repeat(499_994)
-    assert.equal('events' in convertRecord({ convert: () => eventOf(fitting) }, record, 499_994), true)
-    assert.partialDeepStrictEqual(convertRecord({ convert: () => eventOf(`${fitting}éé`) }, record, 499_996), {
+    // Two bytes each, with a name, an id and `{"text":""}` around them, and room for the envelope.
+    const fitting = 'é'.repeat(499_822)
+    assert.equal('events' in convertRecord({ convert: () => eventOf(fitting) }, record, 499_822), true)
+    assert.partialDeepStrictEqual(convertRecord({ convert: () => eventOf(`${fitting}é`) }, record, 499_823), {
       rejected: { reason: 'record_too_large', field: null },
     })
   })

@@ -1,12 +1,21 @@
 // What becomes of one record, in the same words for `convert`, the rehearsal and the send.
 
-import { isLink } from './generated-events.ts'
+import { groupEventProperties, isLink, withSet } from './generated-events.ts'
 import type { RecordConverter, SourceRecord } from './import-source.ts'
-import { type ConvertedRecord, RecordReject, type Rejected, type Skipped, skipped } from './imported-event.ts'
+import {
+  type ConvertedRecord,
+  type ImportedEvent,
+  RecordReject,
+  type Rejected,
+  type Skipped,
+  skipped,
+} from './imported-event.ts'
 import { checkDrops, withoutLongGroups } from './service-drops.ts'
 
 /** The receiver discards larger events without a word. Source: docs/wire/import.md §2.5. */
-const eventBytesMax = 1_000_000
+export const eventBytesMax = 1_000_000
+/** What an event has on its way beside its properties, name and id: uuid, time and marks, with the longest id of a job. */
+export const envelopeBytesMax = 330
 /** A record repeats a value in an event a few times at most; characters have up to three bytes, escapes up to six. */
 const expansionMax = 12
 
@@ -37,10 +46,20 @@ function saysNothing({ events, groups = [], links = [] }: ConvertedRecord): bool
   return events.length === 0 && groups.length === 0 && !links.some(isLink)
 }
 
+/** As if all that is told of a person or a group were news. @throws RecordReject */
+function checkSizes({ events: [first, ...others], groups = [], person }: ConvertedRecord): void {
+  if (first !== undefined) checkSize(person === undefined ? first : withSet(first, person.properties))
+  for (const event of others) checkSize(event)
+  for (const group of groups)
+    checkSize({ event: '$groupidentify', distinctId: group.distinctId, properties: groupEventProperties(group) })
+}
+
 /** @throws RecordReject */
-function checkSizes({ events }: ConvertedRecord): void {
-  for (const { properties } of events) {
-    const bytes = Buffer.byteLength(JSON.stringify(properties))
-    if (bytes > eventBytesMax) throw new RecordReject('record_too_large', null, `an event of ${bytes} bytes`)
-  }
+function checkSize({
+  event,
+  distinctId,
+  properties,
+}: Pick<ImportedEvent, 'event' | 'distinctId' | 'properties'>): void {
+  const bytes = Buffer.byteLength(JSON.stringify([event, distinctId, properties])) + envelopeBytesMax
+  if (bytes > eventBytesMax) throw new RecordReject('record_too_large', null, `an event of ${bytes} bytes`)
 }

@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
+import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { contentHash, rootUuid } from './deterministic-uuid.ts'
 import { isIdTooLong, isIllegalId } from './distinct-ids.ts'
 import type { ImportLedger } from './import-ledger.ts'
@@ -70,7 +71,12 @@ export function ownEvents(events: readonly ImportedEvent[], isOwnLinkRefused: bo
 
 /** Whether the pair can be linked: two ids that are not the same, mean somebody and can be sent. */
 export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
-  return userId !== deviceId && [userId, deviceId].every(id => !isIllegalId(id) && !isIdTooLong(id))
+  return userId !== deviceId && [userId, deviceId].every(isLinkable)
+}
+
+/** The service's own rule is wider where an id is in quotes or has a NUL. */
+function isLinkable(id: string): boolean {
+  return !isIllegalId(id) && !isIdTooLong(id) && !isIllegalDistinctId(id)
 }
 
 export function linkEvent(source: string, link: IdentityLink): ImportedEvent {
@@ -100,13 +106,13 @@ export function groupEvent(source: string, group: GroupSnapshot, before: JsonObj
     event: '$groupidentify',
     distinctId: group.distinctId,
     timeUs: group.timeUs,
-    properties: {
-      $group_type: group.type,
-      $group_key: group.key,
-      $group_set: properties,
-      ...(gone.length > 0 && { $group_unset: gone }),
-    },
+    properties: { ...groupEventProperties(group), ...(gone.length > 0 && { $group_unset: gone }) },
   }
+}
+
+/** What is said of a group at first sight. */
+export function groupEventProperties({ type, key, properties }: GroupSnapshot): JsonObject {
+  return { $group_type: type, $group_key: key, $group_set: properties ?? {} }
 }
 
 /** The record's own events, the first of them with the person's properties that differ from those known. */

@@ -62,8 +62,8 @@ export interface ConvertedRecord {
   readonly notes?: readonly RecordNote[]
 }
 
-/** Why the service drops events that it takes, as far as an event says it of itself. */
-export type ServiceDrop = DropReason | 'dropped_performance_event'
+/** Why the service refuses or drops events, as far as an event says it of itself. */
+export type ServiceDrop = DropReason | 'dropped_performance_event' | 'invalid_cookieless_mode' | 'invalid_json'
 
 /** Why a record is refused; other `server_refused:<reason>` come with sending. Source: docs/wire/import.md §2.6. */
 export type RejectReason =

@@ -1,17 +1,22 @@
-// Records whose events the service would take and then drop for what they are: asked of its own rules beforehand, so that
-// a rehearsal counts them and nothing is sent in vain. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
+// Records whose events the service would refuse, or take and then drop, for what they are: asked of its own rules beforehand,
+// so that a rehearsal counts them and nothing is sent in vain. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
 
 import { storedName } from '#core/capture/normalize-event.ts'
 import { findDrop } from '#core/events/event-drops.ts'
 import { groupKeyLengthMax } from '#core/events/group-identity.ts'
+import type { JsonObject } from '#core/json.ts'
+import { isDeeperThan } from '#core/json-depth.ts'
 import { noIngestionSettings } from '#core/project.ts'
+import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
 import { linkEventWithoutUuid } from './generated-events.ts'
 import { type ConvertedRecord, type ImportedEvent, RecordReject, type ServiceDrop } from './imported-event.ts'
 
-/** @throws RecordReject for a record with an event that would be dropped. */
-export function checkDrops({ events, links = [] }: ConvertedRecord): void {
+/** @throws RecordReject for a record with an event that would be refused or dropped. */
+export function checkDrops({ events, links = [], groups = [], person }: ConvertedRecord): void {
   for (const event of events) checkEvent(event)
   for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(linkEventWithoutUuid(link))
+  for (const group of groups) if (group.properties !== null) checkNesting(group.properties, '$group_set')
+  if (person !== undefined) checkNesting(person.properties, '$set')
 }
 
 /**
@@ -36,11 +41,25 @@ export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
   return { ...record, groups: kept, notes: [...notes, ...left] }
 }
 
+/**
+ * The service refuses a request with a value that nests deeper.
+ * @param within the property of an event in which the properties are sent; null for those of the event itself.
+ * @throws RecordReject
+ */
+function checkNesting(properties: JsonObject, within: '$set' | '$group_set' | null): void {
+  if (!isDeeperThan(properties, within === null ? nestingDepthMax : nestingDepthMax - 1)) return
+  const detail = `it nests more than the ${nestingDepthMax} lists and objects that the service takes`
+  throw rejectOf('invalid_json', detail, within ?? 'properties')
+}
+
 /** @throws RecordReject */
 function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = false): void {
   const { event, distinctId, properties } = checked
+  checkNesting(properties, null)
   // The only event that is left out before it has a person or a time.
   if (event === '$performance_event') throw rejectOf('dropped_performance_event')
+  const cookielessMode = properties.$cookieless_mode
+  if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw rejectOf('invalid_cookieless_mode')
   // Its uuid would only be told in a warning.
   const captured = { uuid: '', distinctId, name: storedName(event, true), historicalMigration: true }
   // Its age drops no event of an import.
@@ -50,8 +69,8 @@ function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = 
   if (drop !== null) throw rejectOf(drop.reason, isProjectPersonless ? 'the project takes no persons' : undefined)
 }
 
-function rejectOf(reason: ServiceDrop, detail?: string): RecordReject {
-  return new RecordReject(`server_refused:${reason}`, drops[reason]?.field ?? null, detail)
+function rejectOf(reason: ServiceDrop, detail?: string, field = drops[reason]?.field ?? null): RecordReject {
+  return new RecordReject(`server_refused:${reason}`, field, detail)
 }
 
 const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; readonly fix: string }>>> = {
@@ -70,6 +89,11 @@ const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; read
   cookieless_not_supported: {
     field: '$cookieless_mode',
     fix: 'Events of the cookieless mode have no person of their own, so they cannot be imported.',
+  },
+  invalid_cookieless_mode: { field: '$cookieless_mode', fix: 'Leave out $cookieless_mode, which is true or false.' },
+  invalid_json: {
+    field: 'properties',
+    fix: `Leave out what nests deeper than ${nestingDepthMax} lists and objects, or put it there as a text.`,
   },
   invalid_event_when_process_person_profile_is_false: {
     field: '$process_person_profile',

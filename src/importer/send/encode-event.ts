@@ -5,9 +5,6 @@ import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwn } f
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { timeText } from '../records/source-time.ts'
 
-/** Larger events are refused before they are sent, because the service would not take them. */
-export const eventBytesMax = 1_000_000
-
 export interface EventMarks {
   /** Name of the source, such as `mixpanel`. */
   readonly source: string

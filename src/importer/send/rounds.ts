@@ -6,9 +6,10 @@ import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
+import { eventBytesMax } from '../records/convert-record.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
-import { type EncodedEvent, type EventMarks, encodeEvent, eventBytesMax } from './encode-event.ts'
+import { type EncodedEvent, type EventMarks, encodeEvent } from './encode-event.ts'
 
 export const batchBytesMax = 9 * 1024 * 1024
 /** Around the list of events in a request: key, option, brackets. */

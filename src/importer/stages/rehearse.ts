@@ -32,6 +32,7 @@ import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { giveTurn, isTurnDue } from '../read/turns.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
+import { envelopeBytesMax } from '../records/convert-record.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
 import { joinedId } from '../records/joined-id.ts'
@@ -47,8 +48,6 @@ import { shownSourceMax } from './staged-line.ts'
 const exactIdsMax = 200_000
 /** Bodies are measured on one event in so many. */
 const measuredEvery = 32
-/** The markers and the envelope of an event. Source: docs/wire/import.md §1.0. */
-const envelopeBytes = 330
 const eventsPerSecond = 1_000
 
 export interface RehearseOptions {
@@ -308,7 +307,7 @@ class RehearsalCounts {
     }
     if (this.#events.total % measuredEvery === 1) {
       this.#measured++
-      this.#measuredBytes += Buffer.byteLength(JSON.stringify(event.properties)) + envelopeBytes
+      this.#measuredBytes += Buffer.byteLength(JSON.stringify(event.properties)) + envelopeBytesMax
     }
   }
 
