@@ -2,6 +2,7 @@
 // function per port, and bounds how many queries a project may run.
 
 import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { ProjectQueue } from '#core/project-queue.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventExports } from '#ports/events/event-exports.ts'
 import type { EventQueries } from '#ports/events/event-queries.ts'
@@ -17,7 +18,7 @@ import {
   type ClickHouseEndpoint,
   createClickHouseClients,
 } from './connection/clickhouse-clients.ts'
-import { type Ask, ProjectQueue } from './connection/project-queue.ts'
+import { type Ask, createQueryTurns } from './connection/query-turns.ts'
 import { type ExportLimits, openEventExport, usualExportLimits } from './exports/event-export.ts'
 import { type ExportQueriesOptions, exportQueries } from './exports/export-queries.ts'
 import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
@@ -100,24 +101,24 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     (queue: ProjectQueue): Ask =>
     (projectId, signal, query) =>
       queue.run(projectId, signal, () => clients.read(query, signal))
-  const ask = askIn(new ProjectQueue(queueLimits))
+  const ask = askIn(createQueryTurns(queueLimits))
   return {
     ...writer(clients, inserter, clock),
     ...upkeep(clients, { rejectRetentionDays, freeBytes: options.freeBytes, isEmbedded }),
     ...queries(ask),
-    ...insights(askIn(new ProjectQueue(insightQueueLimits))),
+    ...insights(askIn(createQueryTurns(insightQueueLimits))),
     ...rejects(ask, inserter),
     ...recordings(ask),
     ...exports(clients, options.exports),
     ...subjectMirror(clients, inserter),
     ...personEraser(clients),
     ...flagUsageUpkeep(clients),
-    ...importedRows(clients, { ask, askStored: askIn(new ProjectQueue(storedQueueLimits)) }),
+    ...importedRows(clients, { ask, askStored: askIn(createQueryTurns(storedQueueLimits)) }),
     ...sqlQueries({
       clients,
       queryTimeoutSeconds,
       setUp: createSqlSetUp(clients, queryTimeoutSeconds),
-      queue: new ProjectQueue(sqlQueueLimits),
+      queue: createQueryTurns(sqlQueueLimits),
     }),
     countUsage: (projectId, fromDay, toDay) =>
       clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { ProjectQueue } from '../connection/project-queue.ts'
+import { createQueryTurns } from '../connection/query-turns.ts'
 
 /** Runs one query in the turn of exports, under the query limit. */
 export type Ask = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
@@ -33,7 +33,7 @@ export function exportQueries(
   clients: Pick<ClickHouseClients, 'read'>,
   { retryPausesMs = usualPausesMs }: Partial<ExportQueriesOptions> = {},
 ): (signal: AbortSignal) => ExportAsk {
-  const queue = new ProjectQueue({ runningMax: 1, waitingMax })
+  const queue = createQueryTurns({ runningMax: 1, waitingMax })
   return signal => {
     const once: Ask = query => queue.run(everyProject, signal, () => clients.read(query, signal))
     const patiently: Ask = async query => {

@@ -8,7 +8,7 @@ import { filteredProperties } from '#core/processing/properties/mapped-propertie
 import type { EventView } from '#ports/events/event-queries.ts'
 import { type ImportedRows, laterWriteCountMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import type { Ask } from '../connection/project-queue.ts'
+import type { Ask } from '../connection/query-turns.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-list.ts'
 import { timeParam } from '../parameters/time-param.ts'

@@ -1,6 +1,7 @@
 // Runs SQL of people: checks it, binds its values, and reads as many rows as an answer takes. The engine stops when
 // enough rows are read.
 
+import type { ProjectQueue } from '#core/project-queue.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { checkSql, namesSystemTables } from '#core/sql/check-sql.ts'
 import { plainSql } from '#core/sql/plain-sql.ts'
@@ -9,7 +10,6 @@ import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/s
 import { PortError } from '#ports/port-error.ts'
 import { projectHeader } from '../connection/analyst.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import type { ProjectQueue } from '../connection/project-queue.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import type { SqlSetUp } from './set-up.ts'
 import { incompleteQuery, namesFormat, sqlFailureOf } from './sql-errors.ts'

@@ -1,15 +1,5 @@
 // Bounds how many queries of one project run at once and how many wait; further ones are refused at once, so that one
-// project's screens or scripts cannot take the store from the others.
-
-import { PortError } from '#ports/port-error.ts'
-import type { ClickHouseClient } from './clickhouse-clients.ts'
-
-/** Runs a query for a project in its turn, under the query limit, until the caller's signal aborts it. */
-export type Ask = <T>(
-  projectId: number,
-  signal: AbortSignal | undefined,
-  query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,
-) => Promise<T>
+// project's screens or scripts cannot take a store from the others.
 
 export interface ProjectQueueLimits {
   /** Queries of one project that run at once. */
@@ -25,15 +15,18 @@ interface ProjectTurns {
 
 export class ProjectQueue {
   readonly #limits: ProjectQueueLimits
+  readonly #fullError: () => Error
   readonly #projects = new Map<number, ProjectTurns>()
 
-  constructor(limits: ProjectQueueLimits) {
+  /** @param fullError makes what `run` throws when too many queries of a project wait. */
+  constructor(limits: ProjectQueueLimits, fullError: () => Error) {
     this.#limits = limits
+    this.#fullError = fullError
   }
 
   /**
    * Runs `query` when there is room. A waiting query whose signal aborts leaves the queue.
-   * @throws PortError `full` when the project's queue is full; the signal's reason when it aborted before the start.
+   * @throws the full error when the project's queue is full; the signal's reason when it aborted before the start.
    */
   async run<T>(projectId: number, signal: AbortSignal | undefined, query: () => Promise<T>): Promise<T> {
     signal?.throwIfAborted()
@@ -51,9 +44,7 @@ export class ProjectQueue {
   }
 
   #turn(state: ProjectTurns, signal: AbortSignal | undefined): Promise<void> {
-    if (state.waiting.length >= this.#limits.waitingMax) {
-      throw new PortError('event-store', 'full', new Error('too many queries of this project are waiting'))
-    }
+    if (state.waiting.length >= this.#limits.waitingMax) throw this.#fullError()
     return new Promise((start, leave) => {
       const onAbort = () => {
         state.waiting.splice(state.waiting.indexOf(onTurn), 1)

@@ -1,0 +1,19 @@
+// The turns that queries of one project take at the event store.
+
+import { ProjectQueue, type ProjectQueueLimits } from '#core/project-queue.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClient } from './clickhouse-clients.ts'
+
+/** Runs a query for a project in its turn, under the query limit, until the caller's signal aborts it. */
+export type Ask = <T>(
+  projectId: number,
+  signal: AbortSignal | undefined,
+  query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,
+) => Promise<T>
+
+/** A queue that refuses further queries with a PortError `full`. */
+export function createQueryTurns(limits: ProjectQueueLimits): ProjectQueue {
+  return new ProjectQueue(limits, () => {
+    return new PortError('event-store', 'full', new Error('too many queries of this project are waiting'))
+  })
+}
