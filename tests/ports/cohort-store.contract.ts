@@ -194,6 +194,39 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.equal((await store.listPersonsAfter(1, { afterPersonId: 3, limit: 3 }, [])).hasMore, false)
     })
 
+    it('reads the persons for whom filters hold, newest first, with the static cohorts asked for, and counts all', async t => {
+      const harness = await open(t)
+      const { store } = harness
+      await addPersons(harness, 5)
+      await store.createCohort(aNewCohort({ isStatic: true }), {})
+      await store.addCohortMembers(1, 1, { kind: 'person', ids: ['2', '4'] })
+      const read = async (page: Parameters<typeof store.listPersonsBelow>[1]) => {
+        const { results, hasMore } = await store.listPersonsBelow(1, page, [1])
+        return [results.map(({ id, staticCohortIds }) => [id, staticCohortIds.length]), hasMore]
+      }
+      assert.deepEqual(await read({ limit: 2 }), [
+        [
+          [5, 0],
+          [4, 1],
+        ],
+        true,
+      ])
+      assert.deepEqual(await read({ limit: 3, belowId: 4 }), [
+        [
+          [3, 0],
+          [2, 1],
+          [1, 0],
+        ],
+        false,
+      ])
+      assert.deepEqual(await read({ limit: 9, search: 'user-4' }), [[[4, 1]], false])
+      assert.deepEqual(await read({ limit: 9, belowId: 4, distinctId: 'user-4' }), [[], false])
+      assert.deepEqual(
+        await Promise.all([store.countPersons(1), store.countPersons(2), store.countPersons(3)]),
+        [5, 1, 0],
+      )
+    })
+
     it('cuts a page before it becomes large, and always gives one person', async t => {
       const { store, chunkStore } = await open(t)
       const large = Array.from({ length: 3 }, (_, index) =>

@@ -194,6 +194,27 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(byKey, found)
     })
 
+    it('reads all groups of a type in the order of their keys, and counts them', async t => {
+      const { store, chunkStore } = await open(t)
+      const keys = ['b', 'É', 'a', 'Z', '10', '9']
+      const groups = keys.map((key, index) => aGroup({ key, createdAtMs: 1_000 - index }))
+      const large = aGroup({ key: 'large', properties: { text: 'x'.repeat(300_000) } })
+      const others = [aGroup({ typeIndex: 1, key: 'c' }), aGroup({ projectId: 2, key: 'd' })]
+      await commit(chunkStore, { groups: [...groups, large, ...others].map(created) })
+      const pages: string[][] = []
+      for (let afterKey: string | undefined; ; afterKey = pages.at(-1)!.at(-1)) {
+        const after = afterKey === undefined ? {} : { afterKey }
+        const { results, hasMore } = await store.listGroupsAfter(1, { typeIndex: 0, limit: 3, ...after })
+        pages.push(results.map(({ key }) => key))
+        if (!hasMore) break
+      }
+      assert.deepEqual(pages, [['10', '9', 'Z'], ['a', 'b'], ['large'], ['É']], 'a large one makes a page short')
+      assert.deepEqual(
+        await Promise.all([store.countGroups(1, 0), store.countGroups(1, 1), store.countGroups(1, 2)]),
+        [7, 1, 0],
+      )
+    })
+
     it('keeps the last mark of the event store, and lists whom distinct ids lead to, page by page', async t => {
       const { store, chunkStore } = await open(t)
       assert.equal(await store.findEventStoreMark(), null)

@@ -23,10 +23,14 @@ export const searchMethods: ReadonlySet<StateMethod> = new Set<StateMethod>([
   'listCohortMembers',
   'listCohortMemberUuids',
   'listPersonsAfter',
+  'listPersonsBelow',
   'countCohortMembers',
   'listPersons',
   'listDistinctIds',
   'listGroups',
+  'listGroupsAfter',
+  'countPersons',
+  'countGroups',
 ])
 
 export interface StateThreadData {

@@ -5,7 +5,7 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { Result } from '#core/result.ts'
 import type { LinkedWrite } from './definition-links.ts'
-import type { PersonView } from './person-store.ts'
+import type { PersonFilters, PersonView } from './person-store.ts'
 import type { Page, Written } from './written.ts'
 
 export type NewCohort = Pick<
@@ -60,6 +60,12 @@ export interface CohortMemberStore {
   listPersonsAfter(
     projectId: number,
     page: PersonsAfter,
+    ofCohortIds: readonly number[],
+  ): Promise<PersonsPage<PersonInCohorts>>
+  /** Persons for whom the filters hold, newest first, with an id below `belowId`. Pages and cohorts as in `listPersonsAfter`. */
+  listPersonsBelow(
+    projectId: number,
+    page: PersonFilters & { readonly belowId?: number; readonly limit: number },
     ofCohortIds: readonly number[],
   ): Promise<PersonsPage<PersonInCohorts>>
   /** The uuids of a static cohort's members, at most `limit` of them. */

@@ -34,5 +34,11 @@ export interface GroupStore {
     projectId: number,
     query: { typeIndex: number; search?: string; keyPart?: string; limit: number; offset: number },
   ): Promise<{ results: readonly GroupView[]; hasMore: boolean }>
+  /** Groups with a key above `afterKey`, in the order of its bytes. Large groups make a page short: see `hasMore`. */
+  listGroupsAfter(
+    projectId: number,
+    page: { typeIndex: number; afterKey?: string; limit: number },
+  ): Promise<{ results: readonly GroupView[]; hasMore: boolean }>
+  countGroups(projectId: number, typeIndex: number): Promise<number>
   findStoredGroup(projectId: number, typeIndex: number, key: string): Promise<GroupView | null>
 }

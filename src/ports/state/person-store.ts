@@ -34,6 +34,7 @@ export interface PersonStore {
     projectId: number,
     query: PersonFilters & { belowId?: number; limit: number; offset: number },
   ): Promise<{ results: readonly PersonView[]; hasMore: boolean }>
+  countPersons(projectId: number): Promise<number>
   /** The ids of a person after `after`, in byte order; null if there is no such person. */
   listDistinctIds(
     projectId: number,

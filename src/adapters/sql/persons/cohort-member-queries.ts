@@ -5,9 +5,10 @@ import type { Kysely } from 'kysely'
 import { isUuid } from '#core/events/uuid.ts'
 import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
+import type { CohortMemberStore, PersonInCohorts, PersonsPage } from '#ports/state/cohort-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { storableText } from '../tables/storable-text.ts'
+import { fittingPersons } from './person-queries.ts'
 import { pageOfPersons } from './person-views.ts'
 
 /** Parameters of one statement; the engines take far more, but each length is a different statement. */
@@ -71,20 +72,16 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
         .where('person.id', '>', afterPersonId)
         .orderBy('person.id')
         .limit(limit + 1)
-      const { results, hasMore } = await pageOfPersons(db, ids.as('page'), {
-        limit,
-        direction: 'asc',
-        bytesMax: pageBytesMax,
-      })
-      const cohortsOf = await staticCohortsOf(
-        db,
-        results.map(person => person.id),
-        ofCohortIds,
-      )
-      return {
-        results: results.map(person => ({ ...person, staticCohortIds: cohortsOf.get(person.id) ?? [] })),
-        hasMore,
-      }
+      const page = { limit, direction: 'asc', bytesMax: pageBytesMax } as const
+      return inCohorts(db, await pageOfPersons(db, ids.as('page'), page), ofCohortIds)
+    },
+
+    async listPersonsBelow(projectId, { belowId, limit, ...filters }, ofCohortIds) {
+      const ids = fittingPersons(db, projectId, filters, belowId)
+        .orderBy('person.id', 'desc')
+        .limit(limit + 1)
+      const page = { limit, direction: 'desc', bytesMax: pageBytesMax } as const
+      return inCohorts(db, await pageOfPersons(db, ids.as('page'), page), ofCohortIds)
     },
 
     async countCohortMembers(cohortId) {
@@ -205,6 +202,17 @@ async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: rea
     .execute()
   const known = new Set(rows.map(row => Number(row.id)))
   return new Map(ids.filter(id => known.has(Number(id))).map(id => [id, Number(id)]))
+}
+
+/** The persons of a page with those of the cohorts that they are in. */
+async function inCohorts(
+  db: Kysely<StateSchema>,
+  { results, hasMore }: PersonsPage,
+  ofCohortIds: readonly number[],
+): Promise<PersonsPage<PersonInCohorts>> {
+  const ids = results.map(person => person.id)
+  const cohortsOf = await staticCohortsOf(db, ids, ofCohortIds)
+  return { results: results.map(person => ({ ...person, staticCohortIds: cohortsOf.get(person.id) ?? [] })), hasMore }
 }
 
 async function staticCohortsOf(

@@ -14,6 +14,9 @@ import type { GroupTable, StateSchema } from '../tables/schema.ts'
 /** Large flags are up to a MiB each. */
 const flagsPerQuery = 20
 
+/** Bytes of a page of groups to be evaluated, which a front does in one go. A page of one group may exceed it. */
+const evaluatedBytesMax = 256 * 1024
+
 /** Leaves out columns that are not shown: marks may be as long as the properties. */
 const shownColumns = [
   ...(['project_id', 'group_type_index', 'group_key'] as const),
@@ -35,7 +38,33 @@ async function isNamedByPendingJob(trx: Kysely<StateSchema>, projectId: number, 
   return image !== undefined
 }
 
+const sizedKey = [
+  'group_key' as const,
+  sql<number>`octet_length(group_properties) + octet_length(group_key)`.as('bytes'),
+] as const
+
 export function groupQueries(db: Kysely<StateSchema>): GroupStore {
+  /** Those of the groups that fit into a page, in the order of `sizes`, which may have one more than `limit`. */
+  async function groupsOf(
+    projectId: number,
+    typeIndex: number,
+    sizes: readonly { readonly group_key: string; readonly bytes: number }[],
+    limit: number,
+    bytesMax?: number,
+  ): Promise<{ results: readonly GroupView[]; hasMore: boolean }> {
+    const keys = sizes.slice(0, fittingRows(sizes.slice(0, limit), bytesMax)).map(row => row.group_key)
+    if (keys.length === 0) return { results: [], hasMore: false }
+    const rows = await db
+      .selectFrom('group')
+      .select(shownColumns)
+      .where(isOfType(projectId, typeIndex))
+      .where('group_key', 'in', keys)
+      .execute()
+    const viewOfKey = new Map(rows.map(row => [row.group_key, viewOf(row)]))
+    // A group that was deleted between the two reads is left out.
+    return { results: keys.flatMap(key => viewOfKey.get(key) ?? []), hasMore: sizes.length > keys.length }
+  }
+
   return {
     async listGroupTypes(projectId) {
       const rows = await db
@@ -106,23 +135,32 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
       }
       if (keyPart !== undefined) groups = groups.where(containsText('group_key', keyPart))
       const sizes = await groups
-        .select(['group_key', sql<number>`octet_length(group_properties) + octet_length(group_key)`.as('bytes')])
+        .select(sizedKey)
         .orderBy('created_at', 'desc')
         .orderBy('group_key')
         .limit(limit + 1)
         .offset(offset)
         .execute()
-      const keys = sizes.slice(0, fittingRows(sizes.slice(0, limit))).map(row => row.group_key)
-      if (keys.length === 0) return { results: [], hasMore: false }
-      const rows = await db
-        .selectFrom('group')
-        .select(shownColumns)
-        .where(isOfType(projectId, typeIndex))
-        .where('group_key', 'in', keys)
-        .orderBy('created_at', 'desc')
+      return groupsOf(projectId, typeIndex, sizes, limit)
+    },
+
+    async listGroupsAfter(projectId, { typeIndex, afterKey, limit }) {
+      const groups = db.selectFrom('group').where(isOfType(projectId, typeIndex))
+      const sizes = await (afterKey === undefined ? groups : groups.where('group_key', '>', afterKey))
+        .select(sizedKey)
         .orderBy('group_key')
+        .limit(limit + 1)
         .execute()
-      return { results: rows.map(viewOf), hasMore: sizes.length > keys.length }
+      return groupsOf(projectId, typeIndex, sizes, limit, evaluatedBytesMax)
+    },
+
+    async countGroups(projectId, typeIndex) {
+      const { count } = await db
+        .selectFrom('group')
+        .select(eb => eb.fn.countAll().as('count'))
+        .where(isOfType(projectId, typeIndex))
+        .executeTakeFirstOrThrow()
+      return Number(count)
     },
 
     async findStoredGroup(projectId, typeIndex, key) {

@@ -1,39 +1,57 @@
 // Queries of the private API for persons, and for the distinct ids of one person.
 
 import { type Kysely, sql } from 'kysely'
-import type { PersonStore } from '#ports/state/person-store.ts'
+import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
 import { containsText } from '../tables/like.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, pageOfPersons } from './person-views.ts'
+
+/** The ids of the persons for whom all given filters hold, in no order. */
+export function fittingPersons(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  { distinctId, uuid, search }: PersonFilters,
+  belowId: number | undefined,
+) {
+  let persons = db.selectFrom('person').select('person.id as id').where('person.project_id', '=', projectId)
+  if (belowId !== undefined) persons = persons.where('person.id', '<', belowId)
+  if (uuid !== undefined) persons = persons.where('person.uuid', '=', uuid)
+  if (distinctId !== undefined)
+    persons = persons.where('person.id', 'in', eb =>
+      eb
+        .selectFrom('person_distinct_id')
+        .select('person_id')
+        .where('project_id', '=', projectId)
+        .where('distinct_id', '=', distinctId),
+    )
+  if (search === undefined || search === '') return persons
+  return persons.where(
+    sql<boolean>`(${containsText('person.properties', search)} OR EXISTS (
+      SELECT 1 FROM person_distinct_id
+      WHERE person_distinct_id.person_id = person.id AND ${containsText('distinct_id', search)}))`,
+  )
+}
 
 export function personQueries(db: Kysely<StateSchema>): PersonStore {
   return {
     findPersonByUuid: (projectId, uuid) => findPersonView(db, projectId, uuid),
 
-    async listPersons(projectId, { distinctId, uuid, search, belowId, limit, offset }) {
-      let persons = db.selectFrom('person').select('person.id as id').where('person.project_id', '=', projectId)
-      if (belowId !== undefined) persons = persons.where('person.id', '<', belowId)
-      if (uuid !== undefined) persons = persons.where('person.uuid', '=', uuid)
-      if (distinctId !== undefined)
-        persons = persons.where('person.id', 'in', eb =>
-          eb
-            .selectFrom('person_distinct_id')
-            .select('person_id')
-            .where('project_id', '=', projectId)
-            .where('distinct_id', '=', distinctId),
-        )
-      if (search !== undefined && search !== '') {
-        persons = persons.where(
-          sql<boolean>`(${containsText('person.properties', search)} OR EXISTS (
-            SELECT 1 FROM person_distinct_id
-            WHERE person_distinct_id.person_id = person.id AND ${containsText('distinct_id', search)}))`,
-        )
-      }
+    async listPersons(projectId, { belowId, limit, offset, ...filters }) {
+      const persons = fittingPersons(db, projectId, filters, belowId)
       const page = persons
         .orderBy('person.id', 'desc')
         .limit(limit + 1)
         .offset(offset)
       return pageOfPersons(db, page.as('page'), { limit, direction: 'desc' })
+    },
+
+    async countPersons(projectId) {
+      const { count } = await db
+        .selectFrom('person')
+        .select(eb => eb.fn.countAll().as('count'))
+        .where('project_id', '=', projectId)
+        .executeTakeFirstOrThrow()
+      return Number(count)
     },
 
     async listDistinctIds(projectId, uuid, { after, limit }) {
