@@ -9,6 +9,7 @@ import type { Route } from '#http/shared/route.ts'
 import type { RejectReplay } from '#services/capture/replay-rejects.ts'
 import { createExportPlaces } from '#services/exports/export-places.ts'
 import type { DecideService } from '#services/flags/decide.ts'
+import { createSubjectScans } from '#services/scans/subject-scans.ts'
 import type { FrontParts } from './parts.ts'
 
 export interface ManagementFeatures {
@@ -37,6 +38,7 @@ export function composeManagement(
     servedProject: definitions.findProjectById,
     keyCheck: definitions.keyCheck,
     exportPlaces: createExportPlaces(),
+    scans: createSubjectScans(monotonicNowMs),
     openParquetFile,
     startedAtMs: clock.nowMs(),
     isProcessing: () => host.processingState() === 'ok',

@@ -19,6 +19,7 @@ import type { LiveEvents } from '#services/live/live-events.ts'
 import type { RandomBytes } from '#services/manage/generate-key.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
+import type { SubjectScans } from '#services/scans/subject-scans.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
 import type { AddressBase } from './address-base.ts'
@@ -43,6 +44,7 @@ export interface ManagementDeps {
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly decide: Pick<DecideService, 'traceEvaluation'>
   readonly exportPlaces: ExportPlaces
+  readonly scans: SubjectScans
   readonly openParquetFile: OpenParquetFile
   readonly liveEvents: Pick<LiveEvents, 'enter'>
   readonly payloadCipher: PayloadCipher

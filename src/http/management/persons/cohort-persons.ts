@@ -4,12 +4,12 @@ import Type from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
-import { err, ok } from '#core/result.ts'
+import { err } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
-import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
-import { type CohortCounter, listCohortsOf, listMembers } from '#services/manage/cohort-persons.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
+import type { CohortPersonsDeps } from '#services/scans/cohort-persons.ts'
+import { type CohortCounter, listCohortsOf, listMembers } from '#services/scans/cohort-persons.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
 import {
@@ -27,14 +27,12 @@ import { type Answer, answer, encodeEach, invalidInput, listAnswer, refusal, req
 import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { answerCursorList } from '../kit/full-page.ts'
 import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
-import { limitParam, refusedParam, requiredParam, textParam, wholeNumberParam } from '../kit/query-params.ts'
+import { limitParam, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
+import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 const tag = 'cohorts'
 
-/** How long the members of a page are looked for, among persons most of whom may be none. */
-const searchMsMax = 10_000
 /** How long an answer waits for a count; then it says that the count is under way. */
 const countWaitMs = 3_000
 /** Cohorts that are tested with one read of the person. */
@@ -83,11 +81,7 @@ export function cohortPersonsRoutes(
       scope: 'cohort:read person:read',
       query: {
         limit: limitParam(),
-        cursor: wholeNumberParam({
-          description:
-            'From `next` of the page before; 0 is the first page. A page with it may be short: follow `next`.',
-          minimum: 0,
-        }),
+        cursor: searchCursorParam(),
         offset: refusedParam('pages follow each other by next.'),
         search: refusedParam('/persons/?search=… finds persons by any part of their properties.'),
       },
@@ -95,22 +89,12 @@ export function cohortPersonsRoutes(
       handle: async call => {
         const { item: cohort, query } = call
         if (cohort.deleted) return refusal(noSuchCohort)
-        const endMs = deps.monotonicNowMs() + searchMsMax
-        let found = 0
-        return answerCursorList<string, number>(
-          call,
-          { cursor: query.cursor, limit: query.limit, mayBeShort: query.cursor !== undefined },
-          async (after = 0, limit) => {
-            const page = await listMembers(deps, cohort, { after, limit }, encodePerson)
-            if (!page.ok) return err(notEvaluable(page.error))
-            const { results, nextAfter } = page.value
-            found += results.length
-            const endsPage = nextAfter !== null && found < query.limit && deps.monotonicNowMs() >= endMs
-            if (endsPage && query.cursor === undefined) return err(fewMembers(found))
-            return ok({ rows: results, next: nextAfter, endsPage })
-          },
-          { rows: texts => texts, cursor: String, head: { previous: null } },
-        )
+        const { cursor, limit } = query
+        const { monotonicNowMs } = deps
+        return answerSearchedList(call, { cursor, limit, what: 'members', monotonicNowMs }, async (after, count) => {
+          const found = await listMembers(deps, cohort, { after, limit: count }, encodePerson, call.signal)
+          return found.ok ? found : err(notEvaluable(found.error))
+        })
       },
     }),
     ...cohortRoutes(deps, {
@@ -165,14 +149,6 @@ export function cohortPersonsRoutes(
       isCalculating: counter.isCounting(cohort.id),
     })
   }
-}
-
-/** Who asks without a cursor may take a short page for the last one. */
-function fewMembers(count: number): WireError {
-  return invalidInput(
-    'limit',
-    `A search of ${searchMsMax / 1_000} s found ${count} members, and there may be more. Ask for cursor=0 and follow \`next\` until it is null: pages are short then.`,
-  )
 }
 
 function notEvaluable(reason: UnknownReason): WireError {

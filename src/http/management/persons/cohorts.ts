@@ -6,10 +6,10 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
-import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
-import { createCohortCounter } from '#services/manage/cohort-persons.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
+import type { CohortPersonsDeps } from '#services/scans/cohort-persons.ts'
+import { createCohortCounter } from '#services/scans/cohort-persons.ts'
 import {
   cohortSchema,
   createCohortSchema,

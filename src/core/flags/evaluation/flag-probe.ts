@@ -1,0 +1,213 @@
+// Finds out what one flag, or one condition, is for stored persons and groups, with the evaluator that requests use. The
+// flag is compiled with just the definitions that it reaches, and need not be stored.
+
+import { type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../../json.ts'
+import { wantedProperties } from '../../pick-properties.ts'
+import { err, ok, type Result } from '../../result.ts'
+import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '../definitions/definition-links.ts'
+import { type Flag, flagDefaults } from '../definitions/flag.ts'
+import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
+import type { CompiledFlag } from './compile-flag.ts'
+import { type CompiledProject, compileProject } from './compile-project.ts'
+import { FlagEvaluation } from './evaluate-flags.ts'
+import { type EvaluationSubject, noGroupRows, noHashKeyOverrides, noStaticCohorts } from './evaluation-subject.ts'
+import type { FlagOutcome, UnknownReason } from './flag-outcome.ts'
+
+export interface ProbedPerson {
+  /** Compact JSON text. */
+  readonly propertiesJson: string
+  readonly createdAtMs: number
+  readonly distinctIds: readonly { readonly distinctId: string }[]
+  readonly flagOverrides: readonly { readonly flagKey: string; readonly hashKey: string }[]
+  readonly staticCohortIds: readonly number[]
+}
+
+export interface ProbedGroup {
+  readonly key: string
+  /** Compact JSON text. */
+  readonly propertiesJson: string
+}
+
+/** The id of a flag that is not stored: larger than any that a filter can name, since those have at most 15 digits. */
+const unstoredId = Number.MAX_SAFE_INTEGER
+
+export class FlagProbe {
+  /** Undefined when the definition cannot be read: then it has no value for anybody. */
+  readonly flag: CompiledFlag | undefined
+  /** The static cohorts that it reaches, to be looked up for each person. */
+  readonly staticCohortIds: readonly number[]
+  /** Whether the value may differ between distinct ids of one person. */
+  readonly readsDistinctId: boolean
+  readonly #project: CompiledProject
+  readonly #position: number
+
+  /** @param flag evaluated as if it were active; replaces one of the same id among the definitions. */
+  constructor(definitions: ProjectDefinitions, flag: Flag) {
+    const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
+    const reached = reachedFrom(definitions, target)
+    this.staticCohortIds = reached.cohorts.filter(cohort => cohort.isStatic).map(({ id }) => id)
+    this.#project = compileProject(reached)
+    this.#position = this.#project.flags.findIndex(compiled => compiled?.id === target.id)
+    this.flag = this.#project.flags[this.#position]
+    this.readsDistinctId = this.#project.flags.some(compiled => compiled !== undefined && isByDistinctId(compiled))
+  }
+
+  /** Advance it in slices, then pass it to `outcomeOf`. @param subject made of `probedPerson` or `probedGroup`. */
+  evaluationOf(subject: EvaluationSubject): FlagEvaluation {
+    return new FlagEvaluation(this.#project, null, subject)
+  }
+
+  /** Null when the flag has no value for anybody: it is unreadable or depends on itself. */
+  outcomeOf(evaluation: FlagEvaluation): FlagOutcome | null {
+    return evaluation.outcomes[this.#position] ?? null
+  }
+
+  /** Whether a condition holds. @returns err when it can never be evaluated. */
+  holds(evaluation: FlagEvaluation): Result<boolean, UnknownReason> {
+    const outcome = this.outcomeOf(evaluation)
+    if (outcome === null) return err('dependency_cycle_cohort')
+    return outcome.kind === 'unknown' ? err(outcome.reason) : ok(outcome.kind !== 'off')
+  }
+
+  /** Why it can be evaluated for nobody, as far as its definition tells; null when it can be. */
+  fault(): UnknownReason | null {
+    if (!this.#project.order.includes(this.#position)) return 'dependency_cycle_cohort'
+    for (const set of this.flag?.sets ?? [])
+      for (const { cohort } of set.cohortTests) if (!cohort.ok) return cohort.error
+    return null
+  }
+
+  /** Whether all conditions, also those of the flags that it tests, are for groups of this type. */
+  isForGroupsAlone(typeIndex: number): boolean {
+    return this.#project.flags.every(flag => flag?.sets.every(set => set.groupTypeIndex === typeIndex) ?? true)
+  }
+
+  /** Names of the person properties that may be read. */
+  personKeyNames(): ReadonlySet<string> {
+    return this.#project.personKeys.names()
+  }
+
+  groupKeyNames(typeIndex: number): ReadonlySet<string> {
+    return this.#project.needs.groupKeys.get(typeIndex) ?? new Set()
+  }
+}
+
+/**
+ * What probes read of a stored person, without anything that a request would add: the first distinct id, no groups and
+ * no location.
+ */
+export function probedPerson(probes: readonly FlagProbe[], person: ProbedPerson, nowMs: number): EvaluationSubject {
+  const properties = wantedProperties(person.propertiesJson, () => union(probes.map(probe => probe.personKeyNames())))
+  return {
+    ...nothingSent,
+    distinctId: person.distinctIds[0]?.distinctId ?? '',
+    person: ok({ properties, createdAtMs: person.createdAtMs }),
+    groupRows: noGroupRows,
+    hashKeyOverrides: {
+      rows: new Map(person.flagOverrides.map(({ flagKey, hashKey }) => [flagKey, hashKey])),
+      failure: null,
+    },
+    staticCohortIds: ok(new Set(person.staticCohortIds)),
+    nowMs,
+  }
+}
+
+/** What probes read of a stored group: it is asked for by nobody, so there is no person. */
+export function probedGroup(
+  probes: readonly FlagProbe[],
+  group: ProbedGroup,
+  type: { readonly index: number; readonly name: string },
+  nowMs: number,
+): EvaluationSubject {
+  const wanted = () => union(probes.map(probe => probe.groupKeyNames(type.index)))
+  const properties: PropertyBag = wantedProperties(group.propertiesJson, wanted)
+  const groups: JsonObject = {}
+  setOwn(groups, type.name, group.key)
+  return {
+    ...nothingSent,
+    distinctId: '',
+    groups,
+    person: ok(null),
+    groupRows: new Map([[type.index, ok(properties)]]),
+    hashKeyOverrides: noHashKeyOverrides,
+    staticCohortIds: noStaticCohorts,
+    nowMs,
+  }
+}
+
+const nothingSent = {
+  anonDistinctId: null,
+  deviceId: null,
+  groups: {},
+  personProperties: {},
+  groupProperties: {},
+  geoip: null,
+} satisfies Partial<EvaluationSubject>
+
+function union(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {
+  return sets.length === 1 ? sets[0]! : new Set(sets.flatMap(set => [...set]))
+}
+
+/** A flag that is not stored. */
+export function unstoredFlag(projectId: number, fields: Partial<Flag> & Pick<Flag, 'key' | 'filters'>): Flag {
+  return {
+    ...flagDefaults,
+    id: unstoredId,
+    projectId,
+    version: 1,
+    hasExperiment: false,
+    conditionsSinceMs: 0,
+    createdAtMs: 0,
+    updatedAtMs: 0,
+    createdBy: null,
+    ...fields,
+  }
+}
+
+/**
+ * A probe that tells for whom filters hold, all of them.
+ * @param properties as in a condition set of a flag.
+ * @param groupTypeIndex the type of the groups that are tested; null for persons.
+ */
+export function conditionProbe(
+  definitions: ProjectDefinitions,
+  properties: JsonValue,
+  groupTypeIndex: number | null = null,
+): FlagProbe {
+  const set: JsonObject = { properties, rollout_percentage: 100 }
+  const filters: JsonObject = { groups: [set], aggregation_group_type_index: groupTypeIndex }
+  return new FlagProbe(definitions, unstoredFlag(definitions.project.id, { key: 'condition', filters }))
+}
+
+function isByDistinctId(flag: CompiledFlag): boolean {
+  const isHashed = flag.sets.some(
+    set =>
+      set.groupTypeIndex === null &&
+      (set.rolloutPercentage !== null || (set.variantIndex < 0 && flag.variantBounds.length > 0)),
+  )
+  const hasHoldout = flag.holdoutPercentage !== null && flag.groupTypeIndex === null
+  return isHashed || hasHoldout || [...flag.needs.personKeys].some(key => key.isDistinctId)
+}
+
+/** The definitions reduced to the flag and what it refers to, directly or not. */
+function reachedFrom(definitions: ProjectDefinitions, target: Flag): ProjectDefinitions {
+  const flagOfId = new Map(definitions.flags.map(flag => [flag.id, flag]))
+  const cohortOfId = new Map(definitions.cohorts.map(cohort => [cohort.id, cohort]))
+  const flagIds = new Set<number>()
+  const cohortIds = new Set<number>()
+  const open: Pick<DefinitionReference, 'kind' | 'id'>[] = referencesOfFlag(target.filters)
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.kind === 'group_type') continue
+    const seen = next.kind === 'flag' ? flagIds : cohortIds
+    if (seen.has(next.id)) continue
+    seen.add(next.id)
+    if (next.kind === 'flag') open.push(...referencesOfFlag(flagOfId.get(next.id)?.filters ?? null))
+    else open.push(...referencesOfCohort(cohortOfId.get(next.id)?.filters ?? {}))
+  }
+  const others = definitions.flags.filter(({ id }) => flagIds.has(id) && id !== target.id)
+  return {
+    ...definitions,
+    flags: [...others, target].sort((a, b) => a.id - b.id),
+    cohorts: definitions.cohorts.filter(({ id }) => cohortIds.has(id)),
+  }
+}

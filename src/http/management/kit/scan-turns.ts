@@ -1,0 +1,20 @@
+// The answer when a project has as many searches through its persons or groups waiting as it may.
+
+import { TooManyScansError } from '#services/scans/subject-scans.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { type Answer, refusal } from './answers.ts'
+
+export async function answerScan<A>(scan: () => Promise<A>): Promise<A | Answer> {
+  try {
+    return await scan()
+  } catch (error) {
+    if (!(error instanceof TooManyScansError)) throw error
+    return { ...refusal(tooManyScans), retryAfterSeconds: 5 }
+  }
+}
+
+const tooManyScans = wireError(
+  429,
+  'too_many_scans',
+  'As many searches through the persons or groups of this project wait as may; try again when one of them has ended.',
+)

@@ -1,0 +1,86 @@
+// Looks for persons for whom a condition holds, to fill a page of a list: in slices of a second at most, in which the
+// readers of a project take turns.
+
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
+import { type FlagProbe, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { PersonInCohorts, PersonsPage } from '#ports/state/cohort-store.ts'
+import type { PersonView } from '#ports/state/person-store.ts'
+import { finishEvaluation, type SubjectScans } from './subject-scans.ts'
+
+export interface FindPersonsDeps {
+  readonly scans: SubjectScans
+  /** The clock for how long a slice may take. */
+  readonly monotonicNowMs: () => number
+}
+
+export interface FoundPersons<T> {
+  readonly results: readonly T[]
+  /** The search goes on behind the person with this id; null when no person is left. */
+  readonly nextAfter: number | null
+}
+
+export interface PersonSearch<T> {
+  readonly projectId: number
+  readonly test: PersonTest
+  /** Reads the persons behind one, in the order of the list. */
+  readonly read: (after: number, limit: number) => Promise<PersonsPage<PersonInCohorts>>
+  /** Encodes a person who is found. It is called during the search, so that its cost is spread over turns. */
+  readonly encode: (person: PersonView) => T
+}
+
+/** @returns err when the condition can never be evaluated. */
+export type PersonTest = (person: PersonInCohorts) => MaybePromise<Result<boolean, UnknownReason>>
+
+export function testBy(probe: FlagProbe, { pace }: SubjectScans, nowMs: number): PersonTest {
+  return person => {
+    const evaluation = probe.evaluationOf(probedPerson([probe], person, nowMs))
+    const finished = finishEvaluation(evaluation, pace)
+    return finished instanceof Promise ? finished.then(() => probe.holds(evaluation)) : probe.holds(evaluation)
+  }
+}
+
+export const scannedPerPage = 200
+/** A search that finds few stops after this time, and says where to continue. */
+const lookMsMax = 1_000
+/** Limits the properties of one slice of a page, as in any list of persons; a single person may exceed it. */
+const sliceCharsMax = 1024 * 1024
+
+/** A slice of a page, which may be short or empty before the last. @throws TooManyScansError */
+export function findPersons<T>(
+  deps: FindPersonsDeps,
+  search: PersonSearch<T>,
+  page: { readonly after: number; readonly limit: number },
+  signal: AbortSignal,
+): Promise<Result<FoundPersons<T>, UnknownReason>> {
+  return deps.scans.searches.run(search.projectId, signal, () => look(deps, search, page, signal))
+}
+
+async function look<T>(
+  { monotonicNowMs }: FindPersonsDeps,
+  { test, read, encode }: PersonSearch<T>,
+  { after, limit }: { readonly after: number; readonly limit: number },
+  signal: AbortSignal,
+): Promise<Result<FoundPersons<T>, UnknownReason>> {
+  const endMs = monotonicNowMs() + lookMsMax
+  const results: T[] = []
+  let foundChars = 0
+  for (let last = after; ; ) {
+    const page = await read(last, scannedPerPage)
+    signal.throwIfAborted()
+    for (const person of page.results) {
+      const isFull = results.length > 0 && foundChars + person.propertiesJson.length > sliceCharsMax
+      if (isFull || results.length >= limit) return ok({ results, nextAfter: last })
+      const holds = await test(person)
+      if (!holds.ok) return err(holds.error)
+      if (holds.value) {
+        results.push(encode(person))
+        foundChars += person.propertiesJson.length
+      }
+      last = person.id
+    }
+    if (!page.hasMore) return ok({ results, nextAfter: null })
+    if (results.length >= limit || monotonicNowMs() >= endMs) return ok({ results, nextAfter: last })
+  }
+}
