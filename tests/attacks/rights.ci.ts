@@ -54,6 +54,8 @@ const scopesOf: Readonly<Record<string, string>> = {
   feature_flags_bulk_keys: 'feature_flag:read',
   feature_flags_evaluation_reasons: 'feature_flag:read',
   feature_flags_my_flags: 'feature_flag:read',
+  feature_flags_user_blast_radius: 'feature_flag:read person:read',
+  feature_flags_reach: 'feature_flag:read person:read',
   feature_flags_usage: 'feature_flag:read',
   feature_flags_exposure: 'feature_flag:read',
   feature_flags_copy: 'feature_flag:write',

@@ -9,6 +9,7 @@ import { earlyAccessFeaturesRoutes } from './flags/early-access-features.ts'
 import { explainFlagRoutes } from './flags/explain-flag.ts'
 import { featureFlagsRoutes } from './flags/feature-flags.ts'
 import { flagActionsRoutes } from './flags/flag-actions.ts'
+import { flagReachRoutes } from './flags/flag-reach.ts'
 import { flagUsageRoutes } from './flags/flag-usage.ts'
 import { flagVersionsRoutes } from './flags/flag-versions.ts'
 import { testEvaluationRoutes } from './flags/test-evaluation.ts'
@@ -48,6 +49,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),
     ...testEvaluationRoutes(deps),
+    ...flagReachRoutes(deps),
     ...flagUsageRoutes(deps),
     ...copyFlagsRoutes(deps),
     ...cohortsRoutes(deps),

@@ -106,7 +106,7 @@ async function readFound({ management }: FlagsDeps, projectId: number, search: F
 }
 
 /** Fields that belong in `filters` or have another name. If they were ignored, the flag would be on for everyone. */
-const wrongNames = {
+export const wrongFlagNames = {
   groups: 'filters.groups',
   conditions: 'filters.groups',
   properties: 'filters.groups.0.properties',
@@ -163,7 +163,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       query: { skip_validation: skipValidationParam },
       body: createFlagSchema,
       postHogFields: postHogFlagFields,
-      wrongNames,
+      wrongNames: wrongFlagNames,
       success: { status: 201, schema: writtenFlagSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
@@ -214,7 +214,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       query: { skip_validation: skipValidationParam },
       body: updateFlagSchema,
       postHogFields: postHogFlagFields,
-      wrongNames,
+      wrongNames: wrongFlagNames,
       success: { status: 200, schema: writtenFlagSchema },
       handle: async ({ caller, item: flag, query, body }) => {
         const skips = query.skip_validation === true
@@ -252,7 +252,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
  * be what PostHog shows in it: the percentage of the first set, or null.
  * @param filters the flag's filters after the write.
  */
-function legacyPercentage(
+export function legacyPercentage(
   body: { readonly rollout_percentage?: unknown },
   filters: JsonObject,
 ): Result<{ legacyRolloutPercentage?: JsonValue }, WireError> {

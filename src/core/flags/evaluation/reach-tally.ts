@@ -1,0 +1,106 @@
+// Counts whom a draft of a flag reaches beside another version: who gains it, who loses it, who moves between variants.
+// What it holds is bounded, however many persons are counted and however many variants there are.
+
+import { type FlagOutcome, flagValue } from './flag-outcome.ts'
+
+/** Null when the flag cannot be computed. */
+export type ReachedValue = boolean | string | null
+
+export interface ReachCounts {
+  readonly evaluated: number
+  /** From off to on or a variant. */
+  readonly gained: number
+  readonly lost: number
+  /** From one value that is not off to another one. */
+  readonly moved: number
+  readonly unchanged: number
+  /** Values before and after, as far as computed for anybody, in the order in which they were first met. */
+  readonly values: readonly { readonly value: ReachedValue; readonly before: number; readonly after: number }[]
+  /** Changes of value; the first `changeKindsMax` kinds that were met. */
+  readonly changes: readonly { readonly from: ReachedValue; readonly to: ReachedValue; readonly count: number }[]
+  /** Changes of further kinds. */
+  readonly otherChanges: number
+  /** How many each condition set of the draft decides. */
+  readonly byCondition: readonly number[]
+  /** Persons of whom another distinct id has another value of the draft. */
+  readonly split: number
+}
+
+export const changeKindsMax = 1_000
+
+export class ReachTally {
+  #evaluated = 0
+  #gained = 0
+  #lost = 0
+  #moved = 0
+  #otherChanges = 0
+  #split = 0
+  readonly #values = new Map<ReachedValue, { before: number; after: number }>()
+  readonly #changes = new Map<ReachedValue, Map<ReachedValue, number>>()
+  #changeKinds = 0
+  readonly #byCondition: number[]
+
+  constructor(conditionCount: number) {
+    this.#byCondition = new Array(conditionCount).fill(0)
+  }
+
+  /** @param before, after null when the flag has no value. @param isSplit whether a distinct id has another value after. */
+  add(before: FlagOutcome | null, after: FlagOutcome | null, isSplit: boolean): void {
+    const from = reachedValue(before)
+    const to = reachedValue(after)
+    this.#evaluated++
+    this.#valueOf(from).before++
+    this.#valueOf(to).after++
+    if (isSplit) this.#split++
+    if (after !== null && after.kind !== 'off' && after.reason === 'condition_match' && after.conditionIndex !== null)
+      this.#byCondition[after.conditionIndex]!++
+    if (from === to) return
+    if (from === false && to !== null) this.#gained++
+    else if (to === false && from !== null) this.#lost++
+    else if (from !== null && to !== null) this.#moved++
+    this.#addChange(from, to)
+  }
+
+  counts(): ReachCounts {
+    const changes = [...this.#changes].flatMap(([from, counts]) =>
+      [...counts].map(([to, count]) => ({ from, to, count })),
+    )
+    const changed = changes.reduce((sum, { count }) => sum + count, this.#otherChanges)
+    return {
+      evaluated: this.#evaluated,
+      gained: this.#gained,
+      lost: this.#lost,
+      moved: this.#moved,
+      unchanged: this.#evaluated - changed,
+      values: [...this.#values].map(([value, counts]) => ({ value, ...counts })),
+      changes: changes.sort((a, b) => b.count - a.count),
+      otherChanges: this.#otherChanges,
+      byCondition: [...this.#byCondition],
+      split: this.#split,
+    }
+  }
+
+  #valueOf(value: ReachedValue): { before: number; after: number } {
+    const known = this.#values.get(value)
+    if (known !== undefined) return known
+    const counts = { before: 0, after: 0 }
+    this.#values.set(value, counts)
+    return counts
+  }
+
+  #addChange(from: ReachedValue, to: ReachedValue): void {
+    const counts = this.#changes.get(from) ?? new Map<ReachedValue, number>()
+    const known = counts.get(to)
+    if (known === undefined && this.#changeKinds >= changeKindsMax) {
+      this.#otherChanges++
+      return
+    }
+    if (known === undefined) this.#changeKinds++
+    this.#changes.set(from, counts)
+    counts.set(to, (known ?? 0) + 1)
+  }
+}
+
+export function reachedValue(outcome: FlagOutcome | null): ReachedValue {
+  return outcome === null ? null : (flagValue(outcome) ?? null)
+}

@@ -1,0 +1,138 @@
+// Counts for whom a flag is what: a condition among all persons or groups, and a draft of a flag beside the version that
+// it would replace. Both are the evaluation of requests for each of them, without anything that a request would add.
+
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
+import type { FlagOutcome, UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
+import { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { type ReachCounts, ReachTally, reachedValue } from '#core/flags/evaluation/reach-tally.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { finishEvaluation, type Population, type ScanDeps, type SubjectScans, scanSubjects } from './subject-scans.ts'
+
+export type CountReachDeps = ScanDeps & { readonly scans: SubjectScans }
+
+/** How a scan is watched. */
+export interface ScanWatch {
+  readonly nowMs: number
+  readonly signal: AbortSignal
+}
+
+/** How many a condition holds for. @returns err when it can be evaluated for nobody. */
+export async function countHolding(
+  deps: CountReachDeps,
+  definitions: ProjectDefinitions,
+  { probe, population }: { readonly probe: FlagProbe; readonly population: Population },
+  { nowMs, signal }: ScanWatch,
+): Promise<Result<{ readonly holding: number; readonly all: number }, UnknownReason>> {
+  let holding = 0
+  let all = 0
+  const { groupTypes, project } = definitions
+  for await (const page of scanSubjects(deps, project.id, population, { probes: [probe], groupTypes, nowMs })) {
+    signal.throwIfAborted()
+    for (const subject of page) {
+      const evaluation = probe.evaluationOf(subject.read())
+      await finishEvaluation(evaluation, deps.scans.pace)
+      const holds = probe.holds(evaluation)
+      if (!holds.ok) return holds
+      all++
+      if (holds.value) holding++
+    }
+  }
+  return ok({ holding, all })
+}
+
+/** Two versions of a flag to be compared; null for one that is off for everybody. */
+export interface ReachQuestion {
+  readonly population: Population
+  readonly before: FlagProbe | null
+  readonly after: FlagProbe | null
+}
+
+export type ReachRefusal = 'unreadable' | 'by_device' | 'mixed' | 'other_population'
+
+/**
+ * @param before the version that is replaced, null when there is none.
+ * @returns err when the two cannot be counted together from what is stored.
+ */
+export function reachQuestion(
+  definitions: ProjectDefinitions,
+  before: Flag | null,
+  after: Flag,
+): Result<ReachQuestion, ReachRefusal> {
+  const probes = { before: probeOf(definitions, before), after: probeOf(definitions, after) }
+  if (probes.after !== null && probes.after.flag === undefined) return err('unreadable')
+  const populations: Population[] = []
+  for (const probe of [probes.after, probes.before]) {
+    const population = probe === null ? ok(null) : populationOf(probe)
+    if (!population.ok) return population
+    if (population.value !== null) populations.push(population.value)
+  }
+  const [population = { kind: 'persons' }, other = population] = populations
+  return isSamePopulation(population, other) ? ok({ population, ...probes }) : err('other_population')
+}
+
+/** Null for a flag that requests are not answered. */
+function probeOf(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe | null {
+  if (flag === null || !flag.active || flag.deleted || flag.hasEncryptedPayloads) return null
+  return new FlagProbe(definitions, flag)
+}
+
+/** Whom a flag decides for; null for nobody in particular. */
+function populationOf(probe: FlagProbe): Result<Population | null, ReachRefusal> {
+  const { flag } = probe
+  if (flag === undefined || flag.sets.length === 0) return ok(null)
+  const [typeIndex = null, ...others] = new Set(flag.sets.map(set => set.groupTypeIndex))
+  if (others.length > 0) return err('mixed')
+  // A group asks for no flag of a person, whose ids it does not have.
+  if (typeIndex !== null) return probe.isForGroupsAlone(typeIndex) ? ok({ kind: 'groups', typeIndex }) : err('mixed')
+  return flag.bucketing === 'device_id' ? err('by_device') : ok({ kind: 'persons' })
+}
+
+function isSamePopulation(a: Population, b: Population): boolean {
+  return a.kind === 'groups' && b.kind === 'groups' ? a.typeIndex === b.typeIndex : a.kind === b.kind
+}
+
+const off: FlagOutcome = { kind: 'off', reason: 'no_condition_match', conditionIndex: null, payload: undefined }
+
+/** @param onPage told after each page, and waited for; what it throws ends the count. */
+export async function countReach(
+  deps: CountReachDeps,
+  definitions: ProjectDefinitions,
+  { population, before, after }: ReachQuestion,
+  { nowMs, signal, onPage }: ScanWatch & { readonly onPage: (counts: () => ReachCounts) => Promise<void> },
+): Promise<ReachCounts> {
+  const tally = new ReachTally(after?.flag?.sets.length ?? 0)
+  const probes = [before, after].filter(probe => probe !== null)
+  const { groupTypes, project } = definitions
+  for await (const page of scanSubjects(deps, project.id, population, { probes, groupTypes, nowMs })) {
+    signal.throwIfAborted()
+    for (const { read, otherIds } of page) {
+      const subject = read()
+      const valueBefore = await evaluate(before, subject)
+      const valueAfter = await evaluate(after, subject)
+      tally.add(valueBefore, valueAfter, await isSplit(valueAfter, subject, otherIds))
+    }
+    await onPage(() => tally.counts())
+  }
+  return tally.counts()
+
+  async function evaluate(probe: FlagProbe | null, subject: EvaluationSubject): Promise<FlagOutcome | null> {
+    if (probe === null) return off
+    const evaluation = probe.evaluationOf(subject)
+    await finishEvaluation(evaluation, deps.scans.pace)
+    return probe.outcomeOf(evaluation)
+  }
+
+  async function isSplit(
+    ofFirst: FlagOutcome | null,
+    subject: EvaluationSubject,
+    otherIds: readonly string[],
+  ): Promise<boolean> {
+    if (after?.readsDistinctId !== true) return false
+    const value = reachedValue(ofFirst)
+    for (const distinctId of otherIds)
+      if (reachedValue(await evaluate(after, { ...subject, distinctId })) !== value) return true
+    return false
+  }
+}

@@ -1,0 +1,405 @@
+// Who is affected: counts by the evaluator of requests, of a condition and of a draft of a flag beside what is served.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import type { JsonObject } from '#core/json.ts'
+import { PortError } from '#ports/port-error.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  type ManagementApi,
+  type Reply,
+  type StartManagementOptions,
+  startManagement,
+} from '../support/management-api.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+
+const flags = '/api/projects/1/feature_flags/'
+const uuidOf = (index: number) => `11111111-1111-5111-8111-${String(index).padStart(12, '0')}`
+const plan = (value: string) => ({ key: 'plan', type: 'person', value })
+const condition = (...properties: object[]) => ({ properties })
+const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
+const variants = (...keys: string[]) => ({
+  multivariate: { variants: keys.map(key => ({ key, rollout_percentage: 100 / keys.length })) },
+})
+
+/** Persons `user-0`, …, of whom every third is on the plan `pro`; each fourth has a second id. */
+async function withPersons(
+  t: TestContext,
+  count: number,
+  options: StartManagementOptions = {},
+): Promise<ManagementApi> {
+  const api = await startManagement(t, options)
+  const persons = Array.from({ length: count }, (_, index) =>
+    aPerson({ uuid: uuidOf(index), properties: { plan: index % 3 === 0 ? 'pro' : 'free' } }),
+  )
+  const mappings = persons.flatMap((person, index) => [
+    created(aMapping(person, `user-${index}`)),
+    ...(index % 4 === 0 ? [created(aMapping(person, `user-${index}-phone`))] : []),
+  ])
+  await api.commit({ persons: persons.map(created), mappings })
+  return api
+}
+
+async function create(api: ManagementApi, key: string, filters: object, over: object = {}) {
+  const { status, body, text } = await api.call('POST', flags, { body: { key, filters, ...over } })
+  assert.equal(status, 201, text)
+  return body
+}
+
+async function blastRadius(api: ManagementApi, body: object, key?: string) {
+  return api.call('POST', `${flags}user_blast_radius/`, { body, ...(key !== undefined && { key }) })
+}
+
+interface ReachLine extends Record<string, unknown> {
+  readonly by_value: { value: unknown; before: number; after: number }[]
+  readonly changes: { from: unknown; to: unknown; count: number }[]
+}
+
+async function reach(api: ManagementApi, body: object): Promise<ReachLine[]> {
+  const response = await askReach(api, body)
+  const text = await response.text()
+  assert.equal(response.status, 200, text)
+  assert.equal(response.headers.get('content-type'), 'application/x-ndjson')
+  assert.ok(text.endsWith('\n'))
+  return text
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+}
+
+function askReach(
+  api: ManagementApi,
+  body: object,
+  { key = 'phx_all-scopes', signal }: { key?: string; signal?: AbortSignal } = {},
+) {
+  return fetch(`${api.url}${flags}reach/`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+    ...(signal && { signal }),
+  })
+}
+
+/** The last line, as what it says of values. */
+async function reached(api: ManagementApi, body: object) {
+  const last = (await reach(api, body)).at(-1)!
+  assert.equal(last.done, true)
+  return last
+}
+
+/** The value that a request gets for somebody. */
+async function valueFor(api: ManagementApi, flag: string, distinctId: string): Promise<unknown> {
+  const { body } = await api.call('POST', `${flags}${flag}/explain/`, { body: { distinct_id: distinctId } })
+  return body.value
+}
+
+describe('the blast radius of a condition', () => {
+  it('counts persons by the names of PostHog, of today and before; percentages change nothing', async t => {
+    const api = await withPersons(t, 10)
+    for (const [asked, affected] of [
+      [condition(), 10],
+      [condition(plan('pro')), 4],
+      [{ ...condition(plan('PRO')), rollout_percentage: 1, variant: 'x' }, 4],
+      [condition(plan('free'), { key: 'plan', type: 'person', operator: 'icontains', value: 'r' }), 6],
+      [condition({ key: 'absent', type: 'person', operator: 'is_not_set' }), 10],
+    ] as const) {
+      const { status, body, text } = await blastRadius(api, { condition: asked })
+      assert.equal(status, 200, text)
+      assert.deepEqual(body, { affected, total: 10, users_affected: affected, total_users: 10 }, JSON.stringify(asked))
+    }
+  })
+
+  it('counts members of cohorts, and groups of a type', async t => {
+    const api = await withPersons(t, 6)
+    const cohorts = '/api/projects/1/cohorts/'
+    const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['user-1', 'user-2-phone', 'user-4-phone'] }
+    const { body: cohort } = await api.call('POST', cohorts, { body: chosen })
+    const member = { key: 'id', type: 'cohort', value: cohort.id }
+    assert.equal((await blastRadius(api, { condition: condition(member) })).body.affected, 2)
+    const groups = ['a', 'b', 'c'].map(key => created(aGroup({ key, properties: { seats: key === 'a' ? 5 : 50 } })))
+    const groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
+    await api.commit({ groupTypes, groups: [...groups, created(aGroup({ typeIndex: 1, key: 'x' }))] })
+    await create(api, 'refreshes-definitions', everybody)
+    const large = { key: 'seats', type: 'group', group_type_index: 0, operator: 'gt', value: 10 }
+    const counted = await blastRadius(api, { condition: condition(large), group_type_index: 0 })
+    assert.deepEqual([counted.body.affected, counted.body.total], [2, 3])
+    assert.deepEqual((await blastRadius(api, { condition: condition(), group_type_index: 0 })).body.total, 3)
+    assert.deepEqual((await blastRadius(api, { condition: condition(large), group_type_index: 4 })).body.total, 0)
+  })
+
+  it('refuses what a flag would refuse, by the place in the condition', async t => {
+    const api = await startManagement(t)
+    for (const [body, code, attr] of [
+      [{}, 'required', 'condition'],
+      [{ condition: [] }, 'invalid', 'condition'],
+      [
+        { condition: condition({ ...plan('x'), operator: 'like' }) },
+        'invalid_input',
+        'condition.properties.0.operator',
+      ],
+      [{ condition: { propertes: [] } }, 'invalid_input', 'condition.propertes'],
+      [
+        { condition: condition({ key: 'id', type: 'cohort', value: 9 }) },
+        'invalid_input',
+        'condition.properties.0.value',
+      ],
+      [{ condition: condition(), group_type_index: 5 }, 'invalid_input', 'group_type_index'],
+      [{ condition: condition(), groupTypeIndex: 0 }, 'invalid_input', 'groupTypeIndex'],
+    ] as const) {
+      const answer = await blastRadius(api, body)
+      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, code, attr], JSON.stringify(body))
+    }
+  })
+
+  it('asks for the rights to what it tells of', async t => {
+    const api = await withPersons(t, 1)
+    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
+      body: { name: 'S', is_static: true },
+    })
+    const persons = ['feature_flag:read', 'person:read']
+    const member = condition({ key: 'id', type: 'cohort', value: cohort.id })
+    for (const [scopes, body, status] of [
+      [['feature_flag:read'], { condition: condition() }, 403],
+      [['person:read'], { condition: condition() }, 403],
+      [persons, { condition: condition() }, 200],
+      [persons, { condition: condition(), group_type_index: 0 }, 403],
+      [[...persons, 'group:read'], { condition: condition(), group_type_index: 0 }, 200],
+      [persons, { condition: member }, 403],
+      [[...persons, 'cohort:read'], { condition: member }, 200],
+    ] as const) {
+      const answer = await blastRadius(api, body, await api.addKey(scopes))
+      assert.equal(answer.status, status, `${scopes}: ${JSON.stringify(body)}: ${answer.text}`)
+    }
+  })
+})
+
+describe('the reach of a draft', () => {
+  it('is who gains, loses and moves, as a request of each person would be answered', async t => {
+    const api = await withPersons(t, 40)
+    const flag = await create(api, 'beta', { groups: [{ properties: [plan('pro')], rollout_percentage: 60 }] })
+    const draft = {
+      groups: [
+        { properties: [plan('free')], rollout_percentage: 30 },
+        { properties: [plan('pro')], rollout_percentage: 80, variant: 'b' },
+      ],
+      ...variants('a', 'b'),
+    }
+    const last = await reached(api, { definition: { id: flag.id, filters: draft } })
+    const ids = Array.from({ length: 40 }, (_, index) => `user-${index}`)
+    const before = await Promise.all(ids.map(id => valueFor(api, 'beta', id)))
+    await api.call('PATCH', `${flags}beta/`, { body: { filters: draft } })
+    const after = await Promise.all(ids.map(id => valueFor(api, 'beta', id)))
+    const pairs = ids.map((_, index) => [before[index], after[index]] as const)
+    const count = (holds: (from: unknown, to: unknown) => boolean) =>
+      pairs.filter(([from, to]) => holds(from, to)).length
+    assert.deepEqual(
+      [last.gained, last.lost, last.moved, last.unchanged, last.evaluated, last.of, last.base_version, last.population],
+      [
+        count((from, to) => from === false && to !== false),
+        count((from, to) => from !== false && to === false),
+        count((from, to) => from !== false && to !== false && from !== to),
+        count((from, to) => from === to),
+        ...[40, 40, 1, 'persons'],
+      ],
+    )
+    for (const { value, ...counts } of last.by_value)
+      assert.deepEqual(counts, { before: count(from => from === value), after: count((_, to) => to === value) })
+    for (const { from, to, count: changed } of last.changes)
+      assert.equal(
+        changed,
+        count((a, b) => a === from && b === to),
+        `${from} to ${to}`,
+      )
+    const byCondition = last.by_condition as number[]
+    assert.equal(
+      byCondition[0]! + byCondition[1]!,
+      count((_, to) => to !== false),
+    )
+    assert.equal(byCondition[1], pairs.filter(([, to], index) => to !== false && index % 3 === 0).length)
+    const split = await Promise.all(
+      ids.map(async (id, index) => index % 4 === 0 && (await valueFor(api, 'beta', `${id}-phone`)) !== after[index]),
+    )
+    assert.equal(last.split_buckets, split.filter(Boolean).length)
+    assert.ok((last.split_buckets as number) > 0 && (last.gained as number) > 0, 'the data has some of each')
+  })
+
+  it('compares with an earlier version, with nothing for a new flag, and leaves what a draft does not name', async t => {
+    const api = await withPersons(t, 9)
+    const flag = await create(api, 'beta', everybody)
+    const off = { groups: [{ properties: [], rollout_percentage: 0 }] }
+    await api.call('PATCH', `${flags}beta/`, { body: { filters: off } })
+    const same = await reached(api, { definition: { id: flag.id } })
+    assert.deepEqual([same.gained, same.lost, same.base_version], [0, 0, 2])
+    const since = await reached(api, { definition: { id: flag.id }, base: 1 })
+    assert.deepEqual([since.gained, since.lost, since.base_version], [0, 9, 1])
+    const fresh = await reached(api, { definition: { key: 'new', filters: { groups: [condition(plan('pro'))] } } })
+    assert.deepEqual([fresh.gained, fresh.base_version, fresh.by_condition], [3, null, [3]])
+    const served = await reached(api, { definition: { id: flag.id, active: false }, base: 1 })
+    assert.deepEqual([served.lost, served.by_condition], [9, []])
+    const sent = (await api.call('GET', `${flags}beta/`)).body
+    const edited = await reached(api, { definition: { ...sent, filters: everybody } })
+    assert.equal(edited.gained, 9, 'a flag is sent back as it was read')
+    assert.equal((await api.call('GET', `${flags}beta/`)).body.version, 2, 'nothing is written')
+  })
+
+  it('counts groups of the type that the flag is for', async t => {
+    const api = await startManagement(t)
+    const groups = Array.from({ length: 450 }, (_, index) =>
+      created(aGroup({ key: `g${index}`, properties: { seats: index } })),
+    )
+    await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 0 }], groups })
+    const filters = (value: number) => ({
+      groups: [{ properties: [{ key: 'seats', type: 'group', group_type_index: 0, operator: 'lt', value }] }],
+      aggregation_group_type_index: 0,
+    })
+    const flag = await create(api, 'teams', filters(100))
+    const last = await reached(api, { definition: { id: flag.id, filters: filters(300) } })
+    assert.deepEqual(
+      [last.population, last.group_type_index, last.evaluated, last.gained, last.split_buckets],
+      ['groups', 0, 450, 200, 0],
+    )
+  })
+
+  it('follows flags that the draft tests, and kept assignments', async t => {
+    const api = await withPersons(t, 12)
+    const other = await create(api, 'other', { groups: [condition(plan('pro'))] })
+    const tests = { key: String(other.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
+    const last = await reached(api, { definition: { key: 'new', filters: { groups: [condition(tests)] } } })
+    assert.deepEqual([last.gained, last.by_value.length], [4, 2])
+    const cycle = await askReach(api, {
+      definition: { id: other.id, filters: { groups: [condition({ ...tests })] } },
+    })
+    assert.deepEqual(
+      [cycle.status, ((await cycle.json()) as JsonObject).attr],
+      [400, 'definition.filters.groups.0.properties.0.key'],
+    )
+    const halves = { groups: [{ properties: [], rollout_percentage: 100 }], ...variants('a', 'b') }
+    const kept = await create(api, 'kept', halves, { ensure_experience_continuity: true })
+    await keepAnother(api, 'kept', 'user-1')
+    const before = await reached(api, { definition: { id: kept.id } })
+    assert.equal(before.moved, 0)
+    const without = await reached(api, { definition: { id: kept.id, ensure_experience_continuity: false } })
+    assert.equal(without.moved, 1)
+  })
+
+  it('is refused for what cannot be counted, and for what a write would refuse', async t => {
+    const api = await startManagement(t)
+    const flag = await create(api, 'beta', everybody)
+    const mixed = { groups: [{ aggregation_group_type_index: 0 }, { aggregation_group_type_index: null }] }
+    for (const [body, status, code, attr] of [
+      [{}, 400, 'required', 'definition'],
+      [{ definition: {} }, 400, 'required', 'definition.key'],
+      [{ definition: { id: 99 } }, 404, 'not_found', null],
+      [{ definition: { id: flag.id, fliters: {} } }, 400, 'invalid_input', 'definition.fliters'],
+      [{ definition: { id: flag.id, colour: 1 } }, 400, 'invalid_input', 'definition.colour'],
+      [{ definition: { id: flag.id, rollout_percentage: 5 } }, 400, 'invalid_input', 'definition.rollout_percentage'],
+      [{ definition: { key: 'a b' } }, 400, 'invalid_input', 'definition.key'],
+      [{ definition: { id: flag.id, filters: { groups: 1 } } }, 400, 'invalid', 'definition.filters.groups'],
+      [{ definition: { id: flag.id }, base: 7 }, 400, 'invalid_input', 'base'],
+      [{ definition: { key: 'new' }, base: 1 }, 400, 'invalid_input', 'base'],
+      [{ definition: { id: flag.id, bucketing_identifier: 'device_id' } }, 400, 'invalid_input', 'definition.filters'],
+      [{ definition: { id: flag.id, filters: mixed } }, 400, 'invalid_input', 'definition.filters'],
+      [
+        { definition: { id: flag.id, filters: { ...everybody, aggregation_group_type_index: 0 } } },
+        ...([400, 'invalid_input', 'definition.filters'] as const),
+      ],
+    ] as const) {
+      const answer = await api.call('POST', `${flags}reach/`, { body })
+      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [status, code, attr], JSON.stringify(body))
+    }
+  })
+})
+
+describe('counts of persons', () => {
+  it('run one at a time of a project, and say so when too many wait', async t => {
+    let underWay = 0
+    let mostUnderWay = 0
+    let release = () => {}
+    const held = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const api = await withPersons(t, 3, {
+      wrap: store => ({
+        ...store,
+        async listPersonsAfter(...asked) {
+          mostUnderWay = Math.max(mostUnderWay, ++underWay)
+          await held
+          return store.listPersonsAfter(...asked).finally(() => underWay--)
+        },
+      }),
+    })
+    const asked = Array.from({ length: 40 }, () => blastRadius(api, { condition: condition(plan('pro')) }))
+    const refused: Reply[] = []
+    for (const one of asked) void one.then(answer => refused.push(answer))
+    await eventually(() => refused.length === 23)
+    release()
+    for (const { status, body, headers } of refused)
+      assert.deepEqual([status, body.code, headers.get('retry-after')], [429, 'too_many_scans', '5'])
+    const answers = await Promise.all(asked)
+    assert.equal(answers.filter(({ status }) => status === 200).length, 17)
+    assert.equal(mostUnderWay, 1)
+  })
+
+  it('show how far they are, and stop when nobody reads them any more', async t => {
+    let pages = 0
+    const gone = new AbortController()
+    const api = await withPersons(t, 300, {
+      wrap: store => ({
+        ...store,
+        async listPersonsAfter(projectId, { afterPersonId }, ofCohortIds) {
+          pages++
+          api.clock.advance(1_000)
+          if (pages === 3) gone.abort()
+          await setImmediate()
+          return store.listPersonsAfter(projectId, { afterPersonId, limit: 10 }, ofCohortIds)
+        },
+      }),
+    })
+    const definition = { key: 'new' }
+    await assert.rejects(askReach(api, { definition }, { signal: gone.signal }).then(response => response.text()))
+    // It waits until the one before has given up its turn.
+    const lines = await reach(api, { definition })
+    assert.deepEqual(
+      lines.map(({ evaluated, of, done }) => [evaluated, of, done]),
+      [...Array.from({ length: 30 }, (_, index) => [10 * (index + 1), 300, false]), [300, 300, true]],
+    )
+    assert.ok(pages - 30 < 25, `${pages - 30} of 30 pages were read for nobody`)
+  })
+
+  it('end when the key loses its rights, and say why when the state fails on the way', async t => {
+    let fail = false
+    let end = async () => {}
+    const api = await withPersons(t, 500, {
+      wrap: store => ({
+        ...store,
+        async listPersonsAfter(projectId, page, ofCohortIds) {
+          api.clock.advance(1_000)
+          if (page.afterPersonId > 0) await end()
+          if (page.afterPersonId > 0 && fail) throw new PortError('management-store', 'unavailable', new Error('down'))
+          return store.listPersonsAfter(projectId, page, ofCohortIds)
+        },
+      }),
+    })
+    const key = await api.addKey(['feature_flag:read', 'person:read'])
+    const { body: own } = await api.call('GET', '/api/personal_api_keys/@current/', { key })
+    end = async () => void (await api.call('DELETE', `/api/personal_api_keys/${own.id}/`))
+    const ended = await (await askReach(api, { definition: { key: 'new' } }, { key })).text()
+    assert.equal(JSON.parse(ended.trimEnd().split('\n').at(-1)!).error.code, 'access_ended')
+    end = async () => {}
+    fail = true
+    const failed = await (await askReach(api, { definition: { key: 'new' } })).text()
+    assert.equal(JSON.parse(failed.trimEnd().split('\n').at(-1)!).error.code, 'state_unavailable')
+  })
+})
+
+/** Keeps the flag's bucket of another id, which has another value, for somebody. */
+async function keepAnother(api: ManagementApi, flag: string, distinctId: string): Promise<void> {
+  const own = await valueFor(api, flag, distinctId)
+  for (let index = 0; ; index++) {
+    const anonDistinctId = `anonymous-${index}`
+    if ((await valueFor(api, flag, anonDistinctId)) === own) continue
+    await api.keepHashKey({ projectId: 1, distinctId, anonDistinctId, flagKeys: [flag] })
+    return
+  }
+}
