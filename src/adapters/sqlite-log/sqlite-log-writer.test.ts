@@ -47,6 +47,16 @@ describe('sqlite-log writer', () => {
     assert.equal(frameCount(folder), 1)
   })
 
+  it('ends a segment that became old while it was away, though nothing comes', async t => {
+    const options = { nowMs: () => 1_790_000_000_000, segmentAgeMs: 3_600_000 }
+    const { folder, writer } = await openedWriter(t, options)
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
+    await writer.close()
+    await openedWriter(t, { ...options, nowMs: () => 1_790_003_600_000 }, folder)
+    const offsets = () => listSegments(join(folder, 'main')).map(({ firstOffset }) => firstOffset)
+    assert.deepEqual(await eventually(() => offsets().length > 1 && offsets()), [0, 1])
+  })
+
   it('commits together what arrives while a commit runs', async t => {
     const synced: Synced[] = []
     const { folder, writer } = await openedWriter(t, { onSynced: each => synced.push(each) })
