@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
-import { withoutMembers } from './json-text.ts'
+import { membersOf, withoutMembers } from './json-text.ts'
 
 const isPlain = (text: string) => !text.includes('\\')
 
@@ -56,5 +56,18 @@ describe('the text of an object without some members', () => {
       }
       assert.ok(isLinear(parse), part)
     }
+  })
+})
+
+describe('the members of an object', () => {
+  it('are as they were written, each once', () => {
+    const members = [
+      '"a":1.0',
+      '"b":{"x":[1,"}"],"y":"\\\\"}',
+      '"c\\"":",\\"d\\":1"',
+      '"":null',
+      '"e":123456789012345678901',
+    ]
+    for (const some of [members, members.slice(1, 2), []]) assert.deepEqual(membersOf(`{${some.join(',')}}`), some)
   })
 })

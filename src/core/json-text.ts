@@ -70,6 +70,20 @@ export function withoutMembers(text: string, names: ReadonlySet<string>): string
   return `{${kept}}`
 }
 
+/**
+ * The members of an object, in their order, each as it is written: `"name":value`.
+ * @param text as JSON.stringify writes it.
+ */
+export function membersOf(text: string): string[] {
+  const members: string[] = []
+  for (let at = 1; at < text.length - 1; ) {
+    const end = endOfValue(text, stringEnd(text, at) + 1)
+    members.push(text.slice(at, end))
+    at = end + 1
+  }
+  return members
+}
+
 function behindBlanks(text: string, start: number): number {
   let at = start
   while (text.charCodeAt(at) <= 0x20) at++

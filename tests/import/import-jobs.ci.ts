@@ -141,6 +141,49 @@ describe('an import job over the wire', () => {
     )
   })
 
+  it('shows in its events what is known of their persons, and is counted by it', async () => {
+    const live = { event: 'live', distinct_id: 'known', properties: { $set: { city: 'Oslo', rate: 1.0 } } }
+    assert.equal((await pennon.post('/e/', { api_key: testProjectKey, ...live })).status, 200)
+    await pennon.caughtUp()
+    const job = await createJob()
+    const paid = (id: string, uuid: number, properties: object = {}) => ({
+      ...{ uuid: `5a5a5a5a-0000-4000-8000-00000000000${uuid}`, event: 'paid', timestamp: '2024-01-02T00:00:00Z' },
+      properties: { distinct_id: id, ...properties },
+    })
+    const profile = {
+      ...paid('described', 4, { $set: { city: 'Rome' } }),
+      event: '$set',
+      timestamp: '2024-01-09T00:00:00Z',
+    }
+    const personless = paid('known', 5, { $process_person_profile: false })
+    await send(job.id, [paid('known', 1), paid('described', 2), paid('unknown', 3), profile, personless])
+    await pennon.caughtUp()
+    await pennon.api('POST', `${api}/import_jobs/${job.id}/publish/`)
+    await isIn(job.id, 'published')
+    const answer = await pennon.api<{ results: { breakdown_value: string; count: number }[] }>(
+      'POST',
+      `${api}/query/`,
+      {
+        query: {
+          kind: 'TrendsQuery',
+          series: [{ kind: 'EventsNode', event: 'paid' }],
+          dateRange: { date_from: '2024-01-01', date_to: '2024-01-31' },
+          breakdownFilter: { breakdown: 'city', breakdown_type: 'person' },
+        },
+      },
+    )
+    assert.deepEqual(
+      answer.results.map(({ breakdown_value, count }) => [breakdown_value, count]),
+      [
+        ['Oslo', 1],
+        ['Rome', 1],
+        ['$$_posthog_breakdown_null_$$', 2],
+      ],
+    )
+    await pennon.api('POST', `${api}/import_jobs/${job.id}/discard/`)
+    await isIn(job.id, 'discarded')
+  })
+
   it('itemises what it refuses, and counts repeats and recent events', async () => {
     const job = await createJob()
     const [first, second] = aBatch('bbbb', 2)
@@ -226,6 +269,11 @@ describe('an import job over the wire', () => {
     const job = await createJob()
     for (let part = 0; part < 4; part++)
       assert.equal((await send(job.id, aBatch(`dd0${part}`, 2_000).map(spread))).status, 200)
+    const profiles = aBatch('dd09', 2_000).map(({ uuid, properties: { index } }) => ({
+      ...{ uuid, event: '$set', timestamp: '2024-02-01T00:00:00Z' },
+      properties: { distinct_id: `dd00-user-${index % 7}-${index}`, $set: { described: index } },
+    }))
+    assert.equal((await send(job.id, profiles)).status, 200)
     await pennon.caughtUp()
     await pennon.api('POST', `${api}/import_jobs/${job.id}/publish/`)
     for (let kill = 0; kill < 3; kill++) {
@@ -235,7 +283,15 @@ describe('an import job over the wire', () => {
     }
     await isIn(job.id, 'published')
     const report = await pennon.api<Report>('GET', `${api}/import_jobs/${job.id}/report/`)
-    assert.equal(report.rows, 8_000)
+    assert.equal(report.rows, 10_000)
+    const described = await pennon.api<{ results: number[][] }>('POST', `${api}/query/`, {
+      query: {
+        kind: 'HogQLQuery',
+        query: `SELECT count() FROM events WHERE event != '$set' AND startsWith(distinct_id, 'dd00-')
+          AND JSONExtractRaw(person_properties, 'described') = extract(distinct_id, '[0-9]+$')`,
+      },
+    })
+    assert.deepEqual(described.results, [[2_000]])
     await pennon.api('POST', `${api}/import_jobs/${job.id}/discard/`)
     await isIn(job.id, 'discarded')
     assert.equal(await countEvents(), eventCount)

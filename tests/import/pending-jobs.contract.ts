@@ -259,6 +259,8 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
       const over = {
         events: {
           insert: rows => events.insert(rows),
+          countPendingIds: id => events.countPendingIds(id),
+          addKnownProperties: (id, share, knownOf) => events.addKnownProperties(id, share, knownOf),
           publishJob: id => events.publishJob(id),
           discardJob: id => events.discardJob(id),
           discardDay: id => events.discardDay(id),

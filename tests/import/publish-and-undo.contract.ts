@@ -5,6 +5,7 @@ import { heldLinksContract } from './jobs/held-links.contract.ts'
 import { importedAgainContract } from './jobs/imported-again.contract.ts'
 import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { jobsOfDaysContract } from './jobs/jobs-of-days.contract.ts'
+import { knownPersonsContract } from './jobs/known-persons.contract.ts'
 import { leftBehindContract } from './jobs/left-behind.contract.ts'
 import { randomJobsContract } from './jobs/random-jobs.contract.ts'
 import { replayModelContract } from './jobs/replay-model.contract.ts'
@@ -18,6 +19,7 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   randomJobsContract(engine, open, numRuns)
   importedAgainContract(engine, open)
   jobLifeContract(engine, open)
+  knownPersonsContract(engine, open)
   leftBehindContract(engine, open)
   heldLinksContract(engine, open)
   jobsOfDaysContract(engine, open)

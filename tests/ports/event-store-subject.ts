@@ -11,7 +11,17 @@ export const novemberMs = Date.parse('2026-11-05T10:00:00Z')
 export const decemberMs = Date.parse('2026-12-02T10:00:00Z')
 
 type WrittenStore = EventWriter & ChargedUsage
-type SeenEvent = Pick<StoredEvent, 'uuid' | 'event' | 'timestampMs' | 'capturedAtMs' | 'importJobId' | 'propertiesJson'>
+type SeenEvent = Pick<
+  StoredEvent,
+  | 'uuid'
+  | 'event'
+  | 'distinctId'
+  | 'timestampMs'
+  | 'capturedAtMs'
+  | 'importJobId'
+  | 'propertiesJson'
+  | 'personPropertiesJson'
+>
 
 export interface EventWriterSubject {
   /** From `before` on. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { it } from 'node:test'
+import { describe, it } from 'node:test'
 import { anEvent, imported } from '../support/an-event.ts'
 import { decemberMs, type EventWriterSubject, novemberMs } from './event-store-subject.ts'
 
@@ -60,6 +60,105 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
     const events = await list(projectId)
     assert.deepEqual(new Set(events.map(each => each.importJobId)), new Set([0, longId]))
     assert.equal(events.length, 2)
+  })
+
+  describe('adds to pending rows what is known of their persons', () => {
+    const cases: readonly (readonly [what: string, row: string, known: string, after: string])[] = [
+      ['where the row has nothing', '{}', '{"plan":"pro","n":1}', '{"plan":"pro","n":1}'],
+      [
+        'beneath what it has',
+        '{"a":null,"b":{"x":1}}',
+        '{"b":{"y":2},"c":[1,{"a":"]"}],"a":1}',
+        '{"a":null,"b":{"x":1},"c":[1,{"a":"]"}]}',
+      ],
+      ['not where it has all', '{"plan":"free"}', '{"plan":"pro"}', '{"plan":"free"}'],
+      [
+        'also keys that stand elsewhere in it',
+        '{"o":{"plan":1},"t":",\\"n\\":"}',
+        '{"plan":2,"n":3}',
+        '{"o":{"plan":1},"t":",\\"n\\":","plan":2,"n":3}',
+      ],
+      [
+        'with odd keys',
+        '{"q\\"k":1,"line\\nbreak":1,"é":1}',
+        '{"q\\"k":2,"q":3,"line\\nbreak":2,"é":2,"\\\\":3,"":4}',
+        '{"q\\"k":1,"line\\nbreak":1,"é":1,"q":3,"\\\\":3,"":4}',
+      ],
+      [
+        'with numbers as they are',
+        '{"a":1.0}',
+        '{"a":2,"b":-0,"c":1e5,"d":123456789012345678901234567890}',
+        '{"a":1.0,"b":-0,"c":1e5,"d":123456789012345678901234567890}',
+      ],
+      [
+        'to a text with a number beyond 64 bits',
+        '{"a":123456789012345678901234567890}',
+        '{"a":1,"b":2}',
+        '{"a":123456789012345678901234567890,"b":2}',
+      ],
+    ]
+    const addTo = async (job: number, known: ReadonlyMap<string, string>, count = 1) => {
+      const asked: string[] = []
+      for (let index = 0; index < count; index++)
+        await subject.store.addKnownProperties(
+          job,
+          { index, count },
+          async ids => {
+            asked.push(...ids)
+            return new Map([...known].filter(([id]) => ids.includes(id)))
+          },
+          new AbortController().signal,
+        )
+      return asked
+    }
+    const shown = async (projectId: number) =>
+      new Map((await list(projectId)).map(row => [`${row.distinctId} ${row.event}`, row.personPropertiesJson]))
+
+    it(`${cases.map(([what]) => what).join('; ')}`, async () => {
+      const [projectId, job] = [newProject(), newJob()]
+      await insert({
+        pendingEvents: cases.map(([distinctId, personPropertiesJson]) =>
+          imported(anEvent({ projectId, distinctId, personPropertiesJson }), job),
+        ),
+      })
+      const known = new Map(cases.map(([what, , text]) => [what, text]))
+      await addTo(job, known)
+      await addTo(job, known) // as after a crash
+      await subject.store.publishJob(job)
+      const after = await shown(projectId)
+      for (const [what, , , text] of cases) assert.equal(after.get(`${what} $pageview`), text, what)
+    })
+
+    it('in every partition and share, and to no other rows', async () => {
+      const [projectId, job, otherJob] = [newProject(), newJob(), newJob()]
+      const ofAda = { projectId, distinctId: 'ada' }
+      const ids = Array.from({ length: 20 }, (_, index) => `id-${index}`)
+      await insert({
+        events: [anEvent({ ...ofAda, event: 'live' })],
+        pendingEvents: [
+          ...ids.map(distinctId => imported(anEvent({ projectId, distinctId }), job)),
+          imported(anEvent({ ...ofAda, event: 'november' }), job),
+          imported(anEvent({ ...ofAda, event: 'december' }), job, { capturedAtMs: decemberMs }),
+          imported(anEvent({ ...ofAda, event: 'personless', personMode: 'propertyless' }), job),
+          imported(anEvent({ ...ofAda, event: 'upgraded', personMode: 'force_upgrade' }), job),
+          imported(anEvent({ projectId, distinctId: 'personless' }), job, { personMode: 'propertyless' }),
+          imported(anEvent({ projectId, distinctId: 'unknown' }), job),
+          imported(anEvent({ ...ofAda, event: 'other job' }), otherJob),
+        ],
+      })
+      const asked = await addTo(job, new Map([...ids, 'ada'].map(id => [id, `{"id":"${id}"}`])), 2)
+      assert.deepEqual(asked.toSorted(), ['ada', ...ids.toSorted(), 'unknown'])
+      const count = await subject.store.countPendingIds(job)
+      assert.ok(Math.abs(count - asked.length) <= 1, String(count))
+      await subject.store.publishJob(job)
+      await subject.store.publishJob(otherJob)
+      const after = await shown(projectId)
+      for (const id of ids) assert.equal(after.get(`${id} $pageview`), `{"id":"${id}"}`)
+      for (const name of ['november', 'december']) assert.equal(after.get(`ada ${name}`), '{"id":"ada"}')
+      for (const name of ['live', 'personless', 'upgraded', 'other job']) assert.equal(after.get(`ada ${name}`), '{}')
+      assert.equal(after.get('unknown $pageview'), '{}')
+      assert.equal(await subject.store.countPendingIds(job), 0)
+    })
   })
 
   it('refuses to publish or discard what has no partition of its own', () => {

@@ -58,6 +58,7 @@ import { findFlagCalls, thinnedColumns, writeThinnedRow } from './writing/flag-c
 import { findHeldRows, writeMark } from './writing/held-rows.ts'
 import { discardDay, discardJob, publishJob } from './writing/import-partitions.ts'
 import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
+import { addKnownProperties, countPendingIds } from './writing/known-properties.ts'
 import { subjectMirror } from './writing/mirror-rows.ts'
 import { recordingColumns, writeRecordingRow } from './writing/recording-rows.ts'
 
@@ -173,6 +174,9 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
     findChargedTimes: identities => findChargedTimes(clients, identities),
     findOverrides: ids => findOverrides(clients, ids),
     findFlagCalls: calls => findFlagCalls(clients, calls),
+    countPendingIds: importJobId => countPendingIds(clients, importJobId),
+    addKnownProperties: (importJobId, share, knownOf, signal) =>
+      addKnownProperties({ clients, inserter }, importJobId, share, knownOf, signal),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),
     discardDay: importJobId => discardDay(clients, importJobId),

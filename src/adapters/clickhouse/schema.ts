@@ -356,5 +356,11 @@ export function schemaStatements(
       kind LowCardinality(String),
       subject String
     ) ENGINE = MergeTree ORDER BY (project_id, erasures, kind, subject)`,
+    // What is being added to rows of an import job (docs/decisions/0065): empty, unless a job is being published.
+    `CREATE TABLE IF NOT EXISTS ${database}.known_properties (
+      import_job_id UInt32,
+      distinct_id String,
+      known String CODEC(ZSTD(1))
+    ) ENGINE = MergeTree PARTITION BY import_job_id ORDER BY (import_job_id, distinct_id)`,
   ]
 }

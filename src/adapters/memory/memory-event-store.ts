@@ -23,7 +23,7 @@ import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
-import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
+import type { EventRows, EventWriter, IdShare, KnownOf } from '#ports/events/event-writer.ts'
 import { type LaterImports, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import { decisiveOf, writesOf } from './imported-writes.ts'
 import { keyOf } from './memory-state.ts'
@@ -107,6 +107,27 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
 
   async findOverrides(ids: Parameters<EventWriter['findOverrides']>[0]): Promise<readonly PersonIdOverride[]> {
     return ids.flatMap(({ projectId, distinctId }) => this.overrides.get(keyOf(projectId, distinctId)) ?? [])
+  }
+
+  async countPendingIds(importJobId: number): Promise<number> {
+    return this.#pendingIds(importJobId).length
+  }
+
+  async addKnownProperties(importJobId: number, { index, count }: IdShare, knownOf: KnownOf): Promise<void> {
+    const known = await knownOf(this.#pendingIds(importJobId).filter((_, place) => place % count === index))
+    for (const [place, row] of this.pending.entries()) {
+      const text = known.get(row.distinctId)
+      if (text === undefined || !hasPendingPerson(row, importJobId)) continue
+      const own = parseJson(row.personPropertiesJson) as JsonObject
+      const missing = Object.entries(parseJson(text) as JsonObject).filter(([key]) => !Object.hasOwn(own, key))
+      const personPropertiesJson = JSON.stringify({ ...own, ...Object.fromEntries(missing) })
+      this.pending[place] = { ...row, personPropertiesJson }
+    }
+  }
+
+  #pendingIds(importJobId: number): string[] {
+    const rows = this.pending.filter(row => hasPendingPerson(row, importJobId))
+    return [...new Set(rows.map(({ distinctId }) => distinctId))]
   }
 
   publishJob(importJobId: number): Promise<void> {
@@ -363,6 +384,10 @@ function countEvent(counts: { -readonly [K in keyof UsageDay]: UsageDay[K] }, ro
   if (resource === 'exceptions') counts.exceptions++
   if (resource === 'llm_events') counts.llmEvents++
   if (resource === 'survey_responses') counts.surveyResponses++
+}
+
+function hasPendingPerson(row: StoredEvent, importJobId: number): boolean {
+  return row.importJobId === importJobId && row.personMode === 'full'
 }
 
 function assertOwnId(importJobId: number): void {

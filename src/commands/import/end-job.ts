@@ -191,6 +191,7 @@ const stepWords: Readonly<Record<string, string>> = {
   links: 'linking persons',
   persons: 'joining properties of persons',
   groups: 'joining groups',
+  person_properties: 'adding to the events what is known of their persons',
   'publish rows': 'making the events visible',
   'discard rows': 'removing the events',
   undo_merges: 'splitting persons',

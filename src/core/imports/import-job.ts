@@ -31,6 +31,7 @@ export type ImportStep =
   | 'links'
   | 'persons'
   | 'groups'
+  | 'person_properties'
   | 'rows'
   /** A published job is discarded: first its rows go, then what it did to persons and groups. */
   | 'undo_merges'

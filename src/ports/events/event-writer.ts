@@ -42,6 +42,16 @@ export interface EventWriter {
   findOverrides(
     ids: readonly { readonly projectId: number; readonly distinctId: string }[],
   ): Promise<readonly PersonIdOverride[]>
+  /** How many distinct ids a job's pending rows with persons (`personMode` is `full`) have, give or take a few percent. */
+  countPendingIds(importJobId: number): Promise<number>
+  /**
+   * Adds to `personPropertiesJson` of a job's pending rows with persons what is known of their persons and is missing in the
+   * row. What a row has of its own stays as it is. Repeat it after a crash. Returns early when the signal aborts.
+   * @param share which of the job's distinct ids: there are `count` shares of about the same size.
+   * @param knownOf the properties of some distinct ids' persons as JSON.stringify writes them; ids without a person are left
+   *   out. Of properties of more than `knownBytesMax` bytes, the shortest that fit into that are added.
+   */
+  addKnownProperties(importJobId: number, share: IdShare, knownOf: KnownOf, signal: AbortSignal): Promise<void>
   /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
   publishJob(importJobId: number): Promise<void>
   /**
@@ -52,6 +62,17 @@ export interface EventWriter {
   /** Drops a job's rows, pending and published. Repeat it after a crash. */
   discardJob(importJobId: number): Promise<void>
 }
+
+export interface IdShare {
+  /** From 0 on. */
+  readonly index: number
+  readonly count: number
+}
+
+export type KnownOf = (distinctIds: readonly string[]) => Promise<ReadonlyMap<string, string>>
+
+/** A store that rewrites thousands of rows at once holds this for each of them, several times. */
+export const knownBytesMax = 2 * 1024
 
 export interface EventRows {
   readonly events: readonly StoredEvent[]

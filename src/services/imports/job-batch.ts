@@ -27,7 +27,10 @@ export interface ImportWorkDeps {
     ImportWorkStore &
     ProgressStore &
     Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType' | 'listGroups'>
-  readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'> &
+  readonly events: Pick<
+    EventWriter,
+    'insert' | 'countPendingIds' | 'addKnownProperties' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'
+  > &
     Pick<
       ImportedRows,
       | 'findUsedIds'

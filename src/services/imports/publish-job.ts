@@ -1,5 +1,5 @@
 // Publishes a job: its links first, then its persons and groups, its rows last, so that every event that becomes visible
-// has its person. What a step has done is deleted from its list in the same transaction, so that a step that was
+// has its person, and shows what is known of it. What a step has done is deleted from its list in the same transaction, so that a step that was
 // interrupted goes on with the rest. Source: docs/wire/import.md §2.11.
 
 import { type ImportJob, type ImportStep, shelfIdOf } from '#core/imports/import-job.ts'
@@ -10,12 +10,13 @@ import {
   publishPersons,
 } from '#core/processing/imports/publish-shelf.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { addKnownProperties } from './known-properties.ts'
 
 /** Persons of a transaction: the live lane waits for as long as one takes to commit. */
 const batchSize = 250
 
 /** The steps of publishing after the draining, in order. */
-const steps = ['links', 'persons', 'groups', 'rows', 'clearing'] as const
+const steps = ['links', 'persons', 'groups', 'person_properties', 'rows', 'clearing'] as const
 
 /** Works until the step is done. @returns the next one; null when the job is published. @throws PortError, NotOwnerError */
 export async function publishStep(
@@ -33,6 +34,9 @@ export async function publishStep(
       break
     case 'groups':
       await joinGroups(job, deps, signal)
+      break
+    case 'person_properties':
+      await addKnownProperties(job, deps, signal)
       break
     case 'rows':
       await deps.events.publishJob(job.id)

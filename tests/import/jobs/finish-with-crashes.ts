@@ -7,7 +7,15 @@ import type { ImportWorld } from '../../support/import-world.ts'
 
 const writes = [
   ...['commitChunk', 'updateImportJob', 'clearShelf', 'deleteImportImages', 'forgetGenerated'],
-  ...['startDeletingGroupType', 'deleteGroupsOfType', 'insert', 'publishJob', 'discardJob', 'discardDay'],
+  ...[
+    'startDeletingGroupType',
+    'deleteGroupsOfType',
+    'insert',
+    'addKnownProperties',
+    'publishJob',
+    'discardJob',
+    'discardDay',
+  ],
 ]
 const reads = [
   ...['findOverrides', 'findOtherUses', 'findLaterWrites', 'findOtherGroupUses', 'hasRowsOfGroupType'],

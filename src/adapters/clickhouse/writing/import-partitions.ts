@@ -20,10 +20,18 @@ export function publishJob(clients: ClickHouseClients, importJobId: number): Pro
   })
 }
 
+/** Where the properties stand that are being added to a job's rows. Each job has a partition of its own. */
+export const knownTable = 'known_properties'
+
+export async function clearKnown(client: ClickHouseClient, database: string, importJobId: number): Promise<void> {
+  await client.command({ query: `ALTER TABLE ${database}.${knownTable} DROP PARTITION ID '${importJobId}'` })
+}
+
 /** Drops the job's partitions, pending and published. */
 export function discardJob(clients: ClickHouseClients, importJobId: number): Promise<void> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
+    await clearKnown(client, database, importJobId)
     for (const table of ['events_pending', 'events']) {
       for (const partition of await partitionsOf(client, database, table, importJobId)) {
         await client.command({ query: `ALTER TABLE ${database}.${table} DROP PARTITION ID '${partition}'` })
@@ -56,7 +64,7 @@ export function discardDay(clients: ClickHouseClients, importJobId: number): Pro
   })
 }
 
-async function partitionsOf(
+export async function partitionsOf(
   client: ClickHouseClient,
   database: string,
   table: string,
@@ -76,6 +84,6 @@ async function partitionsOf(
   })
 }
 
-function assertOwnPartition(importJobId: number): void {
+export function assertOwnPartition(importJobId: number): void {
   assert(Number.isInteger(importJobId) && importJobId >= 2, `import job ${importJobId} has no partition of its own`)
 }

@@ -1,0 +1,86 @@
+// What rows of a published job show of their persons: what the project knows of them as well, whoever told it.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { finishWithCrashes } from './finish-with-crashes.ts'
+import { day } from './random-acts.ts'
+
+export function knownPersonsContract(engine: string, open: OpenImportState): void {
+  describe(`rows of a published import job on ${engine}`, () => {
+    const liveAt = (index: number) => ({ timestampMs: 200 * day + index })
+
+    it('show what live events and earlier jobs have told of their persons, beneath what the job says itself', async t => {
+      const world = await importWorld(t, open)
+      await world.apply(
+        anEvent('live', 'ada', { $set: { plan: 'live', country: 'NO' }, $set_once: { first: 1 } }, liveAt(0)),
+      )
+      const earlier = await world.createJob()
+      await world.apply(
+        anImportedEvent('earlier', 'ada', 2 * day, { $set: { city: 'Oslo' } }, { importJobId: earlier.id }),
+      )
+      await world.publish(earlier)
+      const job = await world.createJob()
+      await world.apply(
+        anImportedEvent('before', 'ada', day, {}, { importJobId: job.id }),
+        anImportedEvent('sets', 'ada', 2 * day, { $set: { plan: 'old' } }, { importJobId: job.id }),
+        anImportedEvent('after', 'ada', 3 * day, {}, { importJobId: job.id }),
+        anImportedEvent('of nobody known', 'bob', 3 * day, {}, { importJobId: job.id }),
+        anImportedEvent('personless', 'ada', 3 * day, { $process_person_profile: false }, { importJobId: job.id }),
+      )
+      await world.publish(job)
+      assert.deepEqual(shown(world), {
+        live: { plan: 'live', country: 'NO', first: 1 },
+        // Of what later jobs tell, rows that are there learn as little as those of live events.
+        earlier: { city: 'Oslo', plan: 'live', country: 'NO', first: 1 },
+        before: { plan: 'live', country: 'NO', first: 1, city: 'Oslo' },
+        sets: { plan: 'old', country: 'NO', first: 1, city: 'Oslo' },
+        after: { plan: 'old', country: 'NO', first: 1, city: 'Oslo' },
+        'of nobody known': {},
+        personless: null,
+      })
+      await world.discard(earlier)
+      await world.discard(job)
+      assert.deepEqual(shown(world), { live: { plan: 'live', country: 'NO', first: 1 } })
+    })
+
+    it('show what the job says of a person behind its events, as a file of profiles does, and of linked ids', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      const ofJob = { importJobId: job.id }
+      await world.apply(
+        anImportedEvent('visit', 'device', day, {}, ofJob),
+        anImportedEvent('$identify', 'ada', 2 * day, { $anon_distinct_id: 'device' }, ofJob),
+        anImportedEvent('paid', 'ada', 3 * day, {}, ofJob),
+        anImportedEvent('$set', 'ada', 4 * day, { $set: { plan: 'pro' } }, ofJob),
+      )
+      await world.publish(job)
+      for (const [name, properties] of Object.entries(shown(world))) assert.deepEqual(properties, { plan: 'pro' }, name)
+    })
+
+    it('show it also when the worker is killed again and again', async t => {
+      for (const first of [0, 1, 2, 3]) {
+        const world = await importWorld(t, open)
+        await world.apply(anEvent('live', 'ada', { $set: { plan: 'live' } }, liveAt(0)))
+        const job = await world.createJob()
+        await world.apply(anImportedEvent('imported', 'ada', day, { $set: { own: 1 } }, { importJobId: job.id }))
+        assert.ok((await world.startPublishing(job)).ok)
+        await finishWithCrashes(world, job.id, 'published', first)
+        assert.deepEqual(shown(world).imported, { own: 1, plan: 'live' })
+      }
+    })
+  })
+}
+
+/** By name of the event; null without a person. */
+function shown(world: ImportWorld): Record<string, JsonObject | null> {
+  return Object.fromEntries(
+    Array.from(world.events.rows.values(), ({ event, personMode, personPropertiesJson }) => {
+      const { $creator_event_uuid: _, ...properties } = JSON.parse(personPropertiesJson) as JsonObject
+      if (personMode !== 'full') assert.equal(personPropertiesJson, '{}')
+      return [event, personMode === 'full' ? properties : null]
+    }),
+  )
+}
