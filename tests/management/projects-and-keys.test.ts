@@ -36,6 +36,7 @@ describe('projects', () => {
       feature_flag_called_dedup: false,
       group_types_frozen: false,
       ...encodeClientSettings({}),
+      person_on_events_querying_enabled: true,
       created_at: '2026-05-01T12:00:00.000Z',
     })
     const given = {

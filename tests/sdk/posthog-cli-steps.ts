@@ -459,7 +459,12 @@ export const projectSteps: readonly Step[] = [
     ({ content }) => /Pennon/.test(content[0].text),
     true,
   ],
-  ['switch-project', { projectId: 1 }, ({ content }) => /\(id: 1,/.test(content[0].text), true],
+  [
+    'switch-project',
+    { projectId: 1 },
+    ({ content }) => /\(id: 1,.*Person-on-events mode is enabled/s.test(content[0].text),
+    true,
+  ],
 ]
 
 export const projectRefusals: readonly Refusal[] = [
@@ -468,5 +473,6 @@ export const projectRefusals: readonly Refusal[] = [
     { id: 1, session_recording_retention_period: '1y' },
     /session_recording_retention_period/,
   ],
+  ['project-settings-update', { id: 1, tags: ['x'] }, /tags/],
   ['project-get', { id: 99 }, /404/],
 ]

@@ -58,15 +58,15 @@ export const postHogProjectFields: PostHogFields = {
   withoutEffect: [
     ...['available_setup_task_ids', 'default_modifiers', 'effective_membership_level', 'event_retention_months'],
     ...['events_retention_enforced', 'group_types', 'has_group_types', 'ingested_event', 'is_pending_deletion'],
-    ...['live_events_token', 'managed_viewsets', 'organization_id', 'person_on_events_querying_enabled'],
-    ...['product_intents', 'project_id', 'tags', 'updated_at', 'user_access_level'],
+    ...['live_events_token', 'managed_viewsets', 'organization_id'],
+    ...['product_intents', 'project_id', 'updated_at', 'user_access_level'],
   ],
   onlyOff: [
     ...['access_control', 'conversations_enabled', 'conversations_settings', 'customer_analytics_config'],
     ...['default_data_theme', 'default_evaluation_contexts_enabled', 'feature_flag_policy_config'],
     ...['marketing_analytics_config', 'modifiers', 'primary_dashboard', 'proactive_tasks_enabled'],
     ...['product_tours_opt_in', 'receive_org_level_activity_logs', 'require_evaluation_contexts'],
-    ...['revenue_analytics_config', 'session_recording_retention_period', 'slack_incoming_webhook'],
+    ...['revenue_analytics_config', 'session_recording_retention_period', 'slack_incoming_webhook', 'tags'],
     ...['web_analytics_pre_aggregated_tables_enabled', 'workflows_config'],
   ],
 }

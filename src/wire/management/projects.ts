@@ -56,6 +56,9 @@ export const projectSchema = Type.Object({
   quotas: quotasSchema,
   ...ingestionSettings,
   ...clientSettingsSchema.properties,
+  person_on_events_querying_enabled: Type.Literal(true, {
+    description: "Queries read a person's properties as they were with the event.",
+  }),
   created_at: instantSchema,
 })
 export type ProjectJson = Static<typeof projectSchema>
@@ -122,6 +125,7 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): Project
     feature_flag_called_dedup: project.ingestion.thinsFlagCalls,
     group_types_frozen: project.ingestion.groupTypesFrozen,
     ...encodeClientSettings(project.clientSettings),
+    person_on_events_querying_enabled: true,
     created_at: instant(project.createdAtMs),
   }
 }
