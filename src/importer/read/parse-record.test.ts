@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { csvCells } from './csv-cells.ts'
-import { parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
+import { fitsOtherwise, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 
 const line = (text: string) => parseJsonLine(Buffer.from(text))
 const row = (text: string, columns = ['a', 'b']) => parseCsvRow(Buffer.from(text), columns)
@@ -97,6 +97,30 @@ describe('a row of CSV', () => {
 
   it('is refused when it has more or fewer cells than the header', () => {
     for (const text of ['1\n', '1,2,3\n', '1,2,\n']) assert.equal(reasonOf(row(text)), 'csv_column_count')
+  })
+
+  it('that would fit with its quotes written in the other way says so', () => {
+    const three = ['id', 'said', 'n']
+    const detailOf = (text: string, hasEscapes: boolean) => {
+      const outcome = parseCsvRow(Buffer.from(text), three, ',', hasEscapes)
+      return 'rejected' in outcome ? outcome.rejected.detail! : ''
+    }
+    const spoken = String.raw`7,"say \"hi\", ok",1`
+    assert.match(detailOf(spoken, false), /; it would fit if its backslashes stood before quotes of the text/)
+    const path = String.raw`7,"C:\dir\",1`
+    assert.match(detailOf(path, true), /; it would fit if its backslashes stood for themselves/)
+    for (const text of ['7,"x"', String.raw`7,"say \"hi\""`])
+      for (const hasEscapes of [false, true]) assert.match(detailOf(text, hasEscapes), /the row has \d$/)
+  })
+
+  it('fits in either way only where both give a whole row, and others', () => {
+    // Two rows, where backslashes are escapes.
+    const swallowed = `${String.raw`7,"say \"hi\"",1`}\n8,"bye",2`
+    assert.ok('value' in parseCsvRow(Buffer.from(swallowed), ['id', 'said', 'n']))
+    assert.equal(fitsOtherwise(swallowed, 3, ',', false), true)
+    assert.equal(fitsOtherwise(String.raw`7,1,"C:\dir\"`, 3, ',', false), false)
+    for (const text of [String.raw`7,"say \"hi\" there",1`, String.raw`7,"C:\dir",1`, '7,"""x""",1'])
+      for (const hasEscapes of [false, true]) assert.equal(fitsOtherwise(text, 3, ',', hasEscapes), false, text)
   })
 
   it('is skipped when it is blank, and refused when its bytes are no text', () => {

@@ -7,7 +7,7 @@ import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject, type Rejected, type Skipped, skipped } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { type CsvDelimiter, csvCells, delimiterNames } from './csv-cells.ts'
-import { recordValuesMax } from './split-records.ts'
+import { recordValuesMax, rowEnds } from './split-records.ts'
 
 export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
 
@@ -34,13 +34,40 @@ export function parseCsvRow(
     const cells = cellsOf(text, delimiter, hasEscapes)
     if (cells.length !== columns.length) {
       const header = `the header names ${namedColumns(columns.length, delimiter)}`
-      throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}`)
+      const hint = fitsOtherwise(text, columns.length, delimiter, hasEscapes) ? otherQuotes[hasEscapes ? 0 : 1] : ''
+      throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}${hint}`)
     }
     const value: JsonObject = {}
     for (const [index, column] of columns.entries()) if (cells[index] !== '') setOwn(value, column, cells[index]!)
     return value
   })
 }
+
+/**
+ * Whether a row fits as well, and has other cells or an earlier end, with its quotes read in the other way.
+ * @param hasEscapes how it was read.
+ */
+export function fitsOtherwise(row: string, columnCount: number, delimiter: CsvDelimiter, hasEscapes: boolean): boolean {
+  if (!row.includes('\\"')) return false
+  const other = firstRow(row, delimiter, !hasEscapes)
+  const cells = other === null ? null : csvCells(other, delimiter, columnCount, !hasEscapes)
+  if (cells?.length !== columnCount) return false
+  const own = csvCells(row, delimiter, columnCount, hasEscapes)
+  return own === null || cells.some((cell, index) => cell !== own[index])
+}
+
+/** A row whose quotes were misread may have swallowed those behind it. @returns null where a quote is not closed. */
+function firstRow(rows: string, delimiter: CsvDelimiter, hasEscapes: boolean): string | null {
+  const bytes = Buffer.from(`${rows}\n`)
+  const end = rowEnds({ delimiter, rowEnd: '\n', hasEscapes }).next(bytes, 0)
+  return end < 0 ? null : bytes.toString('utf8', 0, end - 1)
+}
+
+/** What is said of a row that only fits with two quotes for one, or only with a backslash before one. */
+const otherQuotes = [
+  '; it would fit if its backslashes stood for themselves, as they do not in the beginning of the file',
+  '; it would fit if its backslashes stood before quotes of the text, as they do not in the beginning of the file',
+] as const
 
 function cellsOf(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): string[] {
   const cells = csvCells(row, delimiter, recordValuesMax, hasEscapes)

@@ -6,14 +6,22 @@ import { JobLedger } from '../job/ledger.ts'
 import { blankLinesOf, type Manifest } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts'
+import { fitsOtherwise } from '../read/parse-record.ts'
 import { ownEvents, withSet } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import type { Conversion, ConvertedRecord, ImportedEvent, PersonSnapshot } from '../records/imported-event.ts'
+import type {
+  Conversion,
+  ConvertedRecord,
+  ImportedEvent,
+  PersonSnapshot,
+  RecordNote,
+} from '../records/imported-event.ts'
 import type { UnseenNames } from '../records/unseen-names.ts'
 import { type JobConversion, jobConversion } from './job-conversion.ts'
 import { type PartLine, partLines } from './part-lines.ts'
 import { ledgerFile, tableOf } from './scan.ts'
 import { decodeScanNote, readScanNotes, type ScanNote } from './scan-notes.ts'
+import { shownSourceMax } from './staged-line.ts'
 
 export interface OpenStagedJob extends StagedJob {
   /** The user that a device was linked to, else the id itself: ids with the same answer are one person. */
@@ -66,9 +74,14 @@ function outcomeOf(
   const isLookedAt = (note.d === 'i' || note.d === 'o') && unseenNames?.isWaiting === true
   const converted = note.d === undefined || isLookedAt ? conversion.convert(staged, tableOf(manifest, staged)) : null
   const record = note.d === undefined ? converted : null
-  const { object: name, columns } = manifest.objects[object]!
+  const { object: name, columns, delimiter, hasEscapes = false } = manifest.objects[object]!
   const raw = { object: name, line, byte }
   const cells = 'value' in staged.parsed ? staged.parsed.value : null
+  const isTwofold =
+    columns !== undefined &&
+    text.length < shownSourceMax &&
+    fitsOtherwise(text, columns.length, delimiter ?? ',', hasEscapes)
+  const notes = isTwofold ? [hasEscapes ? 'csv_quotes:escaped' : 'csv_quotes:doubled'] : []
   return {
     line: number,
     byteEnd,
@@ -78,7 +91,7 @@ function outcomeOf(
     sourceSha256: staged.sourceSha256,
     unreadableBytes: staged.unreadableBytes,
     ...(columns !== undefined && { row: { columns, cells } }),
-    result: record === null ? repeated(note) : resultOf(note, record, plan),
+    result: record === null ? repeated(note) : resultOf(note, record, notes, plan),
   }
 }
 
@@ -87,7 +100,12 @@ function repeated({ d }: ScanNote): StagedOutcome['result'] {
   return { kind: 'skipped', reason: d === 'o' ? 'differs_in_source' : 'duplicate_in_source' }
 }
 
-function resultOf(note: ScanNote, record: Conversion, { limits }: ImportPlan): StagedOutcome['result'] {
+function resultOf(
+  note: ScanNote,
+  record: Conversion,
+  notes: readonly RecordNote[],
+  { limits }: ImportPlan,
+): StagedOutcome['result'] {
   if ('skipped' in record) return { kind: 'skipped', reason: record.skipped }
   if ('rejected' in record) return { kind: 'rejected', ...record.rejected }
   if (note.g === 1) {
@@ -99,7 +117,7 @@ function resultOf(note: ScanNote, record: Conversion, { limits }: ImportPlan): S
   return {
     kind: 'events',
     events: eventsOf(record, note),
-    notes: [...(record.notes ?? []), ...shared],
+    notes: [...(record.notes ?? []), ...shared, ...notes],
     dropped: record.dropped ?? [],
   }
 }

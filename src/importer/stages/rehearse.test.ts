@@ -346,6 +346,26 @@ describe('a rehearsal', () => {
     }
   })
 
+  it('warns of rows of CSV that can be read in two ways', async t => {
+    const path = join(tempDir(t), 'raw.csv')
+    // Nothing in the first MiB says that backslashes are escapes.
+    const at = '2024-05-01T00:00:00Z'
+    const plain = Array.from({ length: 6 }, (_, id) => `${id},"bye",u,${at},${'x'.repeat(200_000)}\n`)
+    const spoken = String.raw`8,"say \"hi\"",u,${at},x`
+    writeFileSync(path, `id,event,user,at,more\n${plain.join('')}${spoken}\n9,"bye",u,${at},x\n`)
+    const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
+    const read = recordReader({ spool: { folder: tempDir(t) } })
+    const job = new TestJob(tempDir(t), generic, [path], { config, read })
+    await job.stage()
+    await job.scan()
+    const { balance, warnings } = await job.rehearse()
+    assert.deepEqual([balance.read, balance.givingEvents], [7, 7])
+    assert.match(
+      warnings.find(({ code }) => code === 'csv_quotes')!.text,
+      /^1 record \(14 %\) is a row of CSV that can be/,
+    )
+  })
+
   it('counts as one record what is one line, however long, and a row with long texts', async t => {
     const props = { x: 'y'.repeat(200) }
     const lines = Array.from({ length: 100 }, (_, id) => line({ ...good, id: `r-${id}`, props }))

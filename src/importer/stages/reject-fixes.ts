@@ -63,6 +63,7 @@ const ownSkips: Readonly<Record<string, Partial<Record<SkipReason, string>>>> = 
 /** What a detail shows beyond its reason. */
 const detailFixes: readonly (readonly [reason: RejectReason, detail: RegExp, fix: string])[] = [
   ['compressed_input', /damaged/, 'The bytes of the file are damaged. Export or download it again.'],
+  ['csv_column_count', /backslashes/, 'Write the quotes of the whole file in one way, or repair the row.'],
   ['encoding_invalid_utf8', /UTF-16/, 'Export the file as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8.'],
 ]
 

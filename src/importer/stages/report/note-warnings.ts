@@ -15,6 +15,8 @@ const ofRecords: Readonly<Record<string, (count: string, detail: string, isOne: 
     `${count} ${isOne ? 'has' : 'have'} groups and no $groups, so no filter finds them. Rename with --promote-groups.`,
   type_mismatch: (count, detail, isOne) =>
     `${count} ${isOne ? 'has' : 'have'} a value in ${detail} that is not of the type that the mapping gives it; it stays as it is.`,
+  csv_quotes: (count, detail, isOne) =>
+    `${count} ${isOne ? 'is a row' : 'are rows'} of CSV that can be read in two ways: a backslash before a quote was taken for ${detail === 'escaped' ? 'an escape' : 'itself'}, which fits more rows in the beginning of the file. In the other way ${isOne ? 'it has' : 'they have'} other cells, or ${isOne ? 'is' : 'are'} several rows. Compare one with the file.`,
   spread_no_object: (count, detail, isOne) =>
     `${count} ${isOne ? 'has' : 'have'} something else than an object in ${detail}, whose members spread makes properties; it stays as it is.`,
   person_data_left_out: (count, _, isOne) =>
