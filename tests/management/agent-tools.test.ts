@@ -58,6 +58,15 @@ describe('execute_sql', () => {
     assert.match(whole.content, /x{600}/)
   })
 
+  it('refuses a row that would hold up others while it is read', async t => {
+    const rows = [JSON.stringify(['x'.repeat(1024 * 1024)])]
+    const { tool } = await start(t, {
+      events: { runSql: async () => ok({ columns: ['p'], types: [], rows, rowCountMax: 100, hasMore: false }) },
+    })
+    const { status, code, success } = await tool('execute_sql', { query: 'SELECT 1' })
+    assert.deepEqual([status, code, success], [400, 'query_too_large', false])
+  })
+
   it('fails as /query/ does, with the words of PostHog’s tools beside the error', async t => {
     const failures = [
       [{ kind: 'refused', detail: 'Unknown function', at: 7 }, 400, 'invalid_input', 'args.query'],

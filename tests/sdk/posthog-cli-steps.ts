@@ -190,7 +190,6 @@ export const personSteps: readonly Step[] = [
 ]
 
 export const personRefusals: readonly Refusal[] = [
-  ['persons-list', { email: 'ada@example.com' }, /email/],
   ['persons-property-set', seen => ({ id: seen['persons-retrieve'].uuid, key: 'plan', value: 'pro' }), /404/],
   ['persons-property-delete', seen => ({ id: seen['persons-retrieve'].uuid, unset: 'plan' }), /404/],
   ['cohorts-create', { name: 'Q', is_static: true, query: { kind: 'HogQLQuery', query: 'SELECT 1' } }, /query/],

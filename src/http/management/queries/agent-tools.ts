@@ -6,6 +6,7 @@ import type { SqlRows } from '#ports/events/sql-queries.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
 import { TableLines, toolAnswerSchema } from '#wire/insights/tool-texts.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
+import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, answerFromEventStore, encodeEach, invalidInput, refusal } from '../kit/answers.ts'
 import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { type HogQLQueryDeps, runHogQL, sqlError } from './hogql-query.ts'
@@ -85,10 +86,20 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
 
 const noSources = 'There are no connections to other sources here: leave it out.'
 
+/** A row is parsed in one go. */
+const rowCharsMax = 1024 * 1024
+const rowTooLarge = wireError(
+  400,
+  'query_too_large',
+  'A row has more than 1 MiB, which `/query/` answers. Ask for fewer columns here, or for parts of them.',
+  'args.query',
+)
+
 async function tableAnswer(
   { columns, rows, rowCountMax, hasMore }: SqlRows,
   { sql, isCut, complete }: { readonly sql: string; readonly isCut: boolean; readonly complete: boolean },
 ): Promise<Answer> {
+  if (rows.some(row => row.length > rowCharsMax)) return refusal(rowTooLarge)
   const table = new TableLines({ isCut })
   // Escaped line by line, since an answer may have 32 MB.
   const escaped = (line: string) => JSON.stringify(line).slice(1, -1)
