@@ -53,6 +53,18 @@ describe('event definitions', () => {
     assert.notEqual((await api.call('GET', path.replace('1', '2'))).body.results[0].id, id)
   })
 
+  it('take one query a page, since each reads the names of all events', async t => {
+    const names = Array.from({ length: 2_500 }, (_, n) => ({ name: `e${n}`, firstCapturedAtMs: 0, lastSeenMs: 0 }))
+    let queryCount = 0
+    const listEventNames = async ({ limit, offset }: EventNameQuery) => {
+      queryCount++
+      return { count: names.length, results: names.slice(offset, offset + limit) }
+    }
+    const api = await startManagement(t, { events: { listEventNames } })
+    const { body } = await api.call('GET', '/api/projects/1/event_definitions/?limit=2500')
+    assert.deepEqual([body.results.length, queryCount], [2_500, 1])
+  })
+
   it('follow what PostHog’s clients ask for where that is possible, and refuse the rest with a sentence', async t => {
     const { starting, asked } = start(t)
     const api = await starting

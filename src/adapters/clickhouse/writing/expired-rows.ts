@@ -5,7 +5,7 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import { keptUsageDays } from '#ports/events/flag-usage-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 
 export interface ExpiryOptions {
   readonly nowMs: number
@@ -45,7 +45,7 @@ async function deleteRows(
   const isOld = `${column} < ${time(nowMs - days * dayMs)}`
   const isExpired = isBelieved ? `(${isOld} OR ${column} > ${time(nowMs + days * dayMs)})` : isOld
   const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
-  const found = await client.query({ query, format: 'JSONCompactEachRow' })
+  const found = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
   // Also a mutation that finds nothing writes files.
   if ((await found.json()).length > 0) await run(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
 }
@@ -54,6 +54,7 @@ async function listDays(client: ClickHouseClient, table: string, where: string):
   const listed = await client.query({
     query: `SELECT DISTINCT toString(toDate(stored_at, 'UTC')) FROM ${table} WHERE ${where}`,
     format: 'JSONCompactEachRow',
+    clickhouse_settings: longReadSettings,
   })
   return (await listed.json<[string]>()).map(([day]) => day)
 }

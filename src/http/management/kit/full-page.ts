@@ -10,8 +10,8 @@ import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, encodeEach, invalidInput, listAnswer, refusal } from './answers.ts'
 import { addressWith, countedNeighbours, type PageRequest, uncountedNeighbours } from './page.ts'
 
-/** Rows of one read. */
-const sliceRowsMax = 1_000
+/** Rows of one read, unless the list has others. */
+const usualSliceRows = 1_000
 /** Bounds the text of one page, which only its first row may exceed. */
 const pageCharsMax = 8 * 1024 * 1024
 
@@ -35,17 +35,19 @@ interface PageBounds<P> {
   /** Rows that have too much text make the page shorter than its limit. Otherwise they are an error. */
   readonly mayBeShort: boolean
   readonly signal: AbortSignal
+  /** Rows of one read. */
+  readonly sliceRows?: number
 }
 
 /** Exactly `limit` rows, or all that are left, or those that fit. The error of a read, or of rows with too much text. */
 async function fillPage<T, P>(
-  { start, limit, mayBeShort, signal }: PageBounds<P>,
+  { start, limit, mayBeShort, signal, sliceRows = usualSliceRows }: PageBounds<P>,
   read: ReadSlice<T, P>,
   encode: EncodeRows<T>,
 ): Promise<Result<{ readonly texts: readonly string[]; readonly next: P | null }, WireError>> {
   const texts: string[] = []
   let charCount = 0
-  let rowsMax = sliceRowsMax
+  let rowsMax = sliceRows
   for (let from = start; ; ) {
     const slice = await read(from, Math.min(limit - texts.length, rowsMax))
     if (!slice.ok) return slice
@@ -61,7 +63,7 @@ async function fillPage<T, P>(
     }
     texts.push(...encoded)
     charCount += charCountOf(encoded)
-    const isFull = texts.length >= limit || rowsMax < sliceRowsMax
+    const isFull = texts.length >= limit || rowsMax < sliceRows
     if (next === null || isFull || endsPage === true || signal.aborted) return ok({ texts, next })
     from = next
   }
@@ -109,16 +111,20 @@ export function encodeTogether<T>(encode: (rows: readonly T[]) => Promise<readon
   return async rows => inSlices(encodeEach(await encode(rows), row => JSON.stringify(row)))
 }
 
-/** `{"count","next","previous","results"}` of a list that is read by offset. */
+/**
+ * `{"count","next","previous","results"}` of a list that is read by offset.
+ * @param sliceRows given where each read costs as much as one of the whole page.
+ */
 export async function answerCountedList<T>(
   { request, signal }: PageCall,
   page: PageRequest,
   read: (slice: PageRequest) => Promise<{ readonly count: number; readonly results: readonly T[] }>,
   encode: EncodeRows<T>,
+  sliceRows?: number,
 ): Promise<Answer> {
   let count = 0
   const filled = await fillPage<T, number>(
-    { start: page.offset, limit: page.limit, mayBeShort: false, signal },
+    { start: page.offset, limit: page.limit, mayBeShort: false, signal, ...(sliceRows && { sliceRows }) },
     async (offset, limit) => {
       const slice = await read({ limit, offset })
       count = slice.count

@@ -60,6 +60,7 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
             query,
             slice => deps.events.listEventNames({ ...asked, ...slice }, signal),
             encodeObjects(event => encodeEventDefinition(project.id, event)),
+            query.limit,
           ),
         )
       },
@@ -98,6 +99,7 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
             query,
             slice => deps.events.listPropertyNames({ ...asked, ...slice }, signal),
             encodeObjects(property => encodePropertyDefinition(project.id, type, property, events !== undefined)),
+            query.limit,
           ),
         )
       },
