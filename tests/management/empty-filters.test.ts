@@ -34,8 +34,7 @@ describe('an empty filter', () => {
 
   it('is none where the empty text is in everything, and where pages are asked for', async t => {
     const api = await startManagement(t)
-    for (const query of ['search=&limit=&offset=', 'email='])
-      assert.equal((await api.call('GET', `${base}/persons/?${query}`)).status, 200, query)
+    assert.equal((await api.call('GET', `${base}/persons/?search=&limit=&offset=&cursor=`)).status, 200)
     for (const { method, path, operation } of api.routes) {
       if (method !== 'GET' || !('search' in operation.query) || 'deprecated' in operation.query.search!.schema) continue
       const address = `${path.replace(':projectId', '@current')}/?search=&group_type_index=0`

@@ -73,6 +73,12 @@ export const flagSteps: readonly Step[] = [
     [true, 'condition_match', 'pro'],
   ],
   ['feature-flags-test-evaluation-create', { id: 2, distinct_id: 'bob' }, ({ result }) => result, false],
+  [
+    'feature-flags-user-blast-radius-create',
+    { condition: { properties: [forPlan('pro')], rollout_percentage: 50 } },
+    ({ affected, total }) => [affected, total],
+    [1, 2],
+  ],
   ['feature-flags-dependent-flags-retrieve', { id: 1 }, answer => answer.map(keyOf), ['needs-beta']],
   ['feature-flags-status-retrieve', { id: 1 }, answer => answer.status, 'ACTIVE'],
   ['feature-flag-disable', { id: 2 }, ({ active }) => active, false],
@@ -139,6 +145,7 @@ export const personSteps: readonly Step[] = [
     ({ results }) => results.map(({ distinct_ids }: Json) => distinct_ids),
     [['ada']],
   ],
+  ['persons-list', { email: 'Ada@example.com' }, ({ results }) => results.map(nameOf), ['ada@example.com']],
   ['persons-list', { search: 'bob', limit: 1, offset: 0 }, ({ results }) => results.map(nameOf), ['bob']],
   [
     'persons-retrieve',

@@ -1,32 +1,46 @@
 // Persons for an export: pages below the id of the last one, each with all of its distinct ids.
 
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { DistinctIdMapping } from '#core/persons/person.ts'
+import type { CohortMemberStore, PersonInCohorts } from '#ports/state/cohort-store.ts'
 import type { PersonFilters, PersonStore, PersonView } from '#ports/state/person-store.ts'
 
 const personsPerPage = 200
 const idsPerPage = 1_000
 
-/** @throws PortError when the state cannot be read. */
+export interface PersonsToExport {
+  readonly projectId: number
+  readonly filters: PersonFilters
+  readonly belowId: number | null
+  /** Static cohorts that `holds` reads. */
+  readonly staticCohortIds: readonly number[]
+  /** Who of those that the filters let through is exported. */
+  readonly holds: (person: PersonInCohorts) => MaybePromise<boolean>
+}
+
+/**
+ * The first batch may be empty: somebody for whom little holds is to see that the export runs.
+ * @throws PortError when the state cannot be read.
+ */
 export async function* exportPersons(
-  management: Pick<PersonStore, 'listPersons' | 'listDistinctIds'>,
-  projectId: number,
-  filters: PersonFilters,
-  belowId: number | null,
+  management: Pick<PersonStore, 'listDistinctIds'> & Pick<CohortMemberStore, 'listPersonsBelow'>,
+  { projectId, filters, belowId, staticCohortIds, holds }: PersonsToExport,
   signal: AbortSignal,
 ): AsyncGenerator<readonly PersonView[]> {
+  let isFirst = true
   for (let below = belowId; ; ) {
     signal.throwIfAborted()
-    const { results, hasMore } = await management.listPersons(projectId, {
-      ...filters,
-      ...(below !== null && { belowId: below }),
-      limit: personsPerPage,
-      offset: 0,
-    })
+    const { results, hasMore } = await management.listPersonsBelow(
+      projectId,
+      { ...filters, ...(below !== null && { belowId: below }), limit: personsPerPage },
+      staticCohortIds,
+    )
     const whole: PersonView[] = []
-    for (const person of results) whole.push(await withAllIds(management, person))
-    if (whole.length > 0) yield whole
+    for (const person of results) if (await holds(person)) whole.push(await withAllIds(management, person))
+    if (whole.length > 0 || (isFirst && hasMore)) yield whole
     if (!hasMore) return
-    below = results.at(-1)!.id
+    isFirst = false
+    below = results.at(-1)?.id ?? below
   }
 }
 

@@ -1,18 +1,27 @@
 // Downloads of all persons that fit the filters of the list.
 
 import Type from 'typebox'
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
+import type { Result } from '#core/result.ts'
+import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
-import { exportPersons } from '#services/exports/export-persons.ts'
+import { exportPersons, type PersonsToExport } from '#services/exports/export-persons.ts'
+import { testBy } from '#services/scans/find-persons.ts'
 import { type PersonRow, personColumns, personCursor, personRow } from '#wire/exports/person-columns.ts'
 import { refusal } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { type PersonConditionDeps, readPersonCondition } from '../kit/person-conditions.ts'
 import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
 import { wholeNumberParam } from '../kit/query-params.ts'
 import { answerExport, type ExportDeps, exportParams } from './answer-export.ts'
 import { encoderOf } from './encoder-of.ts'
 
-export type ExportPersonsDeps = EndpointDeps & ExportDeps & { readonly management: PersonStore }
+export type ExportPersonsDeps = EndpointDeps &
+  ExportDeps &
+  PersonConditionDeps &
+  Pick<ManagementDeps, 'scans'> & { readonly management: PersonStore & Pick<CohortMemberStore, 'listPersonsBelow'> }
 
 const scope = 'person:read'
 
@@ -36,21 +45,36 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
       schema: Type.String({ description: 'JSON lines, CSV (text/csv) or Parquet, by `format`.' }),
     },
     handle: async call => {
-      const { project, query, signal } = call
+      const { caller, project, query, signal } = call
       const filters = readPersonFilters(query)
       if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)
         return refusal(noSuchPerson)
+      const condition = await readPersonCondition(deps, caller, project, query)
+      if (!condition.ok) return refusal(condition.error)
+      const probe = condition.value
+      const test = probe === null ? null : testBy(probe, deps.scans, deps.clock.nowMs())
+      const persons: PersonsToExport = {
+        ...{ projectId: project.id, filters, belowId: query.cursor ?? null },
+        staticCohortIds: probe?.staticCohortIds ?? [],
+        holds: test === null ? () => true : async person => holdsOrThrow(await test(person)),
+      }
       return answerExport<PersonRow>(deps, call, {
         ...{ name: 'persons', scope, limit: query.limit, format: query.format },
         encoder: encoderOf(query.format, personColumns, deps.openParquetFile),
         cursorOf: personCursor,
         open: async () => ({
-          batches: rowsOf(exportPersons(deps.management, project.id, filters, query.cursor ?? null, signal)),
+          batches: rowsOf(exportPersons(deps.management, persons, signal)),
           rowCountMax: null,
         }),
       })
     },
   })
+}
+
+/** A condition was checked before, so that nothing it needs is missing. */
+function holdsOrThrow(holds: Result<boolean, UnknownReason>): boolean {
+  if (!holds.ok) throw new Error(`the filters cannot be evaluated: ${holds.error}`)
+  return holds.value
 }
 
 async function* rowsOf(batches: ReturnType<typeof exportPersons>): AsyncGenerator<readonly PersonRow[]> {

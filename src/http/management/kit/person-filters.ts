@@ -6,17 +6,17 @@ import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
 import { missing } from './answers.ts'
 import { idNumber } from './item-routes.ts'
-import { type QueryValues, refusedParam, searchParam, textParam, uuidParam } from './query-params.ts'
+import { personConditions } from './person-conditions.ts'
+import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
 
 export const personFilters = {
   distinct_id: textParam('The person that this distinct id leads to.'),
   uuid: uuidParam('The person with this uuid; 404 when there is none, as after a merge.'),
   search: searchParam('Part of a distinct id or of the properties.'),
-  email: refusedParam('search finds persons by any part of their properties.'),
-  properties: refusedParam('search finds persons by any part of their properties.'),
-  cohort: refusedParam('/cohorts/:id/persons/ lists the persons of a cohort.'),
+  ...personConditions,
 }
 
+/** Those that the state answers. */
 export function readPersonFilters(query: QueryValues<typeof personFilters>) {
   return definedOf({ distinctId: query.distinct_id, uuid: query.uuid, search: query.search })
 }

@@ -1,13 +1,18 @@
 // Persons, which come from events: they are read here, and erased in `erase-persons.ts`.
 
+import { err, ok } from '#core/result.ts'
+import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
+import { type FindPersonsDeps, findPersons, type PersonSearch, testBy } from '#services/scans/find-persons.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { answer, refusal } from '../kit/answers.ts'
+import { answer, invalidInput, refusal } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
 import { addressWith } from '../kit/page.ts'
+import { notEvaluable, type PersonConditionDeps, readPersonCondition } from '../kit/person-conditions.ts'
 import {
   findPersonById,
   noSuchPerson,
@@ -16,10 +21,21 @@ import {
   readPersonFilters,
 } from '../kit/person-filters.ts'
 import { limitParam, pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
+import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
-type PersonsDeps = EndpointDeps & { readonly management: PersonStore & PersonFinder }
+type PersonsDeps = EndpointDeps &
+  FindPersonsDeps &
+  PersonConditionDeps &
+  Pick<ManagementDeps, 'clock'> & {
+    readonly management: PersonStore & PersonFinder & Pick<CohortMemberStore, 'listPersonsBelow'>
+  }
 
 const tag = 'persons'
+
+const noOffset = invalidInput(
+  'offset',
+  'Pages of persons that are filtered by properties, e-mail or cohort, or asked for by cursor, follow each other by next.',
+)
 
 export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
   return [
@@ -28,25 +44,49 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       path: '/persons',
       id: 'persons_list',
       tag,
-      summary: 'Persons, newest first. Filters combine.',
+      summary: 'Persons, newest first. Filters combine. By properties and cohort, `next` has a cursor.',
       scope: 'person:read',
       query: {
         ...pageParams(),
+        cursor: searchCursorParam(),
         ...personFilters,
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
       handle: async call => {
-        const { project, query } = call
+        const { caller, project, query, signal } = call
+        const { limit, offset, cursor } = query
         const filters = readPersonFilters(query)
         // An empty list would look like a filter without matches; a script with an old uuid has to ask by distinct id.
         if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)
           return refusal(noSuchPerson)
-        return answerUncountedList(
-          call,
-          query,
-          slice => deps.management.listPersons(project.id, { ...filters, ...slice }),
-          encodeRows(encodePerson),
-        )
+        const condition = await readPersonCondition(deps, caller, project, query)
+        if (!condition.ok) return refusal(condition.error)
+        const probe = condition.value
+        if (probe === null && cursor === undefined)
+          return answerUncountedList(
+            call,
+            query,
+            slice => deps.management.listPersons(project.id, { ...filters, ...slice }),
+            encodeRows(encodePerson),
+          )
+        if (offset > 0) return refusal(noOffset)
+        const cohortIds = probe?.staticCohortIds ?? []
+        const search: PersonSearch<string> = {
+          projectId: project.id,
+          test: probe === null ? () => ok(true) : testBy(probe, deps.scans, deps.clock.nowMs()),
+          read: (after, count) =>
+            deps.management.listPersonsBelow(
+              project.id,
+              { ...filters, ...(after > 0 && { belowId: after }), limit: count },
+              cohortIds,
+            ),
+          encode: encodePerson,
+        }
+        const list = { cursor, limit, what: 'persons', monotonicNowMs: deps.monotonicNowMs }
+        return answerSearchedList(call, list, async (after, count) => {
+          const found = await findPersons(deps, search, { after, limit: count }, signal)
+          return found.ok ? found : err(notEvaluable(found.error))
+        })
       },
     }),
     ...projectRoutes(deps, {

@@ -1,0 +1,102 @@
+// Filters of persons that are tested person by person, as the conditions of flags are: on properties, and on cohorts.
+
+import Type from 'typebox'
+import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
+import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
+import { conditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import type { Project } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { invalid, invalidInput, stateUnavailable } from './answers.ts'
+import { holdsScope, missingScope } from './authenticate.ts'
+import type { ManagementDeps } from './deps.ts'
+import { asFilter } from './list-filters.ts'
+import { readJson } from './property-filters.ts'
+import { filterParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './query-params.ts'
+
+const filterCountMax = 20
+const types: readonly JsonValue[] = ['person', 'person_metadata', 'cohort']
+
+export const personConditions = {
+  email: textParam('The property `email`, in any case.'),
+  cohort: asFilter(
+    wholeNumberParam({ description: 'Members of the cohort with this id. Needs `cohort:read`.', minimum: 1 }),
+  ),
+  properties: personPropertiesParam(),
+}
+
+export type PersonConditionDeps = Pick<ManagementDeps, 'servedProject'> & { readonly management: DefinitionLinkReader }
+
+/** The probe of the conditions that a query has; null when it has none. */
+export async function readPersonCondition(
+  { management, servedProject }: PersonConditionDeps,
+  caller: PersonalKey,
+  project: Project,
+  query: QueryValues<typeof personConditions>,
+): Promise<Result<FlagProbe | null, WireError>> {
+  const { email, cohort, properties = [] } = query
+  const filters: { readonly filter: JsonObject; readonly name: string }[] = properties.map((filter, index) => {
+    return { filter, name: `properties.${index}` }
+  })
+  if (email !== undefined) filters.push({ filter: { key: 'email', type: 'person', value: email }, name: 'email' })
+  if (cohort !== undefined) filters.push({ filter: { key: 'id', type: 'cohort', value: cohort }, name: 'cohort' })
+  if (filters.length === 0) return ok(null)
+  const condition: JsonObject = { groups: [{ properties: filters.map(({ filter }) => filter) }] }
+  const references = referencesOfFlag(condition)
+  if (references.length > 0) {
+    if (!holdsScope(caller, 'cohort:read')) return err(missingScope('cohort:read', 'A filter names a cohort.'))
+    const links = await management.findLinks(project.id)
+    const [issue] = referenceIssues({ kind: 'flag', id: null, name: 'filter' }, references, links)
+    if (issue !== undefined) {
+      const [, index] = /^filters\.groups\.0\.properties\.(\d+)/.exec(issue.path)!
+      const { name } = filters[Number(index)]!
+      return err(wireError(400, issue.code, issue.message, name === 'cohort' ? name : `${name}.value`))
+    }
+  }
+  const served = servedProject(project.id)
+  if (served === null) return err(stateUnavailable)
+  const probe = conditionProbe(
+    served.definitions,
+    filters.map(({ filter }) => filter),
+  )
+  const fault = probe.fault()
+  return fault === null ? ok(probe) : err(notEvaluable(fault))
+}
+
+/** For a cohort that cannot be evaluated: only one of these makes a condition impossible. */
+export function notEvaluable(reason: UnknownReason): WireError {
+  return invalidInput('properties', `The filters cannot be evaluated: ${reason}.`)
+}
+
+function personPropertiesParam(): QueryParam<readonly JsonObject[] | undefined> {
+  const description =
+    'JSON list of filters, all of which must hold, with the operators of flags: [{"key": "plan", "operator": "exact", "value": "pro", "type": "person"}]. Types are person (unless given), person_metadata and cohort, which needs `cohort:read`.'
+  return filterParam(Type.String({ description, minLength: 2 }), readProperties)
+}
+
+function readProperties(text: string, name: string): Result<readonly JsonObject[], WireError> {
+  const sent = readJson(text)
+  if (!Array.isArray(sent))
+    return err(invalid(name, 'Must be a JSON list such as [{"key": "plan", "value": "pro", "type": "person"}].'))
+  if (sent.length > filterCountMax) return err(invalidInput(name, `At most ${filterCountMax} filters.`))
+  const filters: JsonObject[] = []
+  for (const [index, filter] of sent.entries()) {
+    if (!isJsonObject(filter)) return err(invalid(`${name}.${index}`, 'A filter must be an object with key and value.'))
+    const type = ownValue(filter, 'type') ?? 'person'
+    if (!types.includes(type))
+      return err(invalidInput(`${name}.${index}.type`, `The type of a filter is one of ${types.join(', ')} here.`))
+    filters.push({ ...filter, type })
+  }
+  const [issue] = validateFlag({ filters: { groups: [{ properties: filters }] } })
+  return issue === undefined ? ok(filters) : err(refused(issue, name))
+}
+
+function refused({ path, code, message }: FlagIssue, name: string): WireError {
+  return wireError(400, code, message, path.replace(/^filters\.groups\.0\.properties/, name))
+}

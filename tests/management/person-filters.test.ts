@@ -1,0 +1,206 @@
+// Persons filtered by what flags could ask of them: the list of PostHog with `properties`, `email` and `cohort`.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
+import { aMapping, aPerson, created } from '../support/state-builders.ts'
+
+const list = '/api/projects/1/persons/'
+const uuidOf = (index: number) => `11111111-1111-5111-8111-${String(index).padStart(12, '0')}`
+const query = (params: Readonly<Record<string, unknown>>) =>
+  new URLSearchParams(
+    Object.entries(params).map(([name, value]) => [
+      name,
+      typeof value === 'object' ? JSON.stringify(value) : String(value),
+    ]),
+  )
+
+/** Persons `p0`, `p1`, …, of whom every third is on the plan `pro`. */
+async function withPersons(
+  t: TestContext,
+  count: number,
+  options: StartManagementOptions = {},
+): Promise<ManagementApi> {
+  const api = await startManagement(t, options)
+  const persons = Array.from({ length: count }, (_, index) =>
+    aPerson({
+      uuid: uuidOf(index),
+      properties: { plan: index % 3 === 0 ? 'pro' : 'free', n: index, email: `P${index}@example.com` },
+      createdAtMs: Date.parse('2026-01-01') + index * 86_400_000,
+    }),
+  )
+  await api.commit({
+    persons: persons.map(created),
+    mappings: persons.map((person, index) => created(aMapping(person, `p${index}`))),
+  })
+  return api
+}
+
+interface PersonRow {
+  readonly distinct_ids: readonly string[]
+}
+
+/** The first distinct ids of the persons of one page. */
+async function found(api: ManagementApi, params: Readonly<Record<string, unknown>>): Promise<string[]> {
+  const { status, body, text } = await api.call('GET', `${list}?${query(params)}`)
+  assert.equal(status, 200, text)
+  return body.results.map((person: PersonRow) => person.distinct_ids[0])
+}
+
+async function pagesOf(api: ManagementApi, path: string): Promise<string[][]> {
+  const pages: string[][] = []
+  for (let next: string | null = path; next !== null; ) {
+    const { status, body, text } = await api.call('GET', next)
+    assert.equal(status, 200, text)
+    pages.push(body.results.map((person: PersonRow) => person.distinct_ids[0]))
+    next = body.next === null ? null : body.next.slice(api.url.length)
+  }
+  return pages
+}
+
+const pro = { key: 'plan', value: 'pro', operator: 'exact', type: 'person' }
+
+describe('persons filtered by properties', () => {
+  it('are those whom a condition of a flag would meet, newest first, whatever else they are filtered by', async t => {
+    const api = await withPersons(t, 8)
+    const cohorts = '/api/projects/1/cohorts/'
+    const chosen = { name: 'Chosen', is_static: true, distinct_ids: ['p0', 'p1', 'p7'] }
+    const { body: members } = await api.call('POST', cohorts, { body: chosen })
+    const filters = { properties: { type: 'OR', values: [{ ...pro, value: 'free' }] } }
+    const { body: free } = await api.call('POST', cohorts, { body: { name: 'Free', filters } })
+    const over = { key: 'n', value: 4, operator: 'gt' }
+    const newer = { key: 'created_at', type: 'person_metadata', operator: 'is_date_after', value: '2026-01-06' }
+    const inCohort = { key: 'id', value: free.id, type: 'cohort' }
+    for (const [params, ids] of [
+      [{ properties: [pro] }, ['p6', 'p3', 'p0']],
+      [{ properties: [{ ...pro, value: ['PRO', 'other'] }] }, ['p6', 'p3', 'p0']],
+      [{ properties: [{ ...pro, operator: 'is_not' }, over] }, ['p7', 'p5']],
+      [{ properties: [newer] }, ['p7', 'p6']],
+      [{ properties: [{ key: 'absent', operator: 'is_not_set' }], search: 'p6' }, ['p6']],
+      [{ properties: [pro], distinct_id: 'p3' }, ['p3']],
+      [{ properties: [pro], distinct_id: 'p4' }, []],
+      [{ properties: [pro], uuid: uuidOf(6) }, ['p6']],
+      [{ properties: [inCohort, over] }, ['p7', 'p5']],
+      [{ properties: [{ ...inCohort, operator: 'not_in' }] }, ['p6', 'p3', 'p0']],
+      [{ cohort: members.id }, ['p7', 'p1', 'p0']],
+      [{ cohort: members.id, properties: [pro] }, ['p0']],
+      [{ email: 'p5@example.com' }, ['p5']],
+      [{ email: 'example.com' }, []],
+      [{ properties: [] }, ['p7', 'p6', 'p5', 'p4', 'p3', 'p2', 'p1', 'p0']],
+    ] as const)
+      assert.deepEqual(await found(api, params), ids, JSON.stringify(params))
+    const { text } = await api.call('GET', `${list}export/?${query({ properties: [pro], cohort: members.id })}`)
+    assert.equal(text.trimEnd().split('\n').length, 1)
+    assert.deepEqual(JSON.parse(text).distinct_ids, ['p0'], 'a download takes the same filters')
+  })
+
+  it('come in full pages, which follow each other by next', async t => {
+    const api = await withPersons(t, 500)
+    const ids = Array.from({ length: 167 }, (_, index) => `p${498 - 3 * index}`)
+    const pages = await pagesOf(api, `${list}?${query({ properties: [pro], limit: 50 })}`)
+    assert.deepEqual(
+      pages.map(page => page.length),
+      [50, 50, 50, 17],
+    )
+    assert.deepEqual(pages.flat(), ids)
+    const all = await pagesOf(api, `${list}?cursor=0&limit=300`)
+    assert.deepEqual(
+      all.map(page => page.length),
+      [300, 200],
+    )
+    const refused = await api.call('GET', `${list}?${query({ properties: [pro], offset: 50 })}`)
+    assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', 'offset'])
+    assert.match(refused.body.detail, /next/)
+  })
+
+  it('are refused where a search takes long, unless a cursor says that next is followed', async t => {
+    let advanceMs = 0
+    const api = await withPersons(t, 450, {
+      wrap: store => ({
+        ...store,
+        listPersonsBelow: (...asked) => {
+          api.clock.advance(advanceMs)
+          return store.listPersonsBelow(...asked)
+        },
+      }),
+    })
+    const rare = { properties: [{ key: 'n', operator: 'between', value: [10, 11] }] }
+    assert.deepEqual(await found(api, rare), ['p11', 'p10'], 'searched to the end while there is time')
+    advanceMs = 11_000
+    const refused = await api.call('GET', `${list}?${query(rare)}`)
+    assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', 'limit'])
+    assert.match(refused.body.detail, /found 0 persons.*cursor=0/)
+    assert.deepEqual(await pagesOf(api, `${list}?${query({ ...rare, cursor: 0 })}`), [[], [], ['p11', 'p10']])
+  })
+
+  it('are searched for by one reader of a project at a time, and all get their answer', async t => {
+    let underWay = 0
+    let mostUnderWay = 0
+    const api = await withPersons(t, 300, {
+      wrap: store => ({
+        ...store,
+        async listPersonsBelow(...asked) {
+          mostUnderWay = Math.max(mostUnderWay, ++underWay)
+          return store.listPersonsBelow(...asked).finally(() => underWay--)
+        },
+      }),
+    })
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, () => api.call('GET', `${list}?${query({ properties: [pro] })}`)),
+    )
+    for (const { status, body } of answers) assert.deepEqual([status, body.results.length], [200, 100])
+    assert.equal(mostUnderWay, 1)
+  })
+
+  it('are refused for what no condition could be, by the place of the mistake', async t => {
+    const api = await startManagement(t)
+    for (const [properties, code, attr] of [
+      ['x', 'invalid', 'properties'],
+      [{ type: 'AND', values: [] }, 'invalid', 'properties'],
+      [Array(21).fill(pro), 'invalid_input', 'properties'],
+      [[1], 'invalid', 'properties.0'],
+      [[pro, { value: 1 }], 'required', 'properties.1.key'],
+      [[{ key: 'a' }], 'required', 'properties.0.value'],
+      [[{ ...pro, operator: 'like' }], 'invalid_input', 'properties.0.operator'],
+      [[{ ...pro, operatr: 'is_not' }], 'invalid_input', 'properties.0.operatr'],
+      [[{ ...pro, operator: 'gt' }], 'invalid_input', 'properties.0.value'],
+      [[{ ...pro, operator: 'regex', value: '(' }], 'invalid_input', 'properties.0.value'],
+      [[{ ...pro, type: 'event' }], 'invalid_input', 'properties.0.type'],
+      [[{ key: 'id', type: 'cohort', value: 7 }], 'invalid_input', 'properties.0.value'],
+    ] as const) {
+      const { status, body } = await api.call('GET', `${list}?${query({ properties })}`)
+      assert.deepEqual([status, body.code, body.attr], [400, code, attr], JSON.stringify(properties))
+    }
+    for (const [name, value, code] of [
+      ['cohort', '7', 'invalid_input'],
+      ['cohort', 'x', 'invalid'],
+      ['cohort', '', 'invalid_input'],
+      ['properties', '', 'invalid_input'],
+      ['email', '', 'invalid_input'],
+    ] as const) {
+      const { status, body } = await api.call('GET', `${list}?${name}=${value}`)
+      assert.deepEqual([status, body.code, body.attr], [400, code, name], `${name}=${value}`)
+    }
+  })
+
+  it('ask for cohort:read where they name a cohort', async t => {
+    const api = await withPersons(t, 1)
+    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
+      body: { name: 'S', is_static: true },
+    })
+    const byCohort = [
+      query({ cohort: cohort.id }),
+      query({ properties: [{ key: 'id', type: 'cohort', value: cohort.id }] }),
+    ]
+    const persons = await api.addKey(['person:read'])
+    const both = await api.addKey(['person:read', 'cohort:read'])
+    assert.equal((await api.call('GET', `${list}?${query({ properties: [pro] })}`, { key: persons })).status, 200)
+    for (const path of [list, `${list}export/`])
+      for (const params of byCohort) {
+        const refused = await api.call('GET', `${path}?${params}`, { key: persons })
+        assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
+        const { status } = await fetch(`${api.url}${path}?${params}`, { headers: { authorization: `Bearer ${both}` } })
+        assert.equal(status, 200)
+      }
+  })
+})
