@@ -31,6 +31,12 @@ export interface WorkerOptions {
   readonly random: () => number
 }
 
+/**
+ * The engine starts beside this process, which takes half a second, and several on a slow disk or a busy machine: worth a line
+ * only when it takes more than some ten seconds.
+ */
+const quietAttempts = 15
+
 export function createWorker(options: WorkerOptions): Worker {
   const { processor, events, keeper, housekeeping = [], lease, schedules, logger, onStateChange, random } = options
   let isWaitingForStore = true
@@ -95,8 +101,7 @@ export function createWorker(options: WorkerOptions): Worker {
         return await task()
       } catch (cause) {
         if (!(cause instanceof PortError)) throw cause
-        // The engine starts beside this process and takes half a second: worth a line only when it takes longer.
-        if (attempt === 5 || attempt % 20 === 19)
+        if (attempt >= quietAttempts && (attempt - quietAttempts) % 20 === 0)
           logger.warn({ err: cause, attempt }, 'processing waits for the event store')
         await waitOrStop(Math.min(backOffMs(attempt, random()), 1_000), signal)
       }
