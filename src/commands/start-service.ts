@@ -186,6 +186,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   /** Stops everything that was started so far. */
   const stopAll = async () => {
     silence.stop()
+    events?.expectEnd()
     // The worker does not wait for the fronts: events they still accept are in the log, for the next start.
     await Promise.all([worker.stop(grace.workerMs), fronts?.stop(), front?.close(), management?.close()])
     // After everything that uses the state or writes into the engine.

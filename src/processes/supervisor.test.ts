@@ -94,6 +94,29 @@ it('waits for the first word of a child that starts slowly, and no longer than i
   assert.equal(startsUntilHeard, 1)
 })
 
+it('starts no child again that is expected to end, and takes its end for nothing that went wrong', async t => {
+  const mainPath = join(tempDir(t), 'main.mjs')
+  writeFileSync(mainPath, 'setInterval(() => {}, 1e6)\n')
+  const lines: string[] = []
+  let startCount = 0
+  const ended = Promise.withResolvers<void>()
+  const child = new SupervisedChild({
+    ...{ name: 'child', mainPath, args: () => [], env: process.env, random: () => 0, onExit: ended.resolve },
+    logger: createLogger({ level: 'info', process: 'test' }, { write: line => void lines.push(line) }),
+    onStart: () => {
+      startCount++
+    },
+    onRestart: () => assert.fail('it is started again'),
+  })
+  t.after(() => child.stop(0))
+  await child.start()
+  child.expectEnd()
+  process.kill(child.pid!, 'SIGINT')
+  await ended.promise
+  await setImmediate()
+  assert.deepEqual([startCount, child.pid, lines], [1, undefined, []])
+})
+
 it('replaces a child that lives and says nothing any more', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(

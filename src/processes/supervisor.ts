@@ -103,10 +103,18 @@ export class SupervisedChild {
     if (this.#child?.connected) this.#child.send(message, () => undefined) // a child on its way out is restarted anyway
   }
 
-  /** Asks the child to end, and kills it after `graceMs`. Resolves when it is gone. */
-  async stop(graceMs: number): Promise<void> {
+  /**
+   * From now on the child may end by itself: it is not started again. Ctrl-C reaches a child as well, which it ends while it
+   * is starting and has not learned yet to leave that to its parent.
+   */
+  expectEnd(): void {
     this.#stopping = true
     clearTimeout(this.#timer)
+  }
+
+  /** Asks the child to end, and kills it after `graceMs`. Resolves when it is gone. */
+  async stop(graceMs: number): Promise<void> {
+    this.expectEnd()
     const child = this.#child
     if (child === undefined) return
     this.send({ type: 'shutdown' })

@@ -50,23 +50,29 @@ it('a first start, doctor beside it and a stop print nothing that alarms, and th
   )
 })
 
-it('a first start that is stopped before its end has shown the keys that it made', async t => {
-  const dataFolder = join(tempDir(t), 'data')
-  const env = { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder }
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'serve'], { env })
-  t.after(() => child.kill('SIGKILL'))
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', chunk => {
-      output += chunk
+for (const when of ['before it serves', 'while its children start'])
+  it(`a first start that Ctrl-C ends ${when} has shown the keys that it made, and nothing that alarms`, async t => {
+    const dataFolder = join(tempDir(t), 'data')
+    const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'serve'], {
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder },
+      detached: true, // a process group of its own, as that of a terminal
     })
-  const ended = new Promise(resolve => child.once('close', resolve))
-  await eventually(() => keyCount(dataFolder) > 0, { what: 'the first key' })
-  child.kill('SIGINT')
-  assert.equal(await ended, 0, output)
-  assert.match(output, /Personal API key {2}phx_/)
-  assert.match(output, /"msg":"stopped"\}\n$/)
-})
+    const kill = (signal: NodeJS.Signals) => process.kill(-child.pid!, signal)
+    t.after(() => child.exitCode ?? kill('SIGKILL'))
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', chunk => {
+        output += chunk
+      })
+    const ended = new Promise(resolve => child.once('close', resolve))
+    const isMoment = when === 'before it serves' ? () => keyCount(dataFolder) > 0 : () => output.includes('serving on')
+    await eventually(isMoment, { what: 'the moment of the signal' })
+    kill('SIGINT')
+    assert.equal(await ended, 0, output)
+    assert.match(output, /Personal API key {2}phx_/)
+    assert.match(output, /"msg":"stopped"\}\n$/)
+    assert.doesNotMatch(output, /"level":"(?:warn|error)"/)
+  })
 
 /** 0 until the state and its tables are made. */
 function keyCount(dataFolder: string): number {
