@@ -79,12 +79,6 @@ export const flagSteps: readonly Step[] = [
     ({ affected, total }) => [affected, total],
     [1, 2],
   ],
-  [
-    'feature-flags-user-blast-radius-create',
-    { condition: { properties: [forPlan('pro')], rollout_percentage: 100 } },
-    ({ affected, total }) => [affected, total],
-    [1, 2],
-  ],
   ['feature-flags-dependent-flags-retrieve', { id: 1 }, answer => answer.map(keyOf), ['needs-beta']],
   ['feature-flags-status-retrieve', { id: 1 }, answer => answer.status, 'ACTIVE'],
   ['feature-flag-disable', { id: 2 }, ({ active }) => active, false],

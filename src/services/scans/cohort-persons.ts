@@ -4,25 +4,21 @@
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
-import { conditionProbe } from '#core/flags/evaluation/flag-probe.ts'
+import { conditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { inSlices } from '../shared/in-slices.ts'
-import {
-  type FindPersonsDeps,
-  type FoundPersons,
-  findPersons,
-  type PersonTest,
-  scannedPerPage,
-  testBy,
-} from './find-persons.ts'
+import { countHolding } from './count-reach.ts'
+import { type FindPersonsDeps, type FoundPersons, findPersons, type PersonTest, testBy } from './find-persons.ts'
+import type { ScanDeps } from './subject-scans.ts'
 
 export interface CohortPersonsDeps extends FindPersonsDeps {
-  readonly management: Pick<CohortMemberStore, 'listCohortMembers' | 'listPersonsAfter' | 'countCohortMembers'> &
-    Pick<CohortStore, 'saveCohortCount'>
+  readonly management: Pick<CohortMemberStore, 'listCohortMembers' | 'countCohortMembers'> &
+    Pick<CohortStore, 'saveCohortCount'> &
+    ScanDeps['management']
   /** The project as this front serves it; null when the front does not know it. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly clock: Clock
@@ -139,23 +135,21 @@ async function countAndSave(deps: CohortPersonsDeps, cohort: Cohort): Promise<Re
   return ok(null)
 }
 
-async function countDynamic(deps: CohortPersonsDeps, cohort: Cohort): Promise<Result<number, UnknownReason>> {
-  const { test, staticCohortIds } = memberTest(deps, cohort)
-  let count = 0
-  for (let afterPersonId = 0; ; ) {
-    const page = await deps.management.listPersonsAfter(
-      cohort.projectId,
-      { afterPersonId, limit: scannedPerPage },
-      staticCohortIds,
-    )
-    for (const person of page.results) {
-      const isMember = await test(person)
-      if (!isMember.ok) return isMember
-      if (isMember.value) count++
-      afterPersonId = person.id
-    }
-    if (!page.hasMore) return ok(count)
-  }
+async function countDynamic(
+  deps: CohortPersonsDeps,
+  { projectId, id }: Cohort,
+): Promise<Result<number, UnknownReason>> {
+  const served = deps.servedProject(projectId)
+  if (served === null) return err('dependency_not_found_cohort')
+  const members = { probe: memberProbe(served, id), population: { kind: 'persons' } } as const
+  // Whoever asked for the count may no longer wait for it, but it is saved.
+  const watch = { nowMs: deps.clock.nowMs(), signal: new AbortController().signal }
+  const counted = await countHolding(deps, served.definitions, members, watch)
+  return counted.ok ? ok(counted.value.holding) : counted
+}
+
+function memberProbe({ definitions }: CompiledProject, cohortId: number): FlagProbe {
+  return conditionProbe(definitions, [{ key: 'id', type: 'cohort', value: cohortId }])
 }
 
 interface MemberTest {
@@ -167,6 +161,6 @@ interface MemberTest {
 function memberTest(deps: CohortPersonsDeps, cohort: Cohort): MemberTest {
   const served = deps.servedProject(cohort.projectId)
   if (served === null) return { test: () => err('dependency_not_found_cohort'), staticCohortIds: [] }
-  const probe = conditionProbe(served.definitions, [{ key: 'id', type: 'cohort', value: cohort.id }])
+  const probe = memberProbe(served, cohort.id)
   return { test: testBy(probe, deps.scans, deps.clock.nowMs()), staticCohortIds: probe.staticCohortIds }
 }

@@ -7,7 +7,7 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonInCohorts, PersonsPage } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
-import { finishEvaluation, type SubjectScans } from './subject-scans.ts'
+import { finishEvaluation, type SubjectScans, subjectsPerPage } from './subject-scans.ts'
 
 export interface FindPersonsDeps {
   readonly scans: SubjectScans
@@ -41,7 +41,6 @@ export function testBy(probe: FlagProbe, { pace }: SubjectScans, nowMs: number):
   }
 }
 
-export const scannedPerPage = 200
 /** A search that finds few stops after this time, and says where to continue. */
 const lookMsMax = 1_000
 /** Limits the properties of one slice of a page, as in any list of persons; a single person may exceed it. */
@@ -67,7 +66,7 @@ async function look<T>(
   const results: T[] = []
   let foundChars = 0
   for (let last = after; ; ) {
-    const page = await read(last, scannedPerPage)
+    const page = await read(last, subjectsPerPage)
     signal.throwIfAborted()
     for (const person of page.results) {
       const isFull = results.length > 0 && foundChars + person.propertiesJson.length > sliceCharsMax

@@ -61,7 +61,8 @@ export interface ScanDeps {
     Pick<PersonStore, 'countPersons'>
 }
 
-const subjectsPerPage = 200
+/** How many persons or groups are read at once, unless they are large. */
+export const subjectsPerPage = 200
 
 /**
  * Everybody, page by page.
