@@ -299,5 +299,30 @@ export function valuesBeneathContract(engine: string, open: OpenImportState): vo
       await world.discard(second)
       assert.ok(!('k' in (await valuesOf(world, 'user'))))
     })
+
+    // Without the job, the first touch would have been written, and with it the change, unless something else was there.
+    for (const [what, others] of [
+      ['of their own', []],
+      ['of another person', [anEvent('e', 'other', { $set_once: { k: 1 } }, { timestampMs: 200 * day })]],
+    ] as const)
+      it(`are noted where a change that is not written alone came with a first touch ${what}`, async t => {
+        const world = await importWorld(t, open)
+        const job = await publishOf(world, 'e', 'anon', 1, { $set_once: { k: 1 } })
+        await world.apply(
+          ...others,
+          identify(200 * day + 1),
+          anEvent('e', 'user', { $set: { $os: 'old' } }, { timestampMs: 200 * day + 2 }),
+          anEvent('e', 'user', { $set: { $os: 'new' }, $set_once: { k: 1 } }, { timestampMs: 200 * day + 3 }),
+          others.length > 0
+            ? anEvent('$identify', 'anon', { $anon_distinct_id: 'other' }, { timestampMs: 200 * day + 4 })
+            : anEvent('e', 'user', { $set: { k: 2 } }, { timestampMs: 200 * day + 4 }),
+        )
+        await world.discard(job)
+        assert.equal((await valuesOf(world, 'user')).$os, 'old')
+        const notes = await world.management.listImportNotes(job.id)
+        const written = notes.find(({ reason }) => reason === 'undo_left:property_was_written')
+        const keys = written?.samples.map(sample => (sample as { key: string }).key)
+        assert.ok(keys?.includes('$os'), String(keys))
+      })
   })
 }

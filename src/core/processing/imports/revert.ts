@@ -197,6 +197,25 @@ function setBeside(
   return last !== undefined && writes.length === 1
 }
 
+/**
+ * The keys whose change alone is not written, and of which nobody can say whether live events would have changed them: these
+ * send a `$set_once` as well that the job's value was in the way of. Which of them would have been written is not known where
+ * somebody else has written that key since.
+ * @param left the keys that the job and somebody else have written.
+ */
+export function keysBeside(
+  { properties }: Profile,
+  left: readonly string[],
+  laterWrites: readonly LaterWrite[],
+): readonly string[] {
+  if (!laterWrites.some(({ op, key }) => op === 'set_once' && left.includes(key))) return []
+  return laterWrites.flatMap(({ op, key, value }) =>
+    op === 'set' && filteredProperties.has(key) && Object.hasOwn(properties, key) && !isSameJson(properties[key], value)
+      ? key
+      : [],
+  )
+}
+
 function keysOf(...profiles: readonly Profile[]): Set<string> {
   return new Set(profiles.flatMap(({ properties, marks }) => [...Object.keys(properties), ...Object.keys(marks)]))
 }

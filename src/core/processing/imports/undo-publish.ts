@@ -18,7 +18,7 @@ import {
   withWritesBeneath,
 } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { keysAdded, reverted, showsValueOf } from './revert.ts'
+import { keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
 import {
   noteMissing,
@@ -131,7 +131,7 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   })
   // What the survivor of a later merge has instead, may always have been its own.
   const stays = isSame ? left : left.filter(key => showsValueOf(person, after, key))
-  for (const key of new Set([...stays, ...unsure]))
+  for (const key of new Set([...stays, ...unsure, ...keysBeside(changed, left, later)]))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
   noteMissing(undoing, { personId: person.uuid }, missing)
   const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, image, after, outranked)
