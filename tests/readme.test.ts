@@ -73,8 +73,8 @@ it('the commands of the README and the guides work as printed, in order', async 
   for (const command of commands) {
     if (/\/(events|persons|usage)\//.test(command)) await pennon.caughtUp()
     const output = execFileSync('bash', ['-c', command], { env, encoding: 'utf8' })
-    const answer = JSON.parse(output) as object | string
-    assert.ok(typeof answer === 'string' || !('code' in answer), `${command}\n→ ${output}`)
+    const answer = JSON.parse(output) as object | string | number
+    assert.ok(typeof answer !== 'object' || !('code' in answer), `${command}\n→ ${output}`)
     outputs.set([...command.matchAll(/\$PENNON(?!_)([^"\s]*)/g)].at(-1)?.[1] ?? command, output)
   }
   const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Answer
@@ -99,6 +99,10 @@ it('the commands of the README and the guides work as printed, in order', async 
     failed?: unknown[]
   }
   assert.deepEqual([copied.success?.map(({ key }) => key), copied.failed], [['nordic-prices'], []])
+  const erasedPath = '/api/projects/@current/persons/$GRACE/?delete_events=true'
+  assert.equal(outputs.get(erasedPath), '202\n')
+  const erasures = outputOf('/api/projects/@current/persons/deletion_status/').results as { erasure: object }[]
+  assert.equal(erasures.length, 1, 'nobody has the ids of the second request any more')
   const { results: events } = await pennon.api<{ results: { event: string; historical_migration: boolean }[] }>(
     'GET',
     '/api/projects/@current/events/?distinct_id=ada',
