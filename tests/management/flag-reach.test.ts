@@ -125,6 +125,8 @@ describe('the blast radius of a condition', () => {
     const counted = await blastRadius(api, { condition: condition(large), group_type_index: 0 })
     assert.deepEqual([counted.body.affected, counted.body.total], [2, 3])
     assert.deepEqual((await blastRadius(api, { condition: condition(), group_type_index: 0 })).body.total, 3)
+    const ofItself = { ...condition(large), aggregation_group_type_index: 0 }
+    assert.deepEqual((await blastRadius(api, { condition: ofItself })).body, counted.body)
     assert.deepEqual((await blastRadius(api, { condition: condition(large), group_type_index: 4 })).body.total, 0)
   })
 
@@ -145,6 +147,14 @@ describe('the blast radius of a condition', () => {
         'condition.properties.0.value',
       ],
       [{ condition: condition(), group_type_index: 5 }, 'invalid_input', 'group_type_index'],
+      [
+        { condition: { ...condition(), aggregation_group_type_index: 'x' } },
+        ...(['invalid', 'condition.aggregation_group_type_index'] as const),
+      ],
+      [
+        { condition: { ...condition(), aggregation_group_type_index: 1 }, group_type_index: 0 },
+        ...(['invalid_input', 'group_type_index'] as const),
+      ],
       [{ condition: condition(), groupTypeIndex: 0 }, 'invalid_input', 'groupTypeIndex'],
     ] as const) {
       const answer = await blastRadius(api, body)
@@ -286,6 +296,7 @@ describe('the reach of a draft', () => {
   it('is refused for what cannot be counted, and for what a write would refuse', async t => {
     const api = await startManagement(t)
     const flag = await create(api, 'beta', everybody)
+    await create(api, '99', everybody)
     const mixed = { groups: [{ aggregation_group_type_index: 0 }, { aggregation_group_type_index: null }] }
     for (const [body, status, code, attr] of [
       [{}, 400, 'required', 'definition'],

@@ -10,7 +10,7 @@ import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { conditionProbe } from '#core/flags/evaluation/flag-probe.ts'
 import type { ReachCounts } from '#core/flags/evaluation/reach-tally.ts'
-import { type JsonObject, ownValue } from '#core/json.ts'
+import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
@@ -85,10 +85,12 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         const served = deps.servedProject(project.id)
         if (served === null) return refusal(stateUnavailable)
         const { condition } = body
-        const typeIndex = body.group_type_index ?? groupTypeOf(condition)
-        const filters = filtersOf(condition, typeIndex)
+        const filters = filtersOf(condition, body.group_type_index ?? null)
         const issues = validateFlag({ filters }).map(asOfCondition)
         if (issues.length > 0) return refuseInvalid(issues)
+        const ownIndex = numberOf(ownValue(condition, 'aggregation_group_type_index') ?? null) ?? null
+        const typeIndex = body.group_type_index ?? ownIndex
+        if (ownIndex !== null && ownIndex !== typeIndex) return refusal(otherType)
         const references = referencesOfFlag(filters)
         const lacked = lackedScope(caller, references, typeIndex !== null)
         if (lacked !== null) return refusal(lacked)
@@ -130,7 +132,8 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         const untaken = findUntaken(body.definition as JsonObject, takenFields)
         if (untaken !== null) return refusal(ofDefinition(untaken))
         const stored = id === undefined ? null : await deps.management.findFlag(project.id, String(id))
-        if (id !== undefined && stored === null) return refusal(noSuchFlag)
+        // The digits of an id may be the key of another flag.
+        if (id !== undefined && stored?.id !== id) return refusal(noSuchFlag)
         const key = definition.key ?? stored?.key
         if (key === undefined) return refusal(required('definition.key'))
         const percentage = legacyPercentage(definition, definition.filters ?? stored?.filters ?? {})
@@ -269,6 +272,10 @@ function lackedScope(
     : null
 }
 
+const otherType = invalidInput(
+  'group_type_index',
+  'The condition has another aggregation_group_type_index: leave one of them out.',
+)
 const noSuchFlag = missing('There is no flag with the id of this definition here.')
 
 const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
@@ -284,20 +291,12 @@ const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
     invalidInput(attr, 'The version to compare with is for others (persons, or groups of a type) than the draft.'),
 }
 
-function groupTypeOf(condition: JsonObject): number | null {
-  const index = ownValue(condition, 'aggregation_group_type_index')
-  return typeof index === 'number' ? index : null
-}
-
 /** The condition as the one set of a flag. */
 function filtersOf(condition: JsonObject, typeIndex: number | null): JsonObject {
-  const set: JsonObject = {
-    ...condition,
-    rollout_percentage: 100,
-    variant: null,
+  return {
+    groups: [{ ...condition, rollout_percentage: 100, variant: null }],
     aggregation_group_type_index: typeIndex,
   }
-  return { groups: [set] }
 }
 
 function asOfCondition(issue: FlagIssue): FlagIssue {
