@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { after, before, it } from 'node:test'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
 
@@ -42,7 +43,7 @@ it('the README leads to every guide, and the README and the guides have no code 
   // What a reader does in another terminal: `startPennon` replaces `npm start`, and the variables are set below.
   const plain = [
     'npm start\n',
-    'export PENNON=http://127.0.0.1:8000\nexport PENNON_PROJECT_KEY=phc_…\nexport PENNON_PERSONAL_KEY=phx_…\n',
+    'export PATH="$PWD/bin:$PATH"\nexport PENNON=http://127.0.0.1:8000\nexport PENNON_PROJECT_KEY=phc_…\nexport PENNON_PERSONAL_KEY=phx_…\n',
   ]
   for (const [page, text] of textOf)
     for (const [, language = '', code = ''] of text.matchAll(/^```(\w*)\n(.*?)^```/gms)) {
@@ -65,6 +66,7 @@ it('the commands of the README and the guides work as printed, in order', async 
   assert.ok(commands.length >= 18)
   const env = {
     ...process.env,
+    PATH: `${resolve('bin')}:${process.env.PATH}`,
     PENNON: pennon.url,
     PENNON_PROJECT_KEY: testProjectKey,
     PENNON_PERSONAL_KEY: testPersonalKey,
