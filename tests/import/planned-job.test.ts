@@ -26,6 +26,25 @@ describe('a job that was not sent', () => {
     assert.ok(existsSync(join(commands.job, 'plan.json')))
   })
 
+  it('shows nothing of what an earlier plan in the folder found', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    await commands.plan([commands.file('raw.jsonl', line)])
+    await commands.call('run')
+    assert.match((await commands.call('rejects')).stdout, /, line 1: /)
+    const good = commands.file('good.jsonl', line.replace('12:00:00', '12:00:00Z'))
+    assert.equal((await commands.plan([good])).exitCode, 0)
+    const { stdout } = await commands.call('status')
+    for (const words of [/^Not staged yet\.$/m, /^Not rehearsed yet\.$/m, /^Not run yet\.$/m])
+      assert.match(stdout, words)
+    for (const command of ['report', 'rejects']) {
+      const { exitCode, stderr } = await commands.call(command)
+      assert.equal(exitCode, 2, command)
+      assert.match(stderr, /nothing is rehearsed yet: pennon import run /)
+    }
+    assert.equal((await commands.call('run')).exitCode, 0)
+    assert.equal((await commands.call('rejects')).stdout, 'No record is rejected.\n')
+  })
+
   it('is told what comes before publishing, and how it is thrown away', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', line)

@@ -51,10 +51,7 @@ export const stage: JobStage = {
     return (await planWithProfileTime(folder, plan, manifest)) === null
   },
   async run({ folder, plan, source, progress, signal, untilRoom }) {
-    // What another mapping left says nothing any more.
-    folder.remove(manifestFile, 'rehearsal')
-    forgetRehearsalRejects(folder)
-    forgetScan(folder)
+    forgetStages(folder)
     const spool = { folder: folder.file('spill'), untilRoom }
     const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const stageBy = (current: ImportPlan) => {
@@ -113,6 +110,13 @@ export const rehearsal: JobStage = {
 
 /** Before the approval. */
 export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
+
+/** What the stages left of another mapping says nothing any more. */
+export function forgetStages(folder: Job['folder']): void {
+  folder.remove(manifestFile, 'rehearsal')
+  forgetRehearsalRejects(folder)
+  forgetScan(folder)
+}
 
 export function readReport(folder: Job['folder']): RehearsalReport | null {
   return folder.readJson(reportNames.json, rehearsalReportSchema)

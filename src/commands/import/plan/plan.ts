@@ -11,8 +11,10 @@ import { counted, firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { approvalFile } from '#importer/job/approval.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
 import { type ImportPlan, type ImportTarget, planFile, writePlan } from '#importer/job/plan.ts'
+import { progressFile } from '#importer/job/progress-figures.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
@@ -20,7 +22,7 @@ import { serviceJobFile } from '#importer/send/service-job.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { differingZones } from '#importer/stages/report/zone-words.ts'
 import { version } from '#version.ts'
-import { sizeOf } from '../job/job-stages.ts'
+import { forgetStages, sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
 import { checkIsFolder, fetchedPartsIn, lockFile, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
 import { withEndOfFetch } from '../job/profile-time.ts'
@@ -78,9 +80,10 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       const nowMs = Date.parse(plan.createdAt)
       // A configuration that cannot be used is refused now and not after hours of staging.
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
+      // What was looked at or made for another plan says nothing of this one. Before it is written, so that no crash leaves both.
+      folder.remove(approvalFile, progressFile, liveBeforeFile, liveOverlapFile, serviceJobFile)
+      forgetStages(folder)
       writePlan(folder, plan)
-      // What was looked at or made for another plan says nothing of this one.
-      folder.remove('approval.json', liveBeforeFile, liveOverlapFile, serviceJobFile)
       show(plan, fetched, [...rawNotes, ...(asked?.notes ?? []), ...zoneNotes(plan.config), ...notes], path, options)
     })
   } finally {
