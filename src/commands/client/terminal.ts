@@ -5,7 +5,7 @@ import { styleText } from 'node:util'
 export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan'
 
 export interface Terminal {
-  /** Columns; null when the output is a file or a pipe, whose lines are never cut. */
+  /** Columns; null when nothing may be cut: the output is a file, a pipe, or a terminal that says no size. */
   readonly width: number | null
   /** The text as it is where there are no colours. */
   paint(style: Style, text: string): string
@@ -19,9 +19,12 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
   }
 }
 
-/** Columns as they are now, since a window may be resized at any moment; null when it is no terminal. */
-export function widthOf(stream: NodeJS.WriteStream): number | null {
-  return stream.isTTY === true ? stream.columns : null
+/**
+ * Columns as they are now, since a window may be resized at any moment; null when it is no terminal, or one whose size is not
+ * known: those of `script`, CI and `docker exec -t` often have 0 columns.
+ */
+export function widthOf({ isTTY, columns }: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>): number | null {
+  return isTTY === true && columns > 0 ? columns : null
 }
 
 export const plainTerminal: Terminal = { width: null, paint: (_style, text) => text }

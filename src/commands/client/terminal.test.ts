@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { widthOf } from './terminal.ts'
+
+describe('widthOf', () => {
+  const cases: [isTTY: boolean, columns: number, width: number | null][] = [
+    [true, 80, 80],
+    [false, 80, null],
+    // As `script` and `docker exec -t` make them: all lines were cut to nothing.
+    [true, 0, null],
+  ]
+  for (const [isTTY, columns, width] of cases)
+    it(`is ${width} for ${columns} columns of ${isTTY ? 'a terminal' : 'a file'}`, () => {
+      assert.equal(widthOf({ isTTY, columns }), width)
+    })
+})
