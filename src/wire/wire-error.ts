@@ -64,6 +64,11 @@ export const notFoundOnWire = wireError(
   'There is nothing at this path: this port serves SDKs. The private API and its /api/schema/ have a port of their own.',
 )
 
+/** Whether the `detail` of an answer says that its address is wrong, and not that what was asked for is not there. */
+export function isNoPath(detail: unknown): boolean {
+  return detail === notFound.detail || detail === notFoundOnWire.detail
+}
+
 /** @param allowed by the path. */
 export function methodNotAllowed(method: string, allowed: readonly string[]): WireError {
   const detail = `Method "${method}" is not allowed on this path, which takes ${allowed.join(', ')}.`

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportPlan } from '#importer/job/plan.ts'
+import { notFound } from '#wire/wire-error.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -68,6 +69,16 @@ describe('the target of a planned import', () => {
     assert.deepEqual(
       readdirSync(commands.job).filter(name => !name.startsWith('lock.db')),
       ['plan.json'],
+    )
+  })
+
+  it('is an address that events are sent to, and no path or port of the private API', async t => {
+    const host = await server(t, { '/array/phc_shop/config': { status: 404, detail: notFound.detail } })
+    const { exitCode, stderr } = await planning(t).plan('--host', host)
+    assert.equal(exitCode, 2)
+    assert.match(
+      stderr,
+      /^pennon: events are not sent to http\S+: .*not the port of PENNON_ADMIN_PORT.*Nothing was sent$/m,
     )
   })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { instanceAddress } from './instance-address.ts'
+import { instanceAddress, noteOfOtherPort } from './instance-address.ts'
 
 const config = { instance: null, host: '0.0.0.0', port: 8000, adminPort: null }
 
@@ -49,4 +49,19 @@ it('an instance is where PENNON says, unless --host says another', () => {
     ok: false,
     error: 'PENNON is an address such as https://pennon.example, not ftp://x',
   })
+})
+
+it('a note says which of two instances is asked, where PENNON and PORT name one each', () => {
+  const note = (instance: string | null, port: string | undefined, given?: string) =>
+    noteOfOtherPort(given, port, { instance, host: '127.0.0.1', port: Number(port ?? 8000), adminPort: null })
+  assert.match(
+    note('http://127.0.0.1:8000', '9999')!,
+    /^asks http:\/\/127\.0\.0\.1:8000, .*--host http:\/\/127\.0\.0\.1:9999$/,
+  )
+  assert.match(note('localhost:8000', '9999')!, /^asks localhost:8000/)
+  assert.equal(note('http://127.0.0.1:9999', '9999'), null)
+  assert.equal(note('http://127.0.0.1:9000', undefined), null)
+  assert.equal(note('https://pennon.example', '9999'), null)
+  assert.equal(note('http://127.0.0.1:8000', '9999', 'http://127.0.0.1:1'), null)
+  assert.equal(note(null, '9999'), null)
 })

@@ -19,6 +19,25 @@ export function instanceAddress(given: string | undefined, config: AddressConfig
   return ok(whole.replace(/\/+$/, ''))
 }
 
+/**
+ * PENNON is often exported once for an instance, and PORT set for another one on this machine.
+ * @param port the setting PORT as it is written; undefined where it is not.
+ * @returns a line for people when these are two instances; null otherwise.
+ */
+export function noteOfOtherPort(
+  given: string | undefined,
+  port: string | undefined,
+  config: AddressConfig,
+): string | null {
+  const { instance } = config
+  if (given !== undefined || instance === null || !port) return null
+  const url = URL.parse(instance.includes('://') ? instance : `http://${instance}`)
+  if (url === null || !isLoopback(url.host)) return null
+  const asked = Number(url.port || 80)
+  if ([config.port, config.adminPort].includes(asked)) return null
+  return `asks ${instance}, since PENNON says so, and not the instance of PORT=${port}: that is --host ${ownAddress(config)}`
+}
+
 function isLoopback(hostAndPort: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/.test(hostAndPort)
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
+import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -46,6 +47,13 @@ describe('the private API as commands call it', () => {
     [401, error('Invalid key.'), 2, /does not know the key in PENNON_PERSONAL_KEY: Invalid key\..*pennon new-key/],
     [403, error('It lacks the scope feature_flag:read.'), 2, /may not do this .*scope feature_flag:read/],
     [404, error('There is no such project.'), 2, /^There is no such project\. .*project @current at .*--project\.$/],
+    [
+      404,
+      error(notFound.detail),
+      2,
+      /^The private API is not at http\S+, .*--host or PENNON, .*before \/api\/.*PENNON_ADMIN_PORT/,
+    ],
+    [404, error(notFoundOnWire.detail), 2, /^The private API is not at http\S+, .* this port serves SDKs/],
     [400, error('limit: at least 1'), 2, /answers 400: limit: at least 1/],
     [503, error('Try again.'), 1, /answers 503: Try again\./],
     [200, '<html>', 2, /answers 200, but not as Pennon's private API does\..*--host.*PENNON_ADMIN_PORT/],
@@ -60,6 +68,12 @@ describe('the private API as commands call it', () => {
       assert.match(failure.message, message)
       assert.equal(failure.exitCode, exitCode)
     })
+
+  it('names no project where none was asked in', async t => {
+    const { instance: url } = await open(t, answering(404, error('Gone.')))
+    const { message } = await failureOf(new PrivateApi({ instance: url, personalKey: 'k', project: '' }).ownKey())
+    assert.equal(message, `Gone. Asked for at ${url}.`)
+  })
 
   it('gives up on an instance that never answers, and says so', async t => {
     const api = await open(t, () => {}, 50)
@@ -105,7 +119,7 @@ describe('the private API as commands call it', () => {
     )
     assert.deepEqual(limits, [200, 100, 50, 50, 50])
     fittingCount = 0
-    assert.match((await failureOf(api.list('/x/'))).message, /answers 400: Too large\.$/)
+    assert.match((await failureOf(api.list('/x/'))).message, /answers 400: limit: Too large\.$/)
     assert.equal(limits.at(-1), 1)
   })
 

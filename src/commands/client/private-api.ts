@@ -3,6 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
+import { isNoPath } from '#wire/wire-error.ts'
 
 export interface PrivateApiOptions {
   /** Address of the instance without a final slash. */
@@ -21,6 +22,7 @@ interface ClientErrorOptions {
   readonly exitCode?: 1 | 2
   readonly status?: number | null
   readonly attr?: string | null
+  readonly detail?: string | null
 }
 
 /** Why a command cannot go on. `exitCode` 2: asking again changes nothing; 1: it failed on the way. */
@@ -30,13 +32,16 @@ export class ClientError extends Error {
   readonly status: number | null
   /** The field or parameter that the answer refuses; null when it names none. */
   readonly attr: string | null
+  /** What the answer says of that field, without its name and the address. */
+  readonly detail: string | null
 
-  constructor(message: string, { exitCode = 2, status = null, attr = null }: ClientErrorOptions = {}) {
+  constructor(message: string, { exitCode = 2, status = null, attr = null, detail = null }: ClientErrorOptions = {}) {
     super(message)
     this.name = 'ClientError'
     this.exitCode = exitCode
     this.status = status
     this.attr = attr
+    this.detail = detail
   }
 }
 
@@ -158,7 +163,7 @@ export class PrivateApi {
       const sent = isJsonObject(body) ? ownValue(body, name) : null
       return typeof sent === 'string' ? sent : null
     }
-    const detail = field('detail')
+    const [detail, attr] = [field('detail'), field('attr')]
     if (detail === null) return this.#stranger(status)
     switch (status) {
       case 401:
@@ -172,16 +177,22 @@ export class PrivateApi {
           status,
         })
       case 404:
-        return new ClientError(`${detail} Asked for in project ${this.project} at ${this.instance}; see --project.`, {
-          status,
-        })
+        return new ClientError(this.#notFound(detail), { status })
       default:
-        return new ClientError(`${this.instance} answers ${status}: ${detail}`, {
-          status,
-          attr: field('attr'),
+        return new ClientError(`${this.instance} answers ${status}: ${attr === null ? '' : `${attr}: `}${detail}`, {
+          ...{ status, attr, detail },
           exitCode: status >= 500 ? 1 : 2,
         })
     }
+  }
+
+  /** The private API has a path for whatever a command asks, so where there is none the address is wrong. */
+  #notFound(detail: string): string {
+    if (isNoPath(detail))
+      return `The private API is not at ${this.instance}, which says: ${detail} Its address, that of --host or PENNON, is what comes before /api/, such as http://127.0.0.1:8000; with PENNON_ADMIN_PORT, the private API is on that port.`
+    return this.project === ''
+      ? `${detail} Asked for at ${this.instance}.`
+      : `${detail} Asked for in project ${this.project} at ${this.instance}; see --project.`
   }
 
   #stranger(status: number): ClientError {

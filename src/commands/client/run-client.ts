@@ -1,11 +1,11 @@
 // How a command that asks an instance begins and ends: the key and the address from its options and settings, and one
 // line on stderr when it cannot go on.
 
-import { readConfig } from '#config.ts'
+import { type Config, readConfig } from '#config.ts'
 import { printable } from '#core/printable.ts'
 import { refuse } from '../refuse.ts'
 import { endWithOutput } from './end-with-output.ts'
-import { instanceAddress } from './instance-address.ts'
+import { instanceAddress, noteOfOtherPort } from './instance-address.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
 export interface ClientOptions {
@@ -19,16 +19,19 @@ export interface ClientOptions {
  * code 2 when it makes no sense to begin or to go on, with 1 when it failed on the way, and with 0 when nobody reads
  * its output any more.
  * @param scope what the key needs, for the message when there is none.
+ * @param optionOfField the options whose values are sent as they are, by the field that a refusal names.
  */
 export async function runClient(
   options: ClientOptions,
   scope: string,
   command: (api: PrivateApi) => Promise<void>,
+  optionOfField: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const instance = instanceAddress(options.host, read.value)
   if (!instance.ok) refuse(instance.error)
+  tellOtherPort(options.host, read.value)
   const { personalKey } = read.value
   if (personalKey === null)
     refuse(
@@ -39,7 +42,15 @@ export async function runClient(
     await command(new PrivateApi({ instance: instance.value, personalKey, project: options.project }))
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
-    process.stderr.write(`pennon: ${printable(error.message)}\n`)
+    const option = error.attr === null ? undefined : optionOfField[error.attr]
+    const message = option === undefined ? error.message : `${option}: ${error.detail}`
+    process.stderr.write(`pennon: ${printable(message)}\n`)
     process.exit(error.exitCode)
   }
+}
+
+/** @param given the value of `--host`. */
+export function tellOtherPort(given: string | undefined, config: Config): void {
+  const note = noteOfOtherPort(given, process.env.PORT, config)
+  if (note !== null) process.stderr.write(`pennon: ${printable(note)}\n`)
 }

@@ -34,14 +34,17 @@ const seriesPerQuery = 20
 /** Names that are counted by themselves unless they are given. */
 const namesMax = 100
 
+const optionOfField = { 'query.dateRange.date_from': '--from', 'query.dateRange.date_to': '--to' }
+
 export function countEvents(options: CountOptions): Promise<void> {
-  return runClient(options, 'query:read', async api => {
+  const command = async (api: PrivateApi) => {
     const counts = await countsOf(api, options)
     const { days, results, namesLeftOut } = counts
     if (options.json === true)
       process.stdout.write(`${JSON.stringify({ days, results, names_left_out: namesLeftOut })}\n`)
     else process.stdout.write(countLines(counts, options.interval, terminalOf(process.stdout)).join('\n').concat('\n'))
-  })
+  }
+  return runClient(options, 'query:read', command, optionOfField)
 }
 
 async function countsOf(api: PrivateApi, options: CountOptions): Promise<EventCounts> {

@@ -38,7 +38,7 @@ export interface ExportOptions extends ClientOptions {
 const interruptedExitCode = 130
 
 export function exportEvents(file: string, options: ExportOptions): Promise<void> {
-  return runClient(options, 'query:read', async api => {
+  const command = async (api: PrivateApi) => {
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort())
     const asked = options.resume === true ? askedAgain(file, api) : askedNow(file, options, api)
@@ -69,7 +69,8 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       if (error instanceof ClientError && error.status !== null) throw error
       throw new ClientError(`${whyOf(error, file)} ${have} ${goOn}`, { exitCode: 1 })
     }
-  })
+  }
+  return runClient(options, 'query:read', command, { after: '--from', before: '--to', properties: '--property' })
 }
 
 function askedAgain(file: string, api: PrivateApi): AskedExport {

@@ -2,6 +2,7 @@
 
 import { counted } from '#core/counted.ts'
 import { barChart, sumNeighbours } from '../client/bar-chart.ts'
+import type { PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Column, tableLines } from '../client/table.ts'
 import { plainTerminal, type Terminal, terminalOf } from '../client/terminal.ts'
@@ -27,7 +28,7 @@ export interface FlagUsage {
 }
 
 export function showUsage(key: string, options: UsageOptions): Promise<void> {
-  return runClient(options, 'feature_flag:read', async api => {
+  const command = async (api: PrivateApi) => {
     const { from, to, interval } = options
     const query = { date_from: from, date_to: to, interval }
     const usage = await ofFlag(api, key, () => api.get(flagPath(key, 'usage/'), query))
@@ -36,7 +37,8 @@ export function showUsage(key: string, options: UsageOptions): Promise<void> {
       const isOpen = to === undefined
       printLines(usageLines(usage as unknown as FlagUsage, interval, terminalOf(process.stdout), isOpen))
     }
-  })
+  }
+  return runClient(options, 'feature_flag:read', command, { date_from: '--from', date_to: '--to' })
 }
 
 /** Enough for half a year of days, and for a week of hours, where nothing says how wide the output is. */

@@ -1,7 +1,7 @@
 // One connection to an instance's live view, from request to end: reports the messages, and whether a retry may help.
 
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
-import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
+import { isNoPath } from '#wire/wire-error.ts'
 
 /** Numbers keep the form in which they were sent, because 64-bit ids do not fit into a double. */
 export type Data = Readonly<JsonObject>
@@ -93,7 +93,7 @@ async function refused(response: Response): Promise<LiveViewEnd> {
 }
 
 function hintOf(detail: string | null): string {
-  return detail === notFound.detail || detail === notFoundOnWire.detail
+  return isNoPath(detail)
     ? 'Check --host: where the instance has PENNON_ADMIN_PORT, its private API is on that port.'
     : 'Check --project and --host.'
 }

@@ -5,8 +5,10 @@ import { instanceAddress } from '#commands/client/instance-address.ts'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
+import { objectIn } from '#importer/job/job-folder.ts'
 import { importKeyScopesInWords, inWords, missingScopes } from '#importer/job/key-scopes.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import { isNoPath } from '#wire/wire-error.ts'
 import { projectWithKey } from '../service/known-project.ts'
 import type { PlanOptions } from './plan-options.ts'
 
@@ -112,16 +114,19 @@ async function whyKeyUnknown(address: string, projectKey: string): Promise<strin
   const wrong = whyNoProjectKey(projectKey)
   if (wrong !== null) return `the project key cannot be used: ${wrong}. Nothing was sent`
   let response: Response
+  let text: string
   try {
     const url = `${address}/array/${encodeURIComponent(projectKey)}/config`
     response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' })
-    await response.arrayBuffer()
+    text = await response.text()
   } catch (cause) {
     const why =
       (cause as Error).cause instanceof Error ? ((cause as Error).cause as Error).message : (cause as Error).message
     return `${noAnswer} at ${address} (${why})`
   }
   if (response.ok) return null
+  if (response.status === 404 && isNoPath((objectIn(text) as { detail?: unknown } | null)?.detail))
+    return `events are not sent to ${address}: it has no /array/, where an instance tells SDKs of their project. The address is what comes before such paths, such as http://127.0.0.1:8000, and not the port of PENNON_ADMIN_PORT. Say it with --host. Nothing was sent`
   if ([400, 401, 403, 404].includes(response.status))
     return `${address} does not know the project key ${projectKey} (${response.status}). Is it the key of another instance or region? Nothing was sent`
   return `${address} answers ${response.status} to the question for the project's key. Try again later. Nothing was sent`
