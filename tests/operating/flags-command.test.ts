@@ -59,7 +59,7 @@ describe('pennon flags', () => {
   it('lists flags in a table without colours or control characters, and by text and state', async () => {
     const [title, ...rows] = await linesOf(['list'])
     assert.match(title!, /^KEY +STATUS +ROLLOUT +LAST CALLED +CHANGED +TAGS +NAME$/)
-    assert.match(rows[0]!, /^search +inactive +some, up to 33\.5 % +\d{4}-\d\d-\d\d +red\\u001b\[31m$/)
+    assert.match(rows[0]!, /^search +inactive +by conditions: 33\.5 % \/ 5 % +\d{4}-\d\d-\d\d +red\\u001b\[31m$/)
     assert.match(rows[1]!, /^new-checkout +active +everybody +\d{4}-\d\d-\d\d +shop +Neue Kasse 日本語$/)
     assert.equal(rows.length, 2)
     assert.equal((await linesOf(['list', '--search', 'KASSE'])).length, 2)
@@ -131,6 +131,7 @@ describe('pennon flags', () => {
       /no flag new-chekout .*Did you mean new-checkout\? .*pennon flags list/,
     ],
     ['a flag is unknown', ['explain', 'sear', 'ada'], {}, /no flag sear .*Did you mean search\?/],
+    ['a time is none', ['usage', 'search', '--from', 'yesterday'], {}, /^pennon: --from: Must be a time such as /],
     ['a pair is none', ['explain', 'search', 'ada', '--property', 'plan'], {}, /--property has a name and a value/],
   ]
   for (const [what, args, over, says] of stuck)

@@ -1,6 +1,6 @@
 // A flag by its key or id, or the key that was probably meant.
 
-import { nearestName, nearMiss } from '#core/nearest-name.ts'
+import { nearMiss } from '#core/nearest-name.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 
 /** Keys that an unknown one is compared with. */
@@ -20,11 +20,14 @@ export async function ofFlag<T>(api: PrivateApi, flag: string, ask: () => Promis
     // A project that is unknown is said by this call.
     const flags = await api.list('/feature_flags/', {}, comparedFlagsMax)
     const keys = flags.map(({ key }) => String(key))
-    const near = nearMiss(flag, keys) ?? keys.find(key => key.includes(flag)) ?? nearestName(flag, keys)
-    const wayOut =
-      near === null
-        ? 'The project has no flags.'
-        : `Did you mean ${near}? All of them: pennon flags list; a deleted flag is found by the id that it had.`
-    throw new ClientError(`There is no flag ${flag} in this project. ${wayOut}`, { status: 404 })
+    throw new ClientError(`There is no flag ${flag} in this project. ${wayOut(flag, keys)}`, { status: 404 })
   }
+}
+
+/** @param keys of all flags. */
+export function wayOut(flag: string, keys: readonly string[]): string {
+  if (keys.length === 0) return 'The project has no flags.'
+  const near = nearMiss(flag, keys) ?? keys.find(key => flag !== '' && key.includes(flag))
+  const guess = near === undefined ? '' : `Did you mean ${near}? `
+  return `${guess}All of them: pennon flags list; a deleted flag is found by the id that it had.`
 }

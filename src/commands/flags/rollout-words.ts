@@ -9,7 +9,7 @@ import {
 import { rolloutOf } from '#core/flags/definitions/flag-rollout.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 
-/** `everybody`, `everybody: control`, `nobody`, `25 %`, `some, up to 100 %`. */
+/** `everybody`, `everybody: control`, `nobody`, `25 %`, `by conditions: 100 % / 10 %`. */
 export function rolloutWords(filters: JsonObject): string {
   const rollout = rolloutOf(filters)
   switch (rollout.kind) {
@@ -26,11 +26,16 @@ export function rolloutWords(filters: JsonObject): string {
   }
 }
 
+/** Percentages in one cell of a table. */
+const setsShown = 4
+
 function partWords({ sets, variants }: StoredFilters): string {
   const percentages = sets.map(({ rolloutPercentage }) => rolloutPercentage ?? 100)
+  if (sets.some(({ filters }) => filters.length > 0)) {
+    const shown = percentages.slice(0, setsShown).map(percentage => `${percentage} %`)
+    return `by conditions: ${shown.join(' / ')}${percentages.length > setsShown ? ' / …' : ''}`
+  }
   const most = `${percentages.reduce((max, percentage) => Math.max(max, percentage), 0)} %`
-  const isForSome = sets.some(({ filters }) => filters.length > 0)
-  if (isForSome) return `some, up to ${most}`
   return variants.length > 0 ? `${most}, ${variants.length} variants` : most
 }
 
@@ -64,10 +69,13 @@ function setWords({ filters, rolloutPercentage, variant }: StoredSet): string {
   return `${who}${share}${variant === null ? '' : `, variant ${variant}`}`
 }
 
+/** Whatever stands beside these is not compared; PostHog stores the name of the operator again. */
+const withoutValue: ReadonlySet<string | null> = new Set(['is_set', 'is_not_set'])
+
 function filterWords({ type, key, operator, value }: StoredSet['filters'][number]): string {
   const subject = type === 'person' ? key : type === 'cohort' ? 'cohort' : `${type} ${key}`
   const verb = (operator ?? (type === 'cohort' ? 'in' : 'exact')).replaceAll('_', ' ')
-  return `${subject} ${verb} ${valueWords(value)}`.trimEnd()
+  return withoutValue.has(operator) ? `${subject} ${verb}` : `${subject} ${verb} ${valueWords(value)}`.trimEnd()
 }
 
 function valueWords(value: JsonValue): string {

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { wayOut } from './find-flag.ts'
+import { conditionLines, rolloutWords } from './rollout-words.ts'
+
+const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
+
+describe('the conditions of a flag in words', () => {
+  it('have a percentage for each set where some sets are for some persons alone', () => {
+    const groups = [
+      { properties: [plan], rollout_percentage: 100 },
+      { properties: [], rollout_percentage: 10 },
+    ]
+    assert.equal(rolloutWords({ groups }), 'by conditions: 100 % / 10 %')
+    assert.equal(
+      rolloutWords({ groups: [...groups, ...groups, ...groups] }),
+      'by conditions: 100 % / 10 % / 100 % / 10 % / …',
+    )
+    assert.equal(rolloutWords({ groups: [{ properties: [], rollout_percentage: 25 }] }), '25 %')
+  })
+
+  it('show no value of an operator that compares none', () => {
+    const set = (operator: string) => ({ groups: [{ properties: [{ ...plan, operator, value: operator }] }] })
+    assert.deepEqual(conditionLines(set('is_not_set')), ['1. plan is not set'])
+    assert.deepEqual(conditionLines(set('icontains')), ['1. plan icontains icontains'])
+  })
+})
+
+describe('the way out for a flag that is not there', () => {
+  const keys = ['pl', 'new-checkout']
+  const cases: [flag: string, says: RegExp][] = [
+    ['new-chekout', /^Did you mean new-checkout\? All of them: /],
+    ['checkout', /^Did you mean new-checkout\? /],
+    ['something-else', /^All of them: pennon flags list;/],
+  ]
+  for (const [flag, says] of cases) it(`is ${says} for ${flag}`, () => assert.match(wayOut(flag, keys), says))
+
+  it('is not a list where there are no flags', () => assert.equal(wayOut('x', []), 'The project has no flags.'))
+})
