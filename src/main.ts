@@ -22,7 +22,7 @@ Start here:
 ${start(startCommand, 'serve on http://127.0.0.1:8000 with embedded stores in ./data')}
 ${start(pennonCommand('doctor'), 'check folder, ports, stores, GeoIP and clock; how to mend what is wrong')}
 ${start(pennonCommand('config'), 'every setting, its value and where that comes from')}
-${start(pennonCommand('new-key'), 'another personal API key, when the first is lost')}
+${start(pennonCommand('new-key'), 'another personal API key: for one more person, or when one is lost')}
 
 Settings are environment variables, for example PORT=9000 ${startCommand}. \`pennon\` in a help text is bin/pennon, which
 runs from any folder.
@@ -51,7 +51,7 @@ program
   .description('process events from the log into persons, groups and the event store')
   .addHelpText(
     'after',
-    '\n`pennon serve` starts one by itself. One worker owns the log at a time; a new one takes it over.',
+    '\nRefused while `pennon serve` runs here, which starts one by itself. One worker owns the log at a time; a new one takes it over.',
   )
   .addOption(new Option('--test-clock <ms>', 'a clock that tests move').hideHelp())
   .addOption(new Option('--test-geoip <json>', 'locations of addresses, for tests').hideHelp())
@@ -66,7 +66,7 @@ program
   .addHelpText(
     'after',
     `
-For who lost theirs: of a key only the hash is kept, so none can be shown again. Also while the instance runs, with the
+For one more person or program, or in place of a lost key: only the hash of a key is kept, so none can be shown again. Also while the instance runs, with the
 settings that it has. It makes no instance: without state (PENNON_DATA, or DATABASE_URL) it ends with exit code 2.
 A key with fewer scopes: POST /api/personal_api_keys/ with this one.
 

@@ -9,12 +9,12 @@ import { type Config, readConfig } from '#config.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { watchParent } from '#processes/child-channel.ts'
-import { shareDataLock } from '#processes/data-lock.ts'
 import type { FromFront, ProcessingState, ToFront } from '#processes/messages.ts'
 import { giveBackMemory } from '#telemetry/give-back-memory.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
+import { lockAsChild, openAsChild } from './open-as-child.ts'
 import { refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
@@ -26,8 +26,8 @@ export async function front(): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const config = read.value
-  shareDataLock(config.dataFolder)
   const logger = createLogger({ level: config.logLevel, process: 'front' })
+  lockAsChild(config, logger)
   const metrics = createMetrics({ process: 'front' })
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
@@ -38,10 +38,12 @@ export async function front(): Promise<void> {
     await composed?.close()
     process.exit(0)
   }, host.receive)
-  composed = await composeFront({
-    ...{ config, clock: systemClock, geoip: geoip.value, logger, metrics, host },
-    beforeListening: giveBackMemory,
-  })
+  composed = await openAsChild(logger, () =>
+    composeFront({
+      ...{ config, clock: systemClock, geoip: geoip.value, logger, metrics, host },
+      beforeListening: giveBackMemory,
+    }),
+  )
   try {
     tell({ type: 'listening', ...(await composed.listen()) })
   } catch (cause) {

@@ -1,4 +1,4 @@
-// `pennon new-key`: creates another personal API key, to replace a lost one. Access to the state is the only permission
+// `pennon new-key`: creates another personal API key, for one more person or program or in place of a lost one. Access to the state is the only permission
 // that it requires.
 
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -51,7 +51,8 @@ function whatItIsFor(secret: string, label: string, config: Config): string {
     `     curl "${api}/api/projects/@current/feature_flags/" -H 'Authorization: Bearer ${secret}'`,
     ...(port === null ? ['', '  where $PENNON is the address that the start of the instance printed.'] : []),
     '',
-    '  The lost one still works: /api/personal_api_keys/ lists all keys, and DELETE /api/personal_api_keys/<id>/ ends one.',
+    '  Every other key still works, a lost one too: /api/personal_api_keys/ lists them, and DELETE /api/personal_api_keys/<id>/',
+    '  ends one.',
     '',
     '',
   ].join('\n')

@@ -5,7 +5,7 @@ import { openGeoip } from '#compose/stores/geoip.ts'
 import { composeWorker } from '#compose/worker/worker.ts'
 import { readConfig } from '#config.ts'
 import { watchParent } from '#processes/child-channel.ts'
-import { shareDataLock } from '#processes/data-lock.ts'
+import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
 import type { FromWorker, ToWorker } from '#processes/messages.ts'
 import { LogLeftError } from '#services/progress/bind-log.ts'
 import { giveBackWhenQuiet, growHeapSlowly } from '#telemetry/give-back-memory.ts'
@@ -13,6 +13,7 @@ import { createLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { areHooksAllowed } from './hooks.ts'
 import { movableClock } from './movable-clock.ts'
+import { lockAsChild, openAsChild } from './open-as-child.ts'
 import { refuse } from './refuse.ts'
 import { type GeoipTable, tableGeoip } from './table-geoip.ts'
 
@@ -31,24 +32,27 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   }
   const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
 
-  // A worker started by hand does not lock out a start of `serve`: each of the log's streams has one owner anyway.
-  if (process.send !== undefined) shareDataLock(config.dataFolder)
   const logger = createLogger({ level: config.logLevel, process: 'work' })
+  // A worker started by hand does not lock out a start of `serve`: each of the log's streams has one owner anyway.
+  if (process.send !== undefined) lockAsChild(config, logger)
+  else refuseBesideHolder(config.dataFolder)
   const metrics = createMetrics({ process: 'work' })
   const database = openGeoip(config, logger)
   if (!database.ok) refuse(database.error)
   const geoip =
     options.testGeoip === undefined ? database.value : tableGeoip(JSON.parse(options.testGeoip) as GeoipTable)
   const stopping = new AbortController()
-  const worker = await composeWorker({
-    config,
-    clock: testClock ?? systemClock,
-    geoip,
-    logger,
-    metrics,
-    onStateChange: state => tell({ type: 'processing', state }),
-    onProcessedUntil: (traffic, until) => tell({ type: 'processed', traffic, until }),
-  })
+  const worker = await openAsChild(logger, () =>
+    composeWorker({
+      config,
+      clock: testClock ?? systemClock,
+      geoip,
+      logger,
+      metrics,
+      onStateChange: state => tell({ type: 'processing', state }),
+      onProcessedUntil: (traffic, until) => tell({ type: 'processed', traffic, until }),
+    }),
+  )
   // Not before everything is loaded: with another flag V8 compiles each module anew that `serve` had compiled, keeps that on
   // disk in its place, and `serve` does the same at its next start.
   growHeapSlowly()
@@ -80,6 +84,19 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   await worker.close()
   if (end === 'not_owner') logger.warn('another worker owns the log now; this one ends')
   process.exit(end === 'not_owner' ? 3 : 0)
+}
+
+/** It would take the log from the worker of `serve`, which then ends, is started again and takes it back. */
+function refuseBesideHolder(dataFolder: string): void {
+  let holder: LockHolder | null
+  try {
+    holder = readLockHolder(dataFolder)
+  } catch (cause) {
+    refuse(`whether an instance runs in ${dataFolder} cannot be seen (${(cause as Error).message})`)
+  }
+  if (holder === null) return
+  const why = holder.command === 'serve' ? 'runs a worker of its own' : 'needs it unchanged'
+  refuse(`process ${holder.pid} (pennon ${holder.command}) has the data folder ${dataFolder} and ${why}`)
 }
 
 function tell(message: FromWorker): void {

@@ -5,7 +5,9 @@ import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:f
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { acquireDataLock } from '#processes/data-lock.ts'
 import { writeMmdb } from '../support/mmdb-writer.ts'
+import { runCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -72,6 +74,24 @@ describe('a start is refused', () => {
     const production = { NODE_ENV: 'production' }
     assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-clock', '0'] }), /test/)
     assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-geoip', '{}'] }), /--test-geoip/)
+  })
+
+  it('of a second worker by hand, beside an instance that has one', async t => {
+    const folder = tempDir(t)
+    const lock = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
+    assert.ok(lock.ok)
+    t.after(() => lock.value.release())
+    const refused = await refusedStart(folder, {}, { arguments: ['work'] })
+    assert.match(refused, /process \d+ \(pennon serve\) has the data folder .* and runs a worker of its own/)
+  })
+
+  it('of a worker whose state cannot be opened, in one line and without a trace', async t => {
+    const folder = tempDir(t)
+    writeFileSync(join(folder, 'state.db'), 'this is a text, and a long one, but no database'.repeat(100))
+    const settings = { PENNON_DATA: folder, PENNON_LOG_LEVEL: 'error' }
+    const { exitCode, stdout, stderr } = await runCommand(settings, 'work')
+    assert.deepEqual([exitCode, stderr, stdout.split('\n').length], [1, '', 2], stdout)
+    assert.match(JSON.parse(stdout).msg, /^this process cannot start: state: corrupt: /)
   })
 
   it('when the state is damaged or has gone, naming the file, and nothing is made in its place', async t => {
