@@ -35,6 +35,22 @@ describe('a query', () => {
     }
   })
 
+  it('is refused with what was meant where a field stands at the wrong place', async t => {
+    const api = await startManagement(t, { events })
+    const refused: [body: object, attr: string, detail: RegExp][] = [
+      [trend, 'kind', /Did you mean query\.kind\?$/],
+      [{ query: { ...trend, date_from: '-7d' } }, 'query.date_from', /Did you mean dateRange\.date_from\?$/],
+      [{ query: { ...trend, breakdown: 'plan' } }, 'query.breakdown', /Did you mean breakdownFilter\.breakdown\?$/],
+      [{ query: { ...trend, dateRange: { from: '-7d' } } }, 'query.dateRange.from', /Did you mean date_from\?$/],
+      [{ query: { ...trend, colour: 1 } }, 'query.colour', /not known here\. Known are kind, series, /],
+    ]
+    for (const [body, attr, detail] of refused) {
+      const answer = await api.call('POST', path, { body })
+      assert.deepEqual([answer.status, answer.body.attr], [400, attr])
+      assert.match(String(answer.body.detail), detail)
+    }
+  })
+
   it('says whether the worker has processed what was accepted', async t => {
     let appendedAtMs: number | null = null
     const status = async () => ({ endOffset: 12, appendedAtMs })

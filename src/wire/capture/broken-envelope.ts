@@ -13,7 +13,8 @@ import { type Fields, faultOfEnvelope, faultOfList, hasEnvelopeKey, isObject, ty
 export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)
-  if (listKey === null) return hydrationError('missing_event_name', 'event')
+  if (listKey === null)
+    return Array.isArray(root.events) ? listUnderOtherName : hydrationError('missing_event_name', 'event')
   const items = root[listKey]
   if (!Array.isArray(items)) return hydrationError('invalid_shape', listKey)
   const field = faultOfEnvelope(root)
@@ -21,6 +22,12 @@ export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   if (!keyOutside && !hasEnvelopeKey(root, listKey)) return hydrationError('missing_api_key', 'api_key')
   const place = faultOfList(items, `${listKey}.`)
   return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
+}
+
+/** The text stays PostHog's, as clients compare it. */
+const listUnderOtherName: WireError = {
+  ...hydrationError('invalid_shape', 'batch'),
+  hint: 'A list of events is sent as `batch`, not as `events`.',
 }
 
 /** The same for `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */

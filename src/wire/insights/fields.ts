@@ -52,14 +52,19 @@ export class Fields {
     throw new Refused(invalidField(name === '' ? this.path : `${this.path}.${name}`, detail))
   }
 
-  /** Refuses every other field that is not null: one that is not followed could change the answer. */
-  known(names: readonly string[]): void {
+  /**
+   * Refuses every other field that is not null: one that is not followed could change the answer.
+   * @param elsewhere names that belong into a field of this object, or are called otherwise, with what they are here.
+   */
+  known(names: readonly string[], elsewhere: Readonly<Record<string, string>> = {}): void {
     for (const name of Object.keys(this.#object)) {
       if (names.includes(name) || this.#object[name] === null) continue
-      const nearest = nearMiss(name, names)
+      const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : nearMiss(name, names)
       this.fail(
         name.slice(0, 100),
-        nearest === null ? 'This field is not known here.' : `Unknown field. Did you mean ${nearest}?`,
+        meant === null
+          ? `This field is not known here. Known are ${names.join(', ')}.`
+          : `Unknown field. Did you mean ${meant}?`,
       )
     }
   }

@@ -24,10 +24,19 @@ const followed = [
 /** How an answer is shown or kept, which is for the caller to do. */
 const ignored = ['version', 'tags', 'aggregation_group_type_index', 'modifiers', 'response', 'dataColorTheme']
 
+/** As older insights of PostHog have them, on the query itself. */
+const elsewhere = {
+  ...{ date_from: 'dateRange.date_from', date_to: 'dateRange.date_to', events: 'series' },
+  ...{ breakdown: 'breakdownFilter.breakdown', breakdown_type: 'breakdownFilter.breakdown_type' },
+  ...{ breakdowns: 'breakdownFilter.breakdowns', breakdown_limit: 'breakdownFilter.breakdown_limit' },
+  ...{ compare: 'compareFilter.compare', compare_to: 'compareFilter.compare_to', display: 'trendsFilter.display' },
+  ...{ formula: 'trendsFilter.formula', filter_test_accounts: 'filterTestAccounts' },
+}
+
 /** @param query the object whose `kind` is TrendsQuery. Fields in errors are named from `query`. */
 export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireError> {
   return Fields.read(query, 'query', fields => {
-    fields.known([...followed, ...ignored])
+    fields.known([...followed, ...ignored], elsewhere)
     fields.refuseUnless(
       'samplingFactor',
       value => value === 1,
@@ -86,7 +95,10 @@ function readDisplay(fields: Fields): boolean {
 }
 
 function readDates(fields: Fields): WrittenDateRange {
-  fields.known(['date_from', 'date_to', 'explicitDate'])
+  fields.known(['date_from', 'date_to', 'explicitDate'], {
+    ...{ from: 'date_from', after: 'date_from', start: 'date_from', dateFrom: 'date_from' },
+    ...{ to: 'date_to', before: 'date_to', end: 'date_to', dateTo: 'date_to' },
+  })
   return {
     from: fields.text('date_from'),
     to: fields.text('date_to'),

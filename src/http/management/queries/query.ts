@@ -46,6 +46,9 @@ const kindNames = [...kinds.keys()].join(', ')
 /** Kinds that say how their `source` is shown, which is for the caller to do. */
 const wrappers = new Set(['InsightVizNode', 'DataVisualizationNode', 'DataTableNode'])
 
+/** What queries begin with, for one that is sent without `query` around it. */
+const queryFields = ['kind', 'series', 'source', 'dateRange', 'interval', 'breakdownFilter', 'properties'] as const
+
 const body = Type.Object({
   query: jsonObjectSchema(`The query: \`kind\` is one of ${kindNames}, and its other fields depend on it.`),
 })
@@ -64,6 +67,7 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
     },
     body,
     postHogFields: postHogQueryFields,
+    wrongNames: Object.fromEntries(queryFields.map(name => [name, `query.${name}`])),
     success: { status: 200, schema: Type.Union([trendsAnswerSchema, sqlAnswerSchema]) },
     handle: async ({ project, body, signal }) => {
       const isWrapped = wrappers.has(String(body.query.kind)) && isJsonObject(body.query.source)
