@@ -23,7 +23,7 @@ describe('what a start prints', () => {
   it('has one evaluate the flag for somebody who has it, and names somebody who has not', () => {
     const text = banner({})
     const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
-    const [, id] = /decide.*"distinct_id": "([^"]+)"/.exec(text)!
+    const [, id] = /flags\?v=2.*"distinct_id": "([^"]+)"/.exec(text)!
     const [, has, hasNot] = /(\w+) is in the half that has it, (\w+) is not/.exec(text)!
     const isOn = (id: string) => isInRollout(flagHash01(flagKey!, id, ''), Number(percentage))
     assert.equal(id, has)
@@ -38,6 +38,13 @@ describe('what a start prints', () => {
     assert.ok(!given.includes(secret) && !given.includes('DELETE'), given)
     assert.match(given, /Personal API key +is the one of PENNON_PERSONAL_KEY/)
     assert.match(given, /Bearer <personal API key>/)
+  })
+
+  it('says where the port for dashboards is, whose user it is, and that it listens everywhere', () => {
+    const text = banner({ PENNON_EVENTS_PORT: '8123', PENNON_EVENTS_PASSWORD: 'geheim-geheim-geheim', HOST: '0.0.0.0' })
+    assert.match(text, /Events port +http:\/\/127\.0\.0\.1:8123 .*user project_1, password of PENNON_EVENTS_PASSWORD/)
+    assert.match(text, /listens on every address of this machine \(HOST=0\.0\.0\.0\)/)
+    assert.ok(!text.includes('geheim') && !/Events port|listens on/.test(banner({})), text)
   })
 
   it('leaves the tour out where the instance was started before', () => {

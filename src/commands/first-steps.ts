@@ -19,6 +19,10 @@ export function firstSteps(
   const api = service.adminUrl ?? service.url
   const lines = ['', `  Pennon is serving on ${service.url}`, '']
   if (service.adminUrl !== null) lines.push(`  Private API       ${service.adminUrl}`)
+  if (config.eventsPort !== null && config.eventsPort !== 0)
+    lines.push(
+      `  Events port       http://${new URL(service.url).hostname}:${config.eventsPort}   (read-only; user project_1, password of PENNON_EVENTS_PASSWORD)`,
+    )
   if (projectKey !== null) lines.push(`  Project API key   ${projectKey}   (public: for SDKs)`)
   if (personalKey !== null) lines.push(`  Personal API key  ${personalKey}   (secret: shown only now)`)
   else if (madeKey !== null) lines.push('  Personal API key  is the one of PENNON_PERSONAL_KEY')
@@ -38,10 +42,13 @@ export function firstSteps(
 const stopping = `  Stop with Ctrl-C; the data stays.${moreInReadme}`
 
 /** Effects of settings that a newcomer would mistake for a fault: a line each, with the way out. */
-function cautions({ importOnly, freeBytesMin, dataFolder }: Config): string[] {
+function cautions({ importOnly, freeBytesMin, dataFolder, host }: Config): string[] {
   const { bavail, bsize } = statfsSync(dataFolder)
   const freeBytes = bavail * bsize
   return [
+    ...(['0.0.0.0', '::'].includes(host)
+      ? [`It listens on every address of this machine (HOST=${host}): whoever reaches its ports reaches it.`]
+      : []),
     ...(importOnly
       ? ['Import-only: only batches with historical_migration are kept (PENNON_IMPORT_ONLY=false takes all events).']
       : []),
@@ -68,7 +75,7 @@ function thingsToTry(
     `     curl -X POST ${api}/api/projects/@current/feature_flags/ -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"key": "my-flag", "filters": {"groups": [{"rollout_percentage": 50}]}}'`,
     '',
     '  2. Evaluate it: bob is in the half that has it, ada is not',
-    `     curl -X POST '${url}/decide?v=3' -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "distinct_id": "bob"}'`,
+    `     curl -X POST '${url}/flags?v=2' -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "distinct_id": "bob"}'`,
     '',
     ...(importOnly
       ? [

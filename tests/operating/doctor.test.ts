@@ -124,8 +124,14 @@ describe('pennon doctor', () => {
   it('knows an instance on its port whose data folder it does not find', async t => {
     const readiness = '{"flags":"ok","capture":"ok","processing":"ok","events":"ok"}'
     const { port } = await listening(t, 200, readiness)
-    const { output } = await doctor({ PENNON_DATA: tempDir(t), PORT: String(port) })
-    assert.match(output, /^MEND +port +another Pennon serves on 127\.0\.0\.1:\d+: .*removed.*\n +→ stop it/m)
+    const folder = tempDir(t)
+    const { output } = await doctor({ PENNON_DATA: folder, PORT: String(port) })
+    const [, found] = /^MEND +port +another Pennon serves on 127\.0\.0\.1:\d+: (.*)$/m.exec(output)!
+    assert.equal(found, `its data folder is not ${folder}, or was removed or replaced`)
+    assert.match(
+      output,
+      /^ +→ to check that one, set PENNON_DATA to its folder, .*; to start one here, set PORT to a free/m,
+    )
   })
 
   it('says when the GeoIP data that comes with Pennon was built, and how to replace it, but warns of none', t => {
@@ -313,7 +319,10 @@ describe('pennon doctor', () => {
       assert.ok((await management.createProject(aNewProject({ name }))).ok)
     const { writer } = await openedWriter(t, { nowMs: () => Date.now() - 90_000 }, join(folder, 'log'))
     await writer.append('live', encodedEvents([1, 2, 3, 4, 5].map(n => aCapturedEvent(n))))
-    assert.match((await doctor({ PENNON_DATA: folder })).output, /^ok +deferred projects +none$/m)
+    assert.match(
+      (await doctor({ PENNON_DATA: folder })).output,
+      /^ok +deferred projects +none: the events of every project are processed in their turn$/m,
+    )
 
     // The second cursor stands at 1, the first one goes on to 4.
     const commit = { stream: 'main', ownerId: 'w', committedAtMs: 0 }

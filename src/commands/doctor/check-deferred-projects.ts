@@ -26,7 +26,7 @@ export async function checkDeferredProjects(config: Config, nowMs: number): Prom
       const finding = await checkStream(stream, { management, log, nowMs })
       if (finding !== null) found.push(finding)
     }
-    return found.length === 0 ? [good(what, 'none')] : found
+    return found.length === 0 ? [good(what, 'none: the events of every project are processed in their turn')] : found
   } finally {
     await Promise.all([log.close(), management.close()])
   }

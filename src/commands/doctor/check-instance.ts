@@ -25,12 +25,12 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
       ),
     ]
   if (holder !== null) return [await runningInstance(config, holder.pid)]
-  const { adminPort, eventsPort, host, port } = config
+  const { adminPort, eventsPort, port } = config
   return [
     good('instance', config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running'),
-    await freePort('PORT', host, port),
-    ...(adminPort === null ? [] : [await freePort('PENNON_ADMIN_PORT', host, adminPort)]),
-    ...(eventsPort === null ? [] : [await freePort('PENNON_EVENTS_PORT', host, eventsPort)]),
+    await freePort('PORT', config, port),
+    ...(adminPort === null ? [] : [await freePort('PENNON_ADMIN_PORT', config, adminPort)]),
+    ...(eventsPort === null ? [] : [await freePort('PENNON_EVENTS_PORT', config, eventsPort)]),
   ]
 }
 
@@ -84,7 +84,7 @@ function remedyOf(part: string, state: string): string {
   return `look at the log for why ${part} is ${state}`
 }
 
-async function freePort(name: string, host: string, port: number): Promise<Finding> {
+async function freePort(name: string, { host, dataFolder }: Config, port: number): Promise<Finding> {
   const failure = await new Promise<string | null>(resolve => {
     const server = createServer()
     server.once('error', (cause: Error & { code?: string }) => resolve(cause.code ?? cause.message))
@@ -94,8 +94,8 @@ async function freePort(name: string, host: string, port: number): Promise<Findi
   if (failure === 'EADDRINUSE' && (await isPennon(host, port)))
     return bad(
       'port',
-      `another Pennon serves on ${host}:${port}: its data folder is not this one, or was removed or replaced`,
-      `stop it, or set ${name} to a free port`,
+      `another Pennon serves on ${host}:${port}: its data folder is not ${dataFolder}, or was removed or replaced`,
+      `to check that one, set PENNON_DATA to its folder, which its start printed as Data; to start one here, set ${name} to a free port`,
     )
   return bad('port', `${host}:${port} cannot be used (${failure})`, portRemedies[failure]?.(name) ?? `set ${name}`)
 }

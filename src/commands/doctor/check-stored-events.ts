@@ -23,7 +23,7 @@ export async function checkStoredEvents(config: Config, acceptsMissing: boolean)
   const management = opened.value
   try {
     const mark = await management.findEventStoreMark()
-    if (mark === null || mark.missing.length === 0) return [good(what, 'none that the worker knows to be missing')]
+    if (mark === null || mark.missing.length === 0) return [good(what, 'the worker misses none')]
     if (acceptsMissing) {
       await management.saveEventStoreMark({ ...mark, missing: [] })
       return [good(what, accepted)]

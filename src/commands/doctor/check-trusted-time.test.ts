@@ -14,11 +14,15 @@ describe('what doctor says of deletion by age', () => {
     readonly found: RegExp
     readonly isWarning?: true
   }[] = [
-    { of: 'a state that no worker has used', time: null, found: /^begins once .*\(so far 0 of 24 h\)$/ },
+    {
+      of: 'a state that no worker has used',
+      time: null,
+      found: /^nothing is deleted by its age yet: it begins once .*\(so far 0 of 24 h\)$/,
+    },
     {
       of: 'the first day of running',
       time: { atMs: 7 * hourMs, aheadMs: atMs, stoodMs: 7 * hourMs },
-      found: /^begins once .*\(so far 7\.0 of 24 h\)$/,
+      found: /^nothing is deleted by its age yet: it begins once .*\(so far 7\.0 of 24 h\)$/,
     },
     {
       of: 'a clock that is believed',

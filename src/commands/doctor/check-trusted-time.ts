@@ -23,7 +23,8 @@ export async function checkTrustedTime(config: Config): Promise<readonly Finding
 export function findingOf(time: TrustedTime | null): Finding {
   const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
   const confirmed = `by a day of running (so far ${ranHours} of ${standingMs / 3_600_000} h)`
-  if (time === null || !hasBegun(time)) return good(what, `begins once a worker has confirmed the clock ${confirmed}`)
+  if (time === null || !hasBegun(time))
+    return good(what, `nothing is deleted by its age yet: it begins once a worker has confirmed the clock ${confirmed}`)
   if (isBelieved(time)) return good(what, `goes by the clock, as of ${new Date(time.atMs).toISOString()}`)
   const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
   return warning(
