@@ -119,7 +119,15 @@ async function install(folder) {
     if (existsSync(join(root, name))) copyFileSync(join(root, name), join(folder, name))
   // The `engines` of packages, ours included, refer to the Node that is being installed, not to the one that runs npm
   // here. A warning would mislead, and a machine that refuses such packages (engine-strict) could never start Pennon.
-  const args = ['ci', '--ignore-scripts', '--loglevel=error', '--engine-strict=false', '--no-audit', '--no-fund']
+  const args = [
+    'ci',
+    '--ignore-scripts',
+    '--loglevel=error',
+    '--engine-strict=false',
+    '--no-audit',
+    '--no-fund',
+    '--no-progress',
+  ]
   const code = await run('npm', isProduction ? [...args, '--omit=dev'] : args, folder)
   clearInterval(elapsing)
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')

@@ -36,6 +36,8 @@ const mappedFixes: Partial<Record<RejectReason, string>> = {
   distinct_id_missing: 'Say who did it: fill the field of the user or of the device, or map another one.',
   distinct_id_illegal: 'The id is a text that stands for nobody, such as "undefined". Map another field.',
   timestamp_missing: 'Say when it happened: fill the field of the time, or map another one.',
+  timestamp_invalid:
+    'Write the time as 2024-05-01T12:00:00Z or as a number since 1970; for dates such as 05/01/2024, set date_order in the mapping.',
   timestamp_out_of_range: 'The time is before 1971: often seconds that were taken for milliseconds. Set unit.',
   group_type_limit: 'The target has no more group types. Map groups to fewer types.',
 }

@@ -203,7 +203,7 @@ function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>
   const { balance, warnings, seconds, predicted, choices = [] } = report
   const count = (value: number) => value.toLocaleString('en')
   return [
-    `${counted(balance.read, 'record')}: ${counted(balance.givingEvents, 'gives', 'give')} events, ${counted(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed.`,
+    `${counted(balance.read, 'record')}: ${counted(balance.givingEvents, 'gives', 'give')} events, ${counted(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (the same record again).`,
     `${counted(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
     ...(choices.length === 0 ? [] : ['Options of the plan:']),
     ...choiceLines(choices).map(line => `  ${line}`),
