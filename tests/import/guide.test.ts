@@ -42,7 +42,8 @@ it('the guide leads from a project to its export in a folder, to published histo
   const commands = commandsOf(page).filter(command => !command.includes('s3://'))
   for (const command of commands) {
     outputs.push(await run(command.replace('http://127.0.0.1:8000', pennon.url)))
-    if (command.includes('import publish')) assert.equal((await eventsOf(pennon)).length, 93)
+    if (command.includes('import publish sample')) assert.equal((await eventsOf(pennon)).length, 5)
+    if (command.includes('import publish history')) assert.equal((await eventsOf(pennon)).length, 93)
   }
   assert.equal((await eventsOf(pennon)).length, 0)
   const outputOf = (part: string, nth = 0) =>
@@ -63,7 +64,7 @@ it('the guide leads from a project to its export in a folder, to published histo
   assert.match(outputOf('import report history'), /Records read +93\n/)
   assert.equal(outputOf('import rejects history'), 'No record is rejected.\n')
   assert.match(outputOf('import report history', 1), /What is stored is what was sent\./)
-  assert.match(outputOf('import publish'), /^Published/m)
+  assert.match(outputOf('import publish history'), /^Published/m)
   // What was there was not asked for again.
   assert.equal(mixpanel.asked.length, 31)
 })
