@@ -41,7 +41,7 @@ describe('readConfig', () => {
     assert.ok(!config.ok)
     assert.equal(
       config.error,
-      'Unknown setting PENNON_FOO. All settings: `npm run pennon -- config` (docs/operating/settings.md).',
+      'Unknown setting PENNON_FOO. All settings: `bin/pennon config` (docs/operating/settings.md).',
     )
   })
 

@@ -5,9 +5,9 @@ import { existsSync } from 'node:fs'
 
 const isClone = existsSync(new URL('../README.md', import.meta.url))
 
-/** How a person calls a command of Pennon here: `npm run pennon -- doctor`, `pennon doctor`. */
+/** How a person calls a command of Pennon here, in the folder of a clone too: `bin/pennon doctor`, `pennon doctor`. */
 export function pennonCommand(command: string): string {
-  return isClone ? `npm run pennon -- ${command}` : `pennon ${command}`
+  return isClone ? `bin/pennon ${command}` : `pennon ${command}`
 }
 
 export const startCommand = isClone ? 'npm start' : 'pennon serve'

@@ -45,7 +45,7 @@ describe('pennon new-key', () => {
     t.after(() => again.killTree())
     assert.equal((await keyItself(again.url, first.key)).label, 'Ada’s laptop')
     assert.equal((await keyItself(again.url, second.key)).label, 'pennon new-key')
-    assert.match(again.output(), /was made at the first start; if it is lost: npm run pennon -- new-key\n/)
+    assert.match(again.output(), /was made at the first start; if it is lost: bin\/pennon new-key\n/)
     assert.equal(await again.stop(), 0)
   })
 
