@@ -169,6 +169,9 @@ describe('the blast radius of a condition', () => {
     })
     const persons = ['feature_flag:read', 'person:read']
     const member = condition({ key: 'id', type: 'cohort', value: cohort.id })
+    const ofMembers = await create(api, 'of-members', { groups: [member] })
+    const tests = (id: unknown) => condition({ key: `${id}`, type: 'flag', operator: 'flag_evaluates_to', value: true })
+    const further = await create(api, 'further', { groups: [tests(ofMembers.id)] })
     for (const [scopes, body, status] of [
       [['feature_flag:read'], { condition: condition() }, 403],
       [['person:read'], { condition: condition() }, 403],
@@ -177,6 +180,8 @@ describe('the blast radius of a condition', () => {
       [[...persons, 'group:read'], { condition: condition(), group_type_index: 0 }, 200],
       [persons, { condition: member }, 403],
       [[...persons, 'cohort:read'], { condition: member }, 200],
+      [persons, { condition: tests(further.id) }, 403],
+      [[...persons, 'cohort:read'], { condition: tests(further.id) }, 200],
     ] as const) {
       const answer = await blastRadius(api, body, await api.addKey(scopes))
       assert.equal(answer.status, status, `${scopes}: ${JSON.stringify(body)}: ${answer.text}`)
@@ -291,6 +296,31 @@ describe('the reach of a draft', () => {
     assert.equal(before.moved, 0)
     const without = await reached(api, { definition: { id: kept.id, ensure_experience_continuity: false } })
     assert.equal(without.moved, 1)
+  })
+
+  it('asks for the right to cohorts that the draft or the version before reads, also in a flag that it tests', async t => {
+    const api = await withPersons(t, 1)
+    const body = { name: 'S', is_static: true }
+    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body })
+    const member = { groups: [condition({ key: 'id', type: 'cohort', value: cohort.id })] }
+    const flag = await create(api, 'beta', member)
+    const tests = { key: String(flag.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
+    const persons = await api.addKey(['feature_flag:read', 'person:read'])
+    const cohorts = await api.addKey(['feature_flag:read', 'person:read', 'cohort:read'])
+    const statuses = async (asked: object) => [
+      (await askReach(api, asked, { key: persons })).status,
+      (await askReach(api, asked, { key: cohorts })).status,
+    ]
+    const off = { groups: [{ properties: [], rollout_percentage: 0 }] }
+    assert.deepEqual(await statuses({ definition: { key: 'new', filters: member } }), [403, 200])
+    assert.deepEqual(
+      await statuses({ definition: { key: 'new', filters: { groups: [condition(tests)] } } }),
+      [403, 200],
+    )
+    assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off } }), [403, 200])
+    await api.call('PATCH', `${flags}beta/`, { body: { filters: everybody } })
+    assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off } }), [200, 200])
+    assert.deepEqual(await statuses({ definition: { id: flag.id, filters: off }, base: 1 }), [403, 200])
   })
 
   it('is refused for what cannot be counted, and for what a write would refuse', async t => {

@@ -36,6 +36,8 @@ export class FlagProbe {
   readonly flag: CompiledFlag | undefined
   /** The static cohorts that it reaches, to be looked up for each person. */
   readonly staticCohortIds: readonly number[]
+  /** Whether the value may depend on a cohort, also through flags that it tests. */
+  readonly readsCohorts: boolean
   /** Whether the value may differ between distinct ids of one person. */
   readonly readsDistinctId: boolean
   readonly #project: CompiledProject
@@ -44,7 +46,8 @@ export class FlagProbe {
   /** @param flag evaluated as if it were active; replaces one of the same id among the definitions. */
   constructor(definitions: ProjectDefinitions, flag: Flag) {
     const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
-    const reached = reachedFrom(definitions, target)
+    const { reached, cohortIds } = reachedFrom(definitions, target)
+    this.readsCohorts = cohortIds.size > 0
     this.staticCohortIds = reached.cohorts.filter(cohort => cohort.isStatic).map(({ id }) => id)
     this.#project = compileProject(reached)
     this.#position = this.#project.flags.findIndex(compiled => compiled?.id === target.id)
@@ -189,8 +192,14 @@ function isByDistinctId(flag: CompiledFlag): boolean {
   return isHashed || hasHoldout || [...flag.needs.personKeys].some(key => key.isDistinctId)
 }
 
-/** The definitions reduced to the flag and what it refers to, directly or not. */
-function reachedFrom(definitions: ProjectDefinitions, target: Flag): ProjectDefinitions {
+/**
+ * The definitions reduced to the flag and what it refers to, directly or not.
+ * @returns also the ids of all cohorts that it refers to, those that do not exist too.
+ */
+function reachedFrom(
+  definitions: ProjectDefinitions,
+  target: Flag,
+): { readonly reached: ProjectDefinitions; readonly cohortIds: ReadonlySet<number> } {
   const flagOfId = new Map(definitions.flags.map(flag => [flag.id, flag]))
   const cohortOfId = new Map(definitions.cohorts.map(cohort => [cohort.id, cohort]))
   const flagIds = new Set<number>()
@@ -201,13 +210,17 @@ function reachedFrom(definitions: ProjectDefinitions, target: Flag): ProjectDefi
     const seen = next.kind === 'flag' ? flagIds : cohortIds
     if (seen.has(next.id)) continue
     seen.add(next.id)
-    if (next.kind === 'flag') open.push(...referencesOfFlag(flagOfId.get(next.id)?.filters ?? null))
-    else open.push(...referencesOfCohort(cohortOfId.get(next.id)?.filters ?? {}))
+    const references =
+      next.kind === 'flag'
+        ? referencesOfFlag(flagOfId.get(next.id)?.filters ?? null)
+        : referencesOfCohort(cohortOfId.get(next.id)?.filters ?? {})
+    for (const reference of references) open.push(reference)
   }
   const others = definitions.flags.filter(({ id }) => flagIds.has(id) && id !== target.id)
-  return {
+  const reached = {
     ...definitions,
     flags: [...others, target].sort((a, b) => a.id - b.id),
     cohorts: definitions.cohorts.filter(({ id }) => cohortIds.has(id)),
   }
+  return { reached, cohortIds }
 }

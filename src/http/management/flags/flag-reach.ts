@@ -2,7 +2,7 @@
 // version that is served. Reach is a stream of JSON lines, so that a screen can show what is counted so far.
 
 import type { OutgoingHttpHeaders } from 'node:http'
-import { type DefinitionReference, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
@@ -91,23 +91,23 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         const ownIndex = numberOf(ownValue(condition, 'aggregation_group_type_index') ?? null) ?? null
         const typeIndex = body.group_type_index ?? ownIndex
         if (ownIndex !== null && ownIndex !== typeIndex) return refusal(otherType)
-        const references = referencesOfFlag(filters)
-        const lacked = lackedScope(caller, references, typeIndex !== null)
+        const properties = ownValue(condition, 'properties') ?? []
+        const probe = conditionProbe(served.definitions, properties, typeIndex)
+        const population: Population = typeIndex === null ? { kind: 'persons' } : { kind: 'groups', typeIndex }
+        const lacked = lackedScope(caller, { population, before: null, after: probe })
         if (lacked !== null) return refusal(lacked)
+        const references = referencesOfFlag(filters)
         const links = await deps.management.findLinks(project.id)
         const broken = referenceIssues({ kind: 'flag', id: null, name: 'condition' }, references, links).map(
           asOfCondition,
         )
         if (broken.length > 0) return refuseInvalid(broken)
-        const population: Population = typeIndex === null ? { kind: 'persons' } : { kind: 'groups', typeIndex }
-        const properties = ownValue(condition, 'properties') ?? []
         return answerScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
             if (Array.isArray(properties) && properties.length === 0) {
               const total = await countSubjects(deps, project.id, population)
               return answer(200, encodeBlastRadius(total, total))
             }
-            const probe = conditionProbe(served.definitions, properties, typeIndex)
             if (typeIndex !== null && !probe.isForGroupsAlone(typeIndex)) return refusal(refusals.mixed('condition'))
             const watch = { nowMs: deps.clock.nowMs(), signal }
             const counted = await countHolding(deps, served.definitions, { probe, population }, watch)
@@ -145,8 +145,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         if (!base.ok) return refusal(base.error)
         const question = reachQuestion(served.definitions, base.value, draft.value)
         if (!question.ok) return refusal(refusals[question.error]('definition.filters'))
-        const references = referencesOfFlag(draft.value.filters)
-        const lacked = lackedScope(caller, references, question.value.population.kind === 'groups')
+        const lacked = lackedScope(caller, question.value)
         if (lacked !== null) return refusal(lacked)
         const baseVersion = base.value?.version ?? null
         return answerScan(() => begin(call, served.definitions, question.value, baseVersion))
@@ -188,7 +187,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
           begun.resolve({ stream })
         })
         const reach: ReachOf = { population: question.population, baseVersion, of }
-        await write(call, reply, reach, onPage =>
+        await write(call, reply, { reach, question }, onPage =>
           countReach(deps, definitions, question, { nowMs: deps.clock.nowMs(), signal, onPage }),
         )
       })
@@ -199,7 +198,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
   async function write(
     call: ProjectCall<QuerySpec, unknown>,
     reply: Reply,
-    reach: ReachOf,
+    { reach, question }: { readonly reach: ReachOf; readonly question: ReachQuestion },
     count: (onPage: (counts: () => ReachCounts) => Promise<void>) => Promise<ReachCounts>,
   ): Promise<void> {
     const { request, project, signal } = call
@@ -216,7 +215,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       const counts = await count(async countsNow => {
         if (deps.monotonicNowMs() < nextLineMs) return
         nextLineMs = deps.monotonicNowMs() + lineMs
-        await requireAccess(call)
+        await requireAccess(call, question)
         // Whoever reads slowly gets fewer lines, and the last one.
         if (!response.writableNeedDrain) response.write(encodeReach(reach, countsNow(), false))
       })
@@ -230,12 +229,16 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     }
   }
 
-  async function requireAccess({ request, caller, project }: ProjectCall<QuerySpec, unknown>): Promise<void> {
+  async function requireAccess(
+    { request, caller, project }: ProjectCall<QuerySpec, unknown>,
+    question: ReachQuestion,
+  ): Promise<void> {
     const key = await deps.keyCheck.find(bearerSecret(request)!)
     const isAllowed =
       key !== null &&
       key.id === caller.id &&
       scope.split(' ').every(one => holdsScope(key, one)) &&
+      lackedScope(key, question) === null &&
       mayUseProject(key, project.id)
     if (!isAllowed) throw new AccessEndedError('The key may not read this any more.')
     if (deps.servedProject(project.id) === null) throw new AccessEndedError('The project was deleted.')
@@ -260,15 +263,12 @@ const takenFields = {
 }
 
 /** The error for the first scope beside the route's own that a count needs; null when the key holds them all. */
-function lackedScope(
-  caller: PersonalKey,
-  references: readonly DefinitionReference[],
-  countsGroups: boolean,
-): WireError | null {
-  if (countsGroups && !holdsScope(caller, 'group:read')) return missingScope('group:read', 'It counts groups.')
-  const namesCohort = references.some(({ kind }) => kind === 'cohort')
-  return namesCohort && !holdsScope(caller, 'cohort:read')
-    ? missingScope('cohort:read', 'A condition names a cohort.')
+function lackedScope(caller: PersonalKey, { population, before, after }: ReachQuestion): WireError | null {
+  if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
+    return missingScope('group:read', 'It counts groups.')
+  const readsCohorts = before?.readsCohorts === true || after?.readsCohorts === true
+  return readsCohorts && !holdsScope(caller, 'cohort:read')
+    ? missingScope('cohort:read', 'A condition names a cohort, here or in a flag that it tests.')
     : null
 }
 
