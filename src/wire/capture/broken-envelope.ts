@@ -13,8 +13,7 @@ import { type Fields, faultOfEnvelope, faultOfList, hasEnvelopeKey, isObject, ty
 export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)
-  if (listKey === null)
-    return Array.isArray(root.events) ? listUnderOtherName : hydrationError('missing_event_name', 'event')
+  if (listKey === null) return namelessEvent
   const items = root[listKey]
   if (!Array.isArray(items)) return hydrationError('invalid_shape', listKey)
   const field = faultOfEnvelope(root)
@@ -24,10 +23,10 @@ export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
 }
 
-/** The text stays PostHog's, as clients compare it. */
-const listUnderOtherName: WireError = {
-  ...hydrationError('invalid_shape', 'batch'),
-  hint: 'A list of events is sent as `batch`, not as `events`.',
+/** The text stays PostHog's, as clients compare it. Nothing is known of the other fields, such as a list under `events`. */
+const namelessEvent: WireError = {
+  ...hydrationError('missing_event_name', 'event'),
+  hint: 'The name of an event is in `event`; a list of events is in `batch`.',
 }
 
 /** The same for `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */

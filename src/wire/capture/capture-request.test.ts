@@ -47,6 +47,13 @@ describe('parseCaptureRequest, shapes', () => {
     assert.equal(requestOf({ api_key: 'k', data: [named, named] }).events.length, 2)
     assert.equal(requestOf({ ...named, api_key: 'k', data: [named, named] }).events.length, 1)
   })
+  it('says that a list is sent as batch, where it stands under events', () => {
+    const parsed = parse({ api_key: 'k', events: [named] })
+    assert.ok(!parsed.ok)
+    const { code, attr, hint } = parsed.error.error
+    assert.deepEqual([code, attr], ['missing_event_name', 'event'])
+    assert.match(hint!, /a list of events is in `batch`/)
+  })
   it('lets nameless events through on engage alone, as $identify', () => {
     const profile = { $token: 'k', $distinct_id: 'u', $set: { plan: 'pro' } }
     assert.equal(codeOf(profile), 'missing_event_name')
