@@ -180,6 +180,8 @@ function leadToHelp(command: Command, name: string): void {
   command.showHelpAfterError(
     `Run \`${name} --help\` for ${command.commands.length > 0 ? 'the commands' : 'its options'}.`,
   )
+  // A value that an option does not take is refused as the commands refuse theirs.
+  command.exitOverride(({ code, exitCode }) => process.exit(code === 'commander.invalidArgument' ? 2 : exitCode))
   for (const each of command.commands) leadToHelp(each, `${name} ${each.name()}`)
 }
 

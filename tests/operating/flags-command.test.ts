@@ -141,6 +141,13 @@ describe('pennon flags', () => {
       assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 2])
     })
 
+  it('ends with exit code 2 for a value that an option does not take, as for any other, and 1 for an unknown option', async () => {
+    const { exitCode, stderr } = await flags(['usage', 'search', '--interval', 'minute'])
+    assert.match(stderr, /'minute' is invalid\. Allowed choices are day, hour\.\nRun `pennon flags usage --help`/)
+    assert.equal(exitCode, 2)
+    assert.equal((await flags(['usage', 'search', '--colour'])).exitCode, 1)
+  })
+
   it('ends with exit code 1 when its output cannot be written', async t => {
     const full = await open('/dev/full', 'w')
     t.after(() => full.close())
