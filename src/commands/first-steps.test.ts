@@ -50,6 +50,8 @@ describe('what a start prints', () => {
   it('leaves the tour out where the instance was started before', () => {
     const text = banner({}, null)
     assert.match(text, /was made at the first start/)
+    assert.doesNotMatch(text, /a first start; PENNON_DATA/)
+    assert.match(banner({}), /^ {2}Data .* \(a first start; PENNON_DATA says another folder\)$/m)
     assert.ok(!text.includes('curl'), text)
   })
 

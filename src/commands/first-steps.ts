@@ -28,13 +28,17 @@ export function firstSteps(
   else if (madeKey !== null) lines.push('  Personal API key  is the one of PENNON_PERSONAL_KEY')
   else lines.push(`  Personal API key  was made at the first start; if it is lost: ${pennonCommand('new-key')}`)
   if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
-  lines.push(`  Data              ${config.dataFolder}`, '')
+  const isFirst = projectKey !== null && madeKey !== null
+  // A start in another folder than the usual one makes an instance there, which is easily taken for the one that was meant.
+  lines.push(
+    `  Data              ${config.dataFolder}${isFirst ? '   (a first start; PENNON_DATA says another folder)' : ''}`,
+    '',
+  )
   if (ignoredProjectKey)
     lines.push('  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only names the first project.', '')
   for (const line of cautions(config)) lines.push(`  ${line}`, '')
   // Later starts leave them out, since the first one has shown them.
-  if (projectKey !== null && madeKey !== null)
-    lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
+  if (isFirst) lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
   else lines.push(stopping, '')
   return `${lines.join('\n')}\n`
 }
