@@ -5,7 +5,7 @@
 import { holdsPayload, redactedPayload, withPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields, WritableFlag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
-import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
+import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PayloadCipher } from './payload-cipher.ts'

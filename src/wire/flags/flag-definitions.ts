@@ -8,7 +8,7 @@ import { dependencyChain, dependencyId } from '#core/flags/definitions/flag-depe
 import { readFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { CohortGraph, type CohortNode } from '#core/flags/evaluation/cohort-graph.ts'
-import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
+import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import { hasMinimalFlagCalledEvents } from '../browser/client-config.ts'

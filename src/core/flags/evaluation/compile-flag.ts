@@ -2,7 +2,6 @@
 // outcomes. An evaluation never reads the stored JSON.
 
 import { variantBounds } from '#core/flags/rollout/rollout.ts'
-import { isRawNumber, type JsonObject, ownValue } from '../../json.ts'
 import type { Flag } from '../definitions/flag.ts'
 import { filtersAsAsked, readFilters, type StoredFilters, type StoredSet } from '../definitions/flag-filters.ts'
 import {
@@ -14,7 +13,6 @@ import {
 } from './compile-filter.ts'
 import type { FilterTest } from './filter-test.ts'
 import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
-import type { PayloadText } from './flag-outcome.ts'
 import type { PersonKey } from './person-properties.ts'
 import { PreparedOutcomes } from './prepared-outcomes.ts'
 
@@ -58,7 +56,10 @@ export interface CompiledFlag {
   readonly weight: number
 }
 
-/** @throws UnreadableFilters when the stored definition has no readable shape. */
+/**
+ * The result outlives its compilation, which may have had thousands of other flags: nothing in it may close over `shared`.
+ * @throws UnreadableFilters when the stored definition has no readable shape.
+ */
 export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | 'dependencyIds'>): CompiledFlag {
   const filters = readFilters(flag.filters)
   const needs = new NeedsCollector()
@@ -88,7 +89,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
     outcomes: new PreparedOutcomes({
       variantKeys: filters.variants.map(variant => variant.key),
       holdoutKey: filters.holdout === null ? null : `holdout-${filters.holdout.id}`,
-      payloadOf: valueKey => payloadText(filters.payloads, valueKey),
+      payloads: filters.payloads,
     }),
     needs,
     dependencyIds: [...dependencyIds],
@@ -118,16 +119,6 @@ function hashesPerson(set: CompiledSet, { variants }: StoredFilters): boolean {
 function bucketingOf(flag: Flag, filters: StoredFilters): Bucketing {
   if (flag.bucketingIdentifier === 'device_id') return 'device_id'
   return flag.ensureExperienceContinuity && filters.groupTypeIndex === null ? 'continuity' : 'distinct_id'
-}
-
-/**
- * A text payload as stored, any other as its JSON text: typed SDKs accept only strings.
- * Source: docs/wire/evaluation.md 2.7.
- */
-export function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
-  const payload = ownValue(payloads, valueKey)
-  if (payload === undefined || payload === null || typeof payload === 'string') return payload
-  return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)
 }
 
 function weightOf(filters: StoredFilters, sets: readonly CompiledSet[]): number {

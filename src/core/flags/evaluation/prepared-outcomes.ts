@@ -2,6 +2,7 @@
 // text that it prepared for the outcome by its number. Outcomes are made when first picked, since a flag with a
 // thousand sets rarely needs them all.
 
+import { isRawNumber, type JsonObject, ownValue } from '../../json.ts'
 import type { FlagOutcome, PayloadText, UnknownReason } from './flag-outcome.ts'
 import { unknownReasons } from './flag-outcome.ts'
 
@@ -32,17 +33,17 @@ export class PreparedOutcomes {
   readonly #made: (PreparedOutcome | undefined)[] = []
   readonly #variantKeys: readonly string[]
   readonly #holdoutKey: string | null
-  readonly #payloadOf: (valueKey: string) => PayloadText | undefined
+  readonly #payloads: JsonObject
   readonly #slotsPerSet: number
 
   constructor(options: {
     readonly variantKeys: readonly string[]
     readonly holdoutKey: string | null
-    readonly payloadOf: (valueKey: string) => PayloadText | undefined
+    readonly payloads: JsonObject
   }) {
     this.#variantKeys = options.variantKeys
     this.#holdoutKey = options.holdoutKey
-    this.#payloadOf = options.payloadOf
+    this.#payloads = options.payloads
     this.#slotsPerSet = setOffReasons.length + 1 + options.variantKeys.length
   }
 
@@ -53,14 +54,14 @@ export class PreparedOutcomes {
   /** The outcome of an early access decision: on or off, both with the payload of `true`. */
   enrollment(isEnrolled: boolean): PreparedOutcome {
     return isEnrolled
-      ? this.#pick(optedInSlot, () => on('super_condition_value', 0, this.#payloadOf('true')))
-      : this.#pick(optedOutSlot, () => off('super_condition_value', 0, this.#payloadOf('true')))
+      ? this.#pick(optedInSlot, () => on('super_condition_value', 0, payloadText(this.#payloads, 'true')))
+      : this.#pick(optedOutSlot, () => off('super_condition_value', 0, payloadText(this.#payloads, 'true')))
   }
 
   holdout(): PreparedOutcome {
     const variantKey = this.#holdoutKey ?? ''
     return this.#pick(holdoutSlot, () =>
-      variant(variantKey, 'holdout_condition_value', null, this.#payloadOf(variantKey)),
+      variant(variantKey, 'holdout_condition_value', null, payloadText(this.#payloads, variantKey)),
     )
   }
 
@@ -83,9 +84,9 @@ export class PreparedOutcomes {
     const known = this.#made[slot]
     if (known !== undefined) return known
     return this.#pick(slot, () => {
-      if (variantIndex < 0) return on('condition_match', setIndex, this.#payloadOf('true'))
+      if (variantIndex < 0) return on('condition_match', setIndex, payloadText(this.#payloads, 'true'))
       const variantKey = this.#variantKeys[variantIndex]!
-      return variant(variantKey, 'condition_match', setIndex, this.#payloadOf(variantKey))
+      return variant(variantKey, 'condition_match', setIndex, payloadText(this.#payloads, variantKey))
     })
   }
 
@@ -117,4 +118,14 @@ function variant(
   payload: PayloadText | undefined,
 ): Variant {
   return { kind: 'variant', variantKey, reason, conditionIndex, payload }
+}
+
+/**
+ * A text payload as stored, any other as its JSON text: typed SDKs accept only strings.
+ * Source: docs/wire/evaluation.md 2.7.
+ */
+export function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
+  const payload = ownValue(payloads, valueKey)
+  if (payload === undefined || payload === null || typeof payload === 'string') return payload
+  return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)
 }

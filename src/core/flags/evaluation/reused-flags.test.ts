@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { flagFromJson } from '../../../../tests/support/decide-server.ts'
 import {
@@ -234,5 +236,53 @@ describe('a project that is compiled again', () => {
     compileProject(definitionsOf(world), first)
     evaluation.advance(() => false)
     assert.equal(evaluation.outcomes[0]?.kind, 'on')
+  })
+
+  it('keeps nothing of earlier compilations but the parts that it reuses', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const world = emptyWorld()
+    world.cohorts
+      .set(1, cohortOf(pro, flagFilter(1)))
+      .set(2, cohortOf(cohortFilter(1)))
+      .set(3, { is_static: true })
+      .set(4, cohortOf())
+    const group = { key: 'plan', type: 'group', group_type_index: 0, value: 'pro' }
+    const metadata = { key: 'created_at', type: 'person_metadata', value: '2026-01-01', operator: 'is_date_before' }
+    const all = [pro, group, metadata, flagFilter(1), ...[1, 2, 3, 4].map(id => cohortFilter(id))]
+    const edit = (id: number, value: string) => {
+      const filters = {
+        groups: [{ properties: [...all, { ...pro, value }] }, { properties: [], rollout_percentage: 50 }],
+        multivariate: { variants: [{ key: 'a', rollout_percentage: 100 }] },
+        payloads: { a: { value } },
+        feature_enrollment: true,
+      }
+      world.flags.set(id, { filters, ensure_experience_continuity: true } as unknown as JsonObject)
+      world.cohorts.set(10 + id, cohortOf({ ...pro, value }))
+      world.flags.set(100 + id, on(cohortFilter(10 + id)))
+    }
+    for (let id = 1; id <= 5; id++) edit(id, 'at first')
+    let project = compileProject(definitionsOf(world))
+    const earlier: { [part: string]: WeakRef<object> }[] = []
+    const editAndCompile = (id: number) => {
+      const { definitions, memory, positionOfKey, cohorts } = project
+      earlier.push({
+        definitions: new WeakRef(definitions),
+        entries: new WeakRef(memory.entries),
+        positionOfKey: new WeakRef(positionOfKey),
+        cohorts: new WeakRef(cohorts),
+      })
+      edit(id, 'later')
+      project = compileProject(definitionsOf(world), project)
+      assert.equal(project.compiledFlagCount, 2, 'the others are reused')
+      answersOf(project)
+    }
+    for (let id = 1; id <= 5; id++) editAndCompile(id)
+    // A reference keeps what it refers to until the turn ends.
+    await new Promise(setImmediate)
+    collect()
+    const kept = earlier.flatMap(parts => Object.keys(parts).filter(part => parts[part]!.deref() !== undefined))
+    assert.deepEqual(kept, [])
+    assert.equal(project.flags.length, 10)
   })
 })
