@@ -15,6 +15,7 @@ import { readConfig } from '#config.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { startEngine } from '../support/engine.ts'
 import { runCommand } from '../support/pennon-command.ts'
+import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const quiet = { onProgress: () => undefined, checkStop: () => undefined }
@@ -76,6 +77,39 @@ describe('a backup', () => {
 
     const names = stoppedEventFiles(dataFolder).files.map(({ name }) => basename(name))
     for (const name of ['%24group_0.bin', 'flags%2Ekeys.bin']) assert.ok(names.includes(name), name)
+  })
+
+  it('whose restore was killed is restored again, and no start takes what is there for an instance', async t => {
+    const folder = tempDir(t)
+    const [dataFolder, target] = [join(folder, 'data'), join(folder, 'target')]
+    mkdirSync(dataFolder)
+    await (await openStateWriter({ dataFolder, logger: silentLogger() })).close()
+    const file = join(folder, 'b.tar')
+    const made = await backUp(configOf(dataFolder), file, { nowMs: Date.now, ...quiet })
+    assert.ok(made.ok, made.ok ? '' : made.error)
+    const settings = { PENNON_DATA: target }
+    const refusedStartNames = async () => {
+      const refused = await refusedStart(target, { ...settings, PENNON_MIN_FREE_BYTES: '1' })
+      assert.match(refused, /A restore into \S+target did not finish\. Run `pennon restore` again/)
+      return readdirSync(target).sort()
+    }
+
+    // Killed between putting the log and the state into place: what it left stays as it is.
+    mkdirSync(join(target, 'log'), { recursive: true })
+    mkdirSync(join(target, 'restoring'))
+    const beside = await runCommand(settings, 'restore', file)
+    assert.match(beside.stderr, /target has log in it already/)
+    assert.deepEqual(await refusedStartNames(), ['log', 'restoring'])
+
+    // Killed while it unpacked.
+    rmSync(join(target, 'log'), { recursive: true })
+    assert.deepEqual(await refusedStartNames(), ['restoring'])
+    const restored = await runCommand(settings, 'restore', file)
+    assert.equal(restored.exitCode, 0, restored.stderr)
+    assert.deepEqual(
+      readdirSync(target).filter(name => name === 'restoring' || name === 'state.db'),
+      ['state.db'],
+    )
   })
 
   it('that holds other rows than it says is told table by table, and nothing of the look stays', async t => {

@@ -12,6 +12,7 @@ import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { acquireDataLock } from '#processes/data-lock.ts'
+import { restoringFolderOf } from '../stores/store-faults.ts'
 import { type BackupDescription, decodeDescription, descriptionName } from './backup-description.ts'
 
 export interface RestoreReport {
@@ -46,14 +47,18 @@ export async function restore(
   if (!(await isBackup(file))) return err(`${file} is no backup: \`pennon backup\` writes one. Nothing was changed.`)
   const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
   if (!locked.ok) return locked
-  const unpacked = join(dataFolder, 'restoring')
+  // The unpacked files of an interrupted restore stay beside what it had put into place: without them a start would take
+  // that for an instance.
+  const taken = ownNames.filter(name => existsSync(join(dataFolder, name)))
+  if (taken.length > 0) {
+    locked.value.abandon()
+    return err(
+      `${dataFolder} has ${taken.join(', ')} in it already. Set PENNON_DATA to an empty folder, or move that away.`,
+    )
+  }
+  const unpacked = restoringFolderOf(dataFolder)
   let isRestored = false
   try {
-    const taken = ownNames.filter(name => existsSync(join(dataFolder, name)))
-    if (taken.length > 0)
-      return err(
-        `${dataFolder} has ${taken.join(', ')} in it already. Set PENNON_DATA to an empty folder, or move that away.`,
-      )
     rmSync(unpacked, { recursive: true, force: true })
     const { bavail, bsize } = await statfs(dataFolder)
     if (bavail * bsize < bytesInAll)

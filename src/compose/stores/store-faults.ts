@@ -26,14 +26,19 @@ const restore = 'restore the data folder from a backup, as a whole, or set PENNO
 /** A larger state is only opened, since reading it through takes longer than an operator waits. */
 const readThroughBytesMax = 1024 ** 3
 
+/** Where a restore unpacks. It is removed when everything is in its place, so one that is left was interrupted. */
+export function restoringFolderOf(dataFolder: string): string {
+  return join(dataFolder, 'restoring')
+}
+
 /**
  * Whether `state.db` is damaged, as far as opening it shows, is of a newer version, or is missing from a folder that was
- * in use.
+ * in use or in which a restore did not finish.
  * @throws PortError when it cannot be opened for another reason.
  */
 export function findStateFault(config: Config): StoreFault | null {
-  if (config.databaseUrl !== null) return null
   const { dataFolder } = config
+  if (config.databaseUrl !== null) return findInterruptedRestore(dataFolder)
   const path = stateFileOf(dataFolder)
   try {
     const schema = findSqliteSchema(dataFolder)
@@ -45,6 +50,8 @@ export function findStateFault(config: Config): StoreFault | null {
     if (cause instanceof SchemaTooNewError) return faultOfLine(cause.message)
     return stateDamage(config, cause)
   }
+  const interrupted = findInterruptedRestore(dataFolder)
+  if (interrupted !== null) return interrupted
   // Only starts make these, and each start makes its state first.
   const others = [
     ...(hasLog(config) ? ['log/'] : []),
@@ -54,6 +61,16 @@ export function findStateFault(config: Config): StoreFault | null {
   return {
     found: `${path} is ${existsSync(path) ? 'empty' : 'missing'}, and ${others.join(' and ')} beside it ${others.length > 1 ? 'belong' : 'belongs'} to another state`,
     remedy: `If that is in PostgreSQL, set DATABASE_URL to it; else ${restore}`,
+  }
+}
+
+/** With `state.db` in its place, which is put there last, the restore was complete. */
+function findInterruptedRestore(dataFolder: string): StoreFault | null {
+  const unpacked = restoringFolderOf(dataFolder)
+  if (!existsSync(unpacked)) return null
+  return {
+    found: `A restore into ${dataFolder} did not finish`,
+    remedy: `Run \`pennon restore\` again; or, to start without the backup, remove ${unpacked}`,
   }
 }
 
