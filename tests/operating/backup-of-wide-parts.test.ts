@@ -35,7 +35,9 @@ async function wideInstance(t: TestContext, folder: string): Promise<{ dataFolde
       await client.command({
         query: `ALTER TABLE ${name} MODIFY SETTING min_bytes_for_wide_part = 0, min_rows_for_wide_part = 0`,
       })
-      const column = { subject_mirror_fill: 'fill_id', worker_marks: 'instance' }[table] ?? 'project_id'
+      const column =
+        { subject_mirror_fill: 'fill_id', worker_marks: 'instance', known_properties: 'import_job_id' }[table] ??
+        'project_id'
       // Rows of today, so that none expires.
       const [more, value] = {
         rejected_events: [', received_at', ', now()'],
