@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import lzString from 'lz-string'
+import { takesAtMost } from '../../../tests/support/cpu-time.ts'
 import { lz64Bomb } from '../../../tests/support/lz64-bomb.ts'
 import { decompressedBytesMax } from './decide-errors.ts'
 import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
@@ -63,6 +64,37 @@ describe('decodeFlagsBody', () => {
     assertDecodes(base64.replace(/=+$/, ''))
     assertDecodes(encodeURIComponent(base64), { compression: 'base64' })
     assert.equal(codeOf('%%%'), '400 invalid_json')
+  })
+
+  it('decodes percent sequences in either case, once in a body and twice in a form, and leaves other text alone', () => {
+    const base64 = Buffer.from(json).toString('base64')
+    const encoded = (text: string, written = (hex: string) => hex) =>
+      text.replace(/./g, char => `%${written(char.charCodeAt(0).toString(16))}`)
+    const form = { contentType: 'application/x-www-form-urlencoded' }
+    for (const text of [encoded(base64), encoded(base64, hex => hex.toUpperCase()), base64.replaceAll('I', '%49 ')])
+      for (const over of [{}, form]) assertDecodes(text, over)
+    assertDecodes(encoded(`data=${base64}`), form)
+    assertDecodes(`data=${encoded(base64).replaceAll('%', '%25')}`, form)
+    assertDecodes(` %20${base64.slice(0, 9)} ${base64.slice(9)}%0A`)
+    assert.equal(codeOf(encoded(encoded(base64))), '400 invalid_json')
+    for (const broken of ['%', '%4', '%4g', '%g4', '%%41', '%\u0661\u0661'])
+      for (const over of [{}, form]) assert.equal(codeOf(`${base64}${broken}`, over), '400 invalid_json', broken)
+  })
+
+  it('decodes text that is nothing but percent sequences or blanks about as fast as plain base64', () => {
+    const form = { contentType: 'application/x-www-form-urlencoded' }
+    const often =
+      (text: string, over = {}) =>
+      () => {
+        for (let round = 0; round < 5; round++) assert.equal(codeOf(text, over), '400 invalid_json')
+      }
+    const plain = often('A'.repeat(390_000))
+    for (const [unit, over] of [
+      ['%41', {}],
+      ['%41', form],
+      ['%  ', {}],
+    ] as const)
+      assert.ok(takesAtMost(10, often(unit.repeat(130_000), over), plain), unit)
   })
 
   it('reads forms with and without data=, in strict JSON only', () => {
