@@ -117,6 +117,30 @@ it('starts no child again that is expected to end, and takes its end for nothing
   assert.deepEqual([startCount, child.pid, lines], [1, undefined, []])
 })
 
+it('warns of no end by Ctrl-C, which may be seen before the signal that stops this process too', async t => {
+  const mainPath = join(tempDir(t), 'main.mjs')
+  writeFileSync(mainPath, 'setInterval(() => {}, 1e6)\n')
+  for (const [signal, level] of [
+    ['SIGINT', 'info'],
+    ['SIGTERM', 'warn'],
+  ] as const) {
+    const lines: string[] = []
+    const restarted = Promise.withResolvers<void>()
+    const child = new SupervisedChild({
+      ...{ name: 'child', mainPath, args: () => [], env: process.env, random: () => 0, onRestart: restarted.resolve },
+      logger: createLogger({ level: 'info', process: 'test' }, { write: line => void lines.push(line) }),
+    })
+    t.after(() => child.stop(0))
+    await child.start()
+    process.kill(child.pid!, signal)
+    await restarted.promise
+    assert.deepEqual(
+      lines.map(line => JSON.parse(line).level),
+      [level],
+    )
+  }
+})
+
 it('replaces a child that lives and says nothing any more', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(

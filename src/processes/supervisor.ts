@@ -81,7 +81,11 @@ export class SupervisedChild {
         this.#scheduleRestart()
       }
       child.once('exit', (code, signal) =>
-        gone(() => logger.warn({ child: name, code, signal }, 'a process ended; it will be started again')),
+        gone(() => {
+          // Only Ctrl-C sends it, which we get as well: the stop may come a moment after this end.
+          const level = signal === 'SIGINT' ? 'info' : 'warn'
+          logger[level]({ child: name, code, signal }, 'a process ended; it will be started again')
+        }),
       )
       child.on('error', cause => {
         if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'a process could not be reached')
