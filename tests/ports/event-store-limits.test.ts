@@ -235,6 +235,39 @@ describe('the embedded engine and its client', () => {
     await assert.rejects(query, withCode('timeout'))
   })
 
+  it('counts in the background beyond the query limit, and until it is stopped', async t => {
+    const short = { queryTimeoutSeconds: 0.001 }
+    await engine.restart(short)
+    const options = { endpoint: engine.endpoint, ...short }
+    const hasty = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
+    const counting = createClickHouseClients(options)
+    t.after(() => Promise.all([hasty.close(), counting.close()]))
+    await writeText(`INSERT INTO pennon.events (project_id, uuid, event, distinct_id, timestamp, captured_at, charged_at, properties)
+      SELECT 12, generateUUIDv4(), '$feature_flag_called', toString(number), toDateTime64('2026-10-01 00:00:00', 6, 'UTC'),
+        toDateTime64('2026-10-01 00:00:00', 3, 'UTC'), toDateTime64('2026-10-01 00:00:00', 3, 'UTC'),
+        '{"$feature_flag":"f","$feature_flag_response":true}' FROM numbers(300000)`)
+    const fromMs = Date.parse('2026-10-01')
+    const usage = { projectId: 12, flagKey: 'f', buckets: { edges: [fromMs, fromMs + 86_400_000] } }
+    const [day] = await hasty.countUsage(12, '2026-10-01', '2026-10-01')
+    assert.equal(day?.eventsCharged, 300_000)
+    assert.equal((await hasty.listBusyFlags(12, { fromMs, callsMin: 1, limit: 1 })).length, 1)
+    assert.deepEqual(await hasty.listMovedDays(12, fromMs), [])
+    await hasty.keepUsage({ ...usage, nowMs: fromMs })
+    assert.equal((await hasty.listKeptUsage(usage)).length, 1)
+    const stop = new AbortController()
+    const query = counting.count(
+      (client, signal) => client.query({ query: endless, format: 'TabSeparated', abort_signal: signal }),
+      stop.signal,
+    )
+    const outcome = assert.rejects(query, /the worker stops/)
+    const others = `user = '${engine.endpoint().writer.username}' AND query NOT LIKE '%processes%'`
+    const running = async () => Number(await writeText(`SELECT count() FROM system.processes WHERE ${others}`))
+    await eventually(async () => (await running()) === 1, { what: 'The count' })
+    stop.abort(new Error('the worker stops'))
+    await outcome
+    await eventually(async () => (await running()) === 0, { what: 'The end of the count' })
+  })
+
   it('ends a cancelled query on the server', async t => {
     // Far longer than this test waits, so it is not the limit that ends the query.
     const long = { queryTimeoutSeconds: 3_600 }

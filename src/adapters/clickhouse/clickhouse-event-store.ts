@@ -121,8 +121,8 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       setUp: createSqlSetUp(clients, queryTimeoutSeconds),
       queue: createQueryTurns(sqlQueueLimits),
     }),
-    countUsage: (projectId, fromDay, toDay) =>
-      clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),
+    countUsage: (projectId, fromDay, toDay, signal) =>
+      clients.count((client, stop) => countUsage(client, projectId, fromDay, toDay, stop), signal),
     close: () => clients.close(),
   }
 }
@@ -198,12 +198,12 @@ function upkeep(clients: ClickHouseClients, migration: MigrateOptions): EventSto
 /** Not in the turns of a project's queries: the worker waits between its own. */
 function flagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
   return {
-    listBusyFlags: (projectId, since) =>
-      clients.read((client, limit) => listBusyFlags(client, projectId, since, limit)),
-    listMovedDays: (projectId, movedFromMs) =>
-      clients.read((client, limit) => listMovedDays(client, projectId, movedFromMs, limit)),
-    listKeptUsage: query => clients.read((client, limit) => findKeptUsage(client, query, limit)),
-    keepUsage: query => keepUsage(clients, query),
+    listBusyFlags: (projectId, since, signal) =>
+      clients.count((client, stop) => listBusyFlags(client, projectId, since, stop), signal),
+    listMovedDays: (projectId, movedFromMs, signal) =>
+      clients.count((client, stop) => listMovedDays(client, projectId, movedFromMs, stop), signal),
+    listKeptUsage: (query, signal) => clients.count((client, stop) => findKeptUsage(client, query, stop), signal),
+    keepUsage: (query, signal) => keepUsage(clients, query, signal),
   }
 }
 

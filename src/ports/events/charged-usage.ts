@@ -5,10 +5,11 @@ import type { EventUsage } from '#core/usage.ts'
 export interface ChargedUsage {
   /**
    * Counts each identity once, on the UTC day of its `chargedAtMs`, and a recorded session on the day of its first recording.
-   * Days are inclusive, `YYYY-MM-DD`; days without usage are left out. May take seconds.
-   * @throws PortError `unavailable`, `timeout` after the query limit, `full`.
+   * Days are inclusive, `YYYY-MM-DD`; days without usage are left out. May take minutes: the limit of people's queries does
+   * not hold for it. `signal` ends it, with its reason.
+   * @throws PortError `unavailable`, `timeout`, `full`.
    */
-  countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]>
+  countUsage(projectId: number, fromDay: string, toDay: string, signal?: AbortSignal): Promise<readonly UsageDay[]>
 }
 
 export interface UsageDay extends EventUsage {

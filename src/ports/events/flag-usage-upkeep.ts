@@ -7,22 +7,27 @@ import type { Buckets } from '#core/insights/buckets.ts'
 /** How long kept counts stay: those that are still wanted are made again then. */
 export const keptUsageDays = 90
 
-/** @throws PortError from every method, like `EventQueries`. */
+/**
+ * No client waits for these: each may take minutes, and the limit of people's queries does not hold for them. `signal` ends one,
+ * with its reason.
+ * @throws PortError from every method, like `EventQueries`.
+ */
 export interface FlagUsageUpkeep {
   /** Flags with at least `callsMin` stored rows of calls since a time, the most called first, `limit` at most. */
   listBusyFlags(
     projectId: number,
     since: { readonly fromMs: number; readonly callsMin: number; readonly limit: number },
+    signal?: AbortSignal,
   ): Promise<readonly BusyFlag[]>
   /**
    * The UTC days on which distinct ids called flags that were given to another person since a time, and when the last one
    * was, both in epoch ms.
    */
-  listMovedDays(projectId: number, movedFromMs: number): Promise<readonly MovedDay[]>
+  listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<readonly MovedDay[]>
   /** The counts that are kept of these buckets and still right. */
-  listKeptUsage(query: KeptUsageQuery): Promise<readonly KeptUsage[]>
+  listKeptUsage(query: KeptUsageQuery, signal?: AbortSignal): Promise<readonly KeptUsage[]>
   /** Counts the calls of these buckets, and keeps the counts. Repeating it replaces them. */
-  keepUsage(query: KeptUsageQuery & { readonly nowMs: number }): Promise<void>
+  keepUsage(query: KeptUsageQuery & { readonly nowMs: number }, signal?: AbortSignal): Promise<void>
 }
 
 export interface BusyFlag {

@@ -1,13 +1,15 @@
 // Repeats a task until the process stops. A failed run is logged, and the next run tries again.
 
+import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { waitOrStop } from './back-off.ts'
 
 /** While a task keeps failing, it logs at most one line in this time. */
 const complaintPauseMs = 60_000
 
+/** @param task ends with the signal, or soon. */
 export async function runPeriodically(
-  task: () => Promise<void>,
+  task: (signal: AbortSignal) => Promise<void>,
   options: {
     readonly everyMs: number
     readonly what: string
@@ -23,11 +25,15 @@ export async function runPeriodically(
   let complaintFromMs = Number.NEGATIVE_INFINITY
   while (!signal.aborted) {
     try {
-      if (mayRun === undefined || (await mayRun())) await task()
+      if (mayRun === undefined || (await mayRun())) await task(signal)
     } catch (cause) {
+      if (signal.aborted) return
       if (performance.now() >= complaintFromMs) {
         complaintFromMs = performance.now() + complaintPauseMs
-        logger.warn({ err: cause }, `${what} failed and is tried again`)
+        // It is a matter of size or load, not of the place in the code.
+        const isSlow = cause instanceof PortError && cause.code === 'timeout'
+        if (isSlow) logger.warn({ reason: cause.message }, `${what} took too long and is tried again`)
+        else logger.warn({ err: cause }, `${what} failed and is tried again`)
       }
     }
     await waitOrStop(everyMs, signal)

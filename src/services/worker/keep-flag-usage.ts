@@ -33,7 +33,7 @@ const busyForMsMax = 3_600_000
 export interface FlagUsageKeeper {
   run(signal: AbortSignal): Promise<void>
   /** One round. @returns whether all is kept that should be. @throws PortError; what failed stays due. */
-  keepNow(): Promise<boolean>
+  keepNow(signal?: AbortSignal): Promise<boolean>
 }
 
 export interface FlagUsageKeeperOptions {
@@ -59,12 +59,17 @@ interface KnownProject {
   movedUntilMs: number
 }
 
+interface Turn {
+  readonly endMs: number
+  readonly signal: AbortSignal | undefined
+}
+
 export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsageKeeper {
   const { events, projects, clock, logger, callsMin = busyCallsMin, roundMs = roundMsMax } = options
   const known = new Map<number, KnownProject>()
 
-  async function keepNow(): Promise<boolean> {
-    const turn = { endMs: performance.now() + roundMs }
+  async function keepNow(signal?: AbortSignal): Promise<boolean> {
+    const turn = { endMs: performance.now() + roundMs, signal }
     const ids = await projects.listProjectIds()
     for (const id of known.keys()) if (!ids.includes(id)) known.delete(id)
     let isComplete = true
@@ -78,7 +83,7 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
     return isComplete
   }
 
-  async function keepProject(project: Project, turn: { readonly endMs: number }): Promise<boolean> {
+  async function keepProject(project: Project, turn: Turn): Promise<boolean> {
     const nowMs = clock.nowMs()
     const about = known.get(project.id) ?? {
       ...{ busyFlags: [], busyUntilMs: 0, moved: new Map(), movedUntilMs: nowMs - keptDays.day * dayMs },
@@ -88,11 +93,11 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
     if (about.busyUntilMs <= nowMs || about.busyUntilMs > nowMs + busyForMsMax) {
       const startedMs = performance.now()
       const since = { fromMs: nowMs - keptDays.day * dayMs, callsMin, limit: busyFlagsMax }
-      about.busyFlags = await events.listBusyFlags(project.id, since)
+      about.busyFlags = await events.listBusyFlags(project.id, since, turn.signal)
       about.busyUntilMs = nowMs + Math.min(busyForMsMax, (performance.now() - startedMs) / busyShare)
     }
     if (about.busyFlags.length === 0) return true
-    noteMoved(about, await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs))
+    noteMoved(about, await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs, turn.signal))
     about.movedUntilMs = nowMs
     for (const flag of about.busyFlags)
       for (const interval of ['day', 'hour'] as const)
@@ -109,14 +114,15 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
       readonly moved: ReadonlyMap<number, number>
       readonly nowMs: number
     },
-    turn: { readonly endMs: number },
+    turn: Turn,
   ): Promise<boolean> {
     const { project, flag, interval, moved, nowMs } = what
     const firstMs = Math.min(...flag.callsOfDay.keys())
     const edges = closedEdges(project, interval, nowMs).filter(ms => ms > firstMs - dayMs)
     if (edges.length < 2) return true
     const query = { projectId: project.id, flagKey: flag.flagKey, buckets: { edges } }
-    const kept = new Map((await events.listKeptUsage(query)).map(({ fromMs, keptAtMs }) => [fromMs, keptAtMs]))
+    const listed = await events.listKeptUsage(query, turn.signal)
+    const kept = new Map(listed.map(({ fromMs, keptAtMs }) => [fromMs, keptAtMs]))
     const isDue = (index: number) => {
       const keptAtMs = kept.get(edges[index]!)
       return keptAtMs === undefined || keptAtMs > nowMs || movedIn(moved, edges[index]!, edges[index + 1]!) > keptAtMs
@@ -133,7 +139,7 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
         calls += callsWithin(flag, edges[from - 1]!, edges[from]!)
       if (performance.now() >= turn.endMs) return false
       const buckets = { edges: edges.slice(from, end + 1) }
-      await events.keepUsage({ ...query, buckets, nowMs: clock.nowMs() })
+      await events.keepUsage({ ...query, buckets, nowMs: clock.nowMs() }, turn.signal)
       end = from
     }
     return true
@@ -143,8 +149,8 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
     keepNow,
     run: signal =>
       runPeriodically(
-        async () => {
-          await keepNow()
+        async stop => {
+          await keepNow(stop)
         },
         {
           everyMs: keepFlagUsageEveryMs,

@@ -6,7 +6,7 @@
 import { dayMs } from '#core/time.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { ChargedUsage } from '#ports/events/charged-usage.ts'
+import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
@@ -29,7 +29,7 @@ export interface UsageSchedule {
   /** Computes what changed, every 10 s; everything once after a start, and again when a day begins. */
   run(signal: AbortSignal): Promise<void>
   /** Runs one round at once, for callers that cannot wait. @throws PortError; what failed stays due. */
-  computeNow(): Promise<void>
+  computeNow(signal?: AbortSignal): Promise<void>
 }
 
 export function createUsageSchedule(options: {
@@ -61,7 +61,7 @@ export function createUsageSchedule(options: {
   const owed = new Map<number, string>()
   const failed = new Set<number>()
 
-  async function computeNow(): Promise<void> {
+  async function computeNow(signal?: AbortSignal): Promise<void> {
     const nowMs = clock.nowMs()
     const today = utcDay(nowMs)
     const openDays = daysBetween((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
@@ -87,7 +87,8 @@ export function createUsageSchedule(options: {
     for (const projectId of [...[...owed.keys()].filter(id => !failed.has(id)), ...failed]) {
       failed.delete(projectId)
       try {
-        await compute(projectId, openDays, owed.get(projectId)!, lost)
+        const counted = await events.countUsage(projectId, owed.get(projectId)!, openDays.at(-1)!, signal)
+        await save(projectId, openDays, counted, lost)
       } catch (cause) {
         failed.add(projectId)
         throw cause
@@ -115,13 +116,12 @@ export function createUsageSchedule(options: {
   }
 
   /** Writes zero for an open day without events, since it may have had some before an import was discarded. */
-  async function compute(
+  async function save(
     projectId: number,
     openDays: readonly string[],
-    fromDay: string,
+    counted: readonly UsageDay[],
     lost: readonly LostSpan[],
   ): Promise<void> {
-    const counted = await events.countUsage(projectId, fromDay, openDays.at(-1)!)
     const days = new Map(counted.map(row => [row.day, row]))
     for (const day of openDays) if (!days.has(day)) days.set(day, { day, ...noEventUsage })
     const lostDays = [...days.keys()].filter(day => lost.some(span => touches(span, day)))

@@ -35,6 +35,10 @@ export interface ClickHouseClients {
    * with the caller's `signal`, and its reason is thrown, or at the limit, with a PortError `timeout`.
    */
   read<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
+  /**
+   * For counts that no client waits for: like `read`, but each query may take minutes, whatever the query limit is.
+   */
+  count<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
   close(): Promise<void>
 }
 
@@ -63,6 +67,10 @@ export const longReadSettings = {
   send_progress_in_http_headers: 1,
   http_headers_progress_interval_ms: String(writeTimeoutMs / 4),
 } as const
+/** Longest run of a count in the background: hundreds of millions of events, or a server that has other things to do. */
+const countSecondsMax = 600
+/** Memory of such a count; grouping goes on in files before it is used up. */
+const countBytesMax = 400 * 1024 * 1024
 const idleConnectionMs = 20_000
 
 /**
@@ -88,10 +96,11 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
   }
 
   const call = async <T>(
-    which: 'write' | 'read' | 'analyse',
+    which: 'write' | 'read' | 'count' | 'analyse',
     run: (connected: Connected) => Promise<T>,
   ): Promise<T> => {
-    const failure = (error: unknown) => (which === 'analyse' ? error : storeError(error, which))
+    const failure = (error: unknown) =>
+      which === 'analyse' ? error : storeError(error, which === 'write' ? 'write' : 'read')
     const first = connect(null)
     if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine is not running'))
     try {
@@ -107,6 +116,13 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
 
   return {
     write: run => call('write', ({ write, database, endpoint }) => run(write, database, endpoint)),
+    count: async (run, signal = new AbortController().signal) => {
+      try {
+        return await call('count', ({ count }) => run(count, signal))
+      } catch (error) {
+        throw signal.aborted ? signal.reason : error
+      }
+    },
     analyse: run => call('analyse', ({ analyse, database }) => run(analyse, database)),
     read: async (run, signal) => {
       const limit = AbortSignal.timeout(options.queryTimeoutSeconds * 1000 + graceMs)
@@ -132,6 +148,7 @@ interface Connected {
   readonly endpoint: ClickHouseEndpoint
   readonly write: ClickHouseClient
   readonly read: ClickHouseClient
+  readonly count: ClickHouseClient
   readonly analyse: ClickHouseClient
 }
 
@@ -167,6 +184,18 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
         clickhouse_settings: readSettings(queryTimeoutSeconds),
       }),
     ),
+    // By the user who writes, since the reader may not change its limits.
+    count: withCheckedAnswers(
+      createClient({
+        ...shared,
+        ...endpoint.writer,
+        ...connections(2),
+        database: endpoint.database,
+        request_timeout: writeTimeoutMs,
+        max_response_headers_size: writeHeaderBytesMax,
+        clickhouse_settings: { ...readSettings(countSecondsMax), ...longReadSettings, ...countSettings },
+      }),
+    ),
     // Its settings are in its profile, and it may change none of them.
     analyse: createClient({
       ...shared,
@@ -200,8 +229,13 @@ function readSettings(queryTimeoutSeconds: number) {
   }
 }
 
-async function closeClients(clients: Connected): Promise<void> {
-  await Promise.all([clients.write.close(), clients.read.close(), clients.analyse.close()])
+const countSettings = {
+  max_memory_usage: String(countBytesMax),
+  max_bytes_before_external_group_by: String(countBytesMax / 4),
+} as const
+
+async function closeClients({ write, read, count, analyse }: Connected): Promise<void> {
+  await Promise.all([write, read, count, analyse].map(client => client.close()))
 }
 
 /**

@@ -60,11 +60,12 @@ export async function findKeptUsage(
 export async function keepUsage(
   clients: ClickHouseClients,
   query: KeptUsageQuery & { readonly nowMs: number },
+  signal?: AbortSignal,
 ): Promise<void> {
   const { projectId, flagKey, buckets, nowMs } = query
-  const rows = await clients.read(async (client, signal) => {
-    const arrivals = await findArrivals(client, projectId, buckets.edges, signal)
-    const { values, rest } = await countFromRows(client, query, signal)
+  const rows = await clients.count(async (client, stop) => {
+    const arrivals = await findArrivals(client, projectId, buckets.edges, stop)
+    const { values, rest } = await countFromRows(client, query, stop)
     return buckets.edges.slice(0, -1).map((fromMs, at) => {
       const only = ({ calls, persons, value = '' }: Partial<ValueUsage> & Omit<ValueUsage, 'value'>) => ({
         ...{ value, calls: [calls[at]!], persons: [persons[at]!] },
@@ -82,7 +83,7 @@ export async function keepUsage(
         rest_persons: kept.rest?.persons[0] ?? 0,
       }
     })
-  })
+  }, signal)
   await clients.write((client, database) =>
     client.insert({
       table: `${database}.kept_flag_usage`,

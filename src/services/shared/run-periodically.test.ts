@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { createLogger } from '#telemetry/log.ts'
+import { runPeriodically } from './run-periodically.ts'
+
+describe('a task that is repeated', () => {
+  /** @returns the lines that a run logs whose task fails with `error` and is stopped after that. */
+  async function linesOf(error: Error, stopsFirst: boolean): Promise<Record<string, unknown>[]> {
+    const lines: Record<string, unknown>[] = []
+    const logger = createLogger(
+      { level: 'info', process: 'test' },
+      { write: line => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+    )
+    const stop = new AbortController()
+    let runs = 0
+    const task = async (signal: AbortSignal) => {
+      assert.equal(signal, stop.signal)
+      if (++runs === 2 || stopsFirst) stop.abort()
+      if (runs === 1) throw error
+    }
+    await runPeriodically(task, { everyMs: 1, what: 'counting', logger, signal: stop.signal })
+    return lines
+  }
+
+  it('has its stack logged when it fails, and one line without a stack when it takes too long', async () => {
+    const [failed, ...others] = await linesOf(new PortError('event-store', 'corrupt', new Error('a part')), false)
+    assert.deepEqual(others, [])
+    assert.equal(failed?.msg, 'counting failed and is tried again')
+    assert.match((failed!.err as { stack: string }).stack, /at /)
+    const slow = await linesOf(new PortError('event-store', 'timeout', new Error('10 minutes')), false)
+    const said = slow.map(({ msg, reason, err }) => ({ msg, reason, err }))
+    const msg = 'counting took too long and is tried again'
+    assert.deepEqual(said, [{ msg, reason: 'event-store: timeout: 10 minutes', err: undefined }])
+  })
+
+  it('has not failed when the stop cut it off', async () => {
+    assert.deepEqual(await linesOf(new Error('aborted'), true), [])
+  })
+})
