@@ -49,7 +49,7 @@ export function closeChunkState(
     for (const distinctId of state.neverPersonlessIds) neverPersonlessDistinctIds.push({ projectId, distinctId })
     groupTypes.push(...state.newGroupTypes)
     usedGroupTypes.push(...state.usedGroupTypes())
-    groups.push(...state.changedGroups())
+    for (const group of state.changedGroups()) groups.push(group)
   }
   return {
     changes: {
@@ -91,6 +91,6 @@ function addMergedAway(
   for (let person = waiting.pop(); person !== undefined; person = waiting.pop()) {
     const { uuid, loadedVersion } = person
     if (loadedVersion !== null) to.push({ projectId, uuid, survivorUuid, loadedVersion })
-    if (person.absorbed !== null) waiting.push(...person.absorbed.toReversed())
+    for (const each of person.absorbed?.toReversed() ?? []) waiting.push(each)
   }
 }

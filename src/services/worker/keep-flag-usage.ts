@@ -2,6 +2,7 @@
 // count that is missing, late or old costs time and nothing else; only a merge of persons is seen no earlier than here.
 
 import { makeBuckets } from '#core/insights/buckets.ts'
+import { minOf } from '#core/min-max.ts'
 import type { Project } from '#core/project.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -117,7 +118,7 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
     turn: Turn,
   ): Promise<boolean> {
     const { project, flag, interval, moved, nowMs } = what
-    const firstMs = Math.min(...flag.callsOfDay.keys())
+    const firstMs = minOf(flag.callsOfDay.keys())
     const edges = closedEdges(project, interval, nowMs).filter(ms => ms > firstMs - dayMs)
     if (edges.length < 2) return true
     const query = { projectId: project.id, flagKey: flag.flagKey, buckets: { edges } }

@@ -131,7 +131,7 @@ async function readVersioned<T extends 'feature_flag' | 'cohort'>(
     .orderBy('id')
   const rows: Selectable<StateSchema['feature_flag']>[] = []
   const read = async (query: typeof living) => {
-    rows.push(...(await query.selectAll().execute()))
+    for (const row of await query.selectAll().execute()) rows.push(row)
   }
   const isHeld = Object.groupBy(projectIds, id => (heldOf(id) === null ? 'no' : 'yes'))
   if (isHeld.no !== undefined) await read(living.where('project_id', 'in', isHeld.no))

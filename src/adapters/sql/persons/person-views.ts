@@ -140,7 +140,7 @@ async function shownIds(
         row_number() OVER (PARTITION BY person_id ORDER BY ${isMadeUp}, distinct_id) AS place
       FROM person_distinct_id WHERE person_id IN (${sql.join(countable)})
     ) AS ranked WHERE place <= ${sql.lit(shownDistinctIdCountMax)} ORDER BY person_id, place`
-    rows.push(...(await ofAll.execute(db)).rows)
+    for (const row of (await ofAll.execute(db)).rows) rows.push(row)
   }
   // For a person with too many ids to count, no more of them are read than for any other person.
   for (const [id, count] of idCounts) {
@@ -149,7 +149,7 @@ async function shownIds(
       SELECT person_id, distinct_id, version FROM person_distinct_id WHERE person_id = ${id}
       ORDER BY distinct_id LIMIT ${sql.lit(countedIdsMax)}
     ) AS first_ids ORDER BY ${isMadeUp}, distinct_id LIMIT ${sql.lit(shownDistinctIdCountMax)}`
-    rows.push(...(await ofOne.execute(db)).rows)
+    for (const row of (await ofOne.execute(db)).rows) rows.push(row)
   }
   return Map.groupBy(rows, row => Number(row.person_id))
 }

@@ -48,9 +48,11 @@ const holdoutGroupLevel = level(['properties', 'rollout_percentage', 'variant'],
 
 /** PostHog's definitions have a few unknown names; a definition full of them must not hold the event loop. */
 const unknownCountMax = 200
+/** Nor must one in which every filter has the same slips. */
+const issueCountMax = 1_000
 
 /**
- * The misspelt fields at all levels of a flag's filters, each as `invalid_input` with its path.
+ * The first 1,000 misspelt fields at all levels of a flag's filters, each as `invalid_input` with its path.
  * Source: ours, docs/wire/private-api.md §4.
  */
 export function misspeltFields(filters: JsonObject): FlagIssue[] {
@@ -91,6 +93,7 @@ export class MisspeltFields {
       if (level.known.includes(name)) continue
       const meant = this.#meant(name, level)
       if (meant === null) continue
+      if (this.issues.length >= issueCountMax) return
       const message = `Unknown field ${name}. Did you mean ${meant}?`
       this.issues.push({ path: `${path}.${name}`, code: 'invalid_input', message })
     }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { parseJson } from '../../json.ts'
+import { type JsonObject, parseJson } from '../../json.ts'
 import type { FlagIssue } from './flag-issue.ts'
-import { validateFlag } from './validate-flag.ts'
+import { flagEntryCountMax, validateFlag } from './validate-flag.ts'
 
 /** `path code` of every issue of the filters. */
 function wrong(filters: string): string[] {
@@ -16,6 +16,29 @@ function wrongFilter(filter: string): string[] {
 }
 
 describe('validateFlag', () => {
+  it('refuses more sets, filters and variants than a flag may have, without looking at them', () => {
+    const many = Array.from({ length: 200_000 }, () => 0)
+    const most = Array.from({ length: flagEntryCountMax - 1 }, () => 0)
+    const refused: [JsonObject, string][] = [
+      [{ groups: many }, 'groups'],
+      [{ groups: [{ properties: many }] }, 'groups.0.properties'],
+      [{ groups: [{ properties: most }, {}] }, 'groups.0.properties'],
+      [{ groups: [], multivariate: { variants: many } }, 'multivariate.variants'],
+      [{ groups: [], super_groups: many }, 'super_groups'],
+      [{ groups: [], holdout_groups: many }, 'holdout_groups'],
+      [{ groups: most, multivariate: { variants: [0, 0] } }, 'multivariate.variants'],
+    ]
+    for (const [filters, path] of refused)
+      assert.deepEqual(
+        validateFlag({ filters }).map(issue => [issue.path, issue.code]),
+        [[`filters.${path}`, 'invalid_input']],
+      )
+    assert.equal(validateFlag({ filters: { groups: [{ properties: most }] } }).length, most.length)
+    const slips = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`operato${index}`, 1]))
+    const issues = validateFlag({ filters: { groups: [{ properties: Array.from({ length: 4_000 }, () => slips) }] } })
+    assert.equal(issues.filter(({ message }) => message.startsWith('Unknown field')).length, 1_000)
+  })
+
   it('refuses fields that are ours but for a slip, and keeps the others', () => {
     assert.deepEqual(wrong('{"group":[],"Groups":[],"groups":[{"rollout_percentge":5,"propertes":[]},1]}'), [
       'group invalid_input',

@@ -8,6 +8,8 @@ import { groupTypeIndexIssues, type PatternBudget, patternBudgetOfFlag, validate
 
 export const flagKeyLengthMax = 400
 export const evaluationRuntimes = ['all', 'client', 'server'] as const
+/** Bounds the condition sets, filters and variants of a flag together: every evaluation may test each of them. */
+export const flagEntryCountMax = 5_000
 export const bucketingIdentifiers = ['distinct_id', 'device_id'] as const
 
 /** The parts of a flag that rules apply to. Absent ones are not being written and are not checked. */
@@ -28,8 +30,7 @@ const weightTolerance = 1e-6
  * and weights of 100 are what the product's own forms ask for; the rest ours.
  */
 export function validateFlag(flag: FlagToValidate): FlagIssue[] {
-  const issues: FlagIssue[] = []
-  if (flag.key !== undefined) issues.push(...validateFlagKey(flag.key))
+  const issues: FlagIssue[] = flag.key === undefined ? [] : validateFlagKey(flag.key)
   const { evaluationRuntime, bucketingIdentifier } = flag
   if (evaluationRuntime !== undefined && !isOneOf(evaluationRuntimes, evaluationRuntime)) {
     issues.push(issue('evaluation_runtime', 'invalid_input', `Must be one of ${evaluationRuntimes.join(', ')}.`))
@@ -41,8 +42,7 @@ export function validateFlag(flag: FlagToValidate): FlagIssue[] {
   ) {
     issues.push(issue('bucketing_identifier', 'invalid_input', `Must be one of ${bucketingIdentifiers.join(', ')}.`))
   }
-  if (flag.filters !== undefined) issues.push(...validateFilters(flag.filters))
-  return issues
+  return flag.filters === undefined ? issues : [...issues, ...validateFilters(flag.filters)]
 }
 
 /**
@@ -68,6 +68,8 @@ function validateFlagKey(key: string): FlagIssue[] {
 
 function validateFilters(filters: JsonValue): FlagIssue[] {
   if (!isJsonObject(filters)) return [issue('filters', 'invalid', 'Filters must be an object.')]
+  const tooLong = tooManyEntries(filters)
+  if (tooLong !== null) return [tooLong]
   const patterns = patternBudgetOfFlag()
   return [
     ...misspeltFields(filters),
@@ -81,6 +83,35 @@ function validateFilters(filters: JsonValue): FlagIssue[] {
     ...validateHoldout(ownValue(filters, 'holdout')),
     ...validateHoldoutGroups(ownValue(filters, 'holdout_groups')),
   ]
+}
+
+/** Counted before anything is checked, so that long lists cost nothing. Null when there are not too many. */
+function tooManyEntries(filters: JsonObject): FlagIssue | null {
+  let count = 0
+  const multivariate = ownValue(filters, 'multivariate') ?? null
+  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  for (const [path, list] of [
+    ['groups', ownValue(filters, 'groups')],
+    ['multivariate.variants', variants],
+    ['super_groups', ownValue(filters, 'super_groups')],
+    ['holdout_groups', ownValue(filters, 'holdout_groups')],
+  ] as const) {
+    if (!Array.isArray(list)) continue
+    count += list.length
+    if (count > flagEntryCountMax) return tooMany(path)
+    for (const [index, entry] of list.entries()) {
+      const properties = isJsonObject(entry) ? ownValue(entry, 'properties') : undefined
+      if (!Array.isArray(properties)) continue
+      count += properties.length
+      if (count > flagEntryCountMax) return tooMany(`${path}.${index}.properties`)
+    }
+  }
+  return null
+}
+
+function tooMany(path: string): FlagIssue {
+  const most = `A flag has at most ${flagEntryCountMax} condition sets, filters and variants together.`
+  return issue(`filters.${path}`, 'invalid_input', most)
 }
 
 function validateSets(

@@ -36,7 +36,7 @@ function reachedIds(served: CompiledProject, flagId: number, dependencyIds: read
   for (let id = open.pop(); id !== undefined; id = open.pop()) {
     if (reached.has(id)) continue
     reached.add(id)
-    open.push(...(dependenciesOf.get(id) ?? []))
+    for (const tested of dependenciesOf.get(id) ?? []) open.push(tested)
   }
   return reached
 }

@@ -81,7 +81,7 @@ function withDependencies(project: CompiledProject, flagKeys: readonly string[])
   for (let position = open.pop(); position !== undefined; position = open.pop()) {
     if (found.has(position)) continue
     found.add(position)
-    open.push(...project.dependencies[position]!)
+    for (const tested of project.dependencies[position]!) open.push(tested)
   }
   return found
 }

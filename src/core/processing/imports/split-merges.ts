@@ -142,8 +142,9 @@ function ownHold(found: Found, undoing: Undoing, piece: Piece): Hold | null {
 
 function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
   const origin = piece[0]!.before?.personUuid ?? null
-  undoing.doneImages.push(...piece)
-  for (const { subject } of piece) {
+  for (const image of piece) {
+    undoing.doneImages.push(image)
+    const { subject } = image
     const now = found.mappings.get(subject)!
     if (origin === null) removeMapping(undoing, now)
     else moveBack(undoing, now, origin)
@@ -261,7 +262,7 @@ function leave(
     handOverSurvivor(found, survivorUuid, merged, byJobId)
   }
   if (survivor !== undefined && merged !== null) found.rewrite({ ...survivor, before: merged })
-  undoing.doneImages.push(...moved, ...ofGone)
+  for (const image of [...moved, ...ofGone]) undoing.doneImages.push(image)
 }
 
 /** The later job will take the survivor back to what it was before the merges that it undoes. */

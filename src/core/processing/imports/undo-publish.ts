@@ -180,7 +180,7 @@ function removePerson(
     version === after.version || Object.keys(reverted(person, was, after).subject.properties).length === 0
   if (!isTheJobs) return false
   for (const id of ids) removeMapping(undoing, id)
-  undoing.doneImages.push(...made)
+  for (const image of made) undoing.doneImages.push(image)
   undoing.removedPersons.push({ projectId, uuid, loadedVersion: version })
   found.persons.delete(uuid)
   return true

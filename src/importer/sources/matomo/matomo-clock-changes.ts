@@ -1,6 +1,7 @@
 // The times of a Matomo visit during which the clocks of its site changed: its actions are shifted by two offsets, and
 // where an hour came twice, the later one may show the earlier time. Source: docs/wire/import.md §1.6.
 
+import { maxOf, minOf } from '#core/min-max.ts'
 import { usPerMs, usPerSecond } from '#importer/records/source-time.ts'
 
 /** A moment at which the clocks of some zones changed. */
@@ -59,7 +60,7 @@ function trueTimes(
     earlierWritten = writtenUs
     times.push(isAfter ? after : before)
   }
-  const [first, last] = [Math.min(...times), Math.max(...times)]
+  const [first, last] = [minOf(times), maxOf(times)]
   const isWhole = Math.abs(first - firstUs) <= toleranceUs && Math.abs(last - lastUs) <= toleranceUs
   return isWhole && first < atUs && last >= atUs ? times : null
 }

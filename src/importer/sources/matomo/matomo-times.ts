@@ -3,6 +3,7 @@
 // change, and two during one. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { maxOf, minOf } from '#core/min-max.ts'
 import { idText } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
@@ -74,9 +75,9 @@ function trueTimes(written: readonly number[], visit: JsonObject, zone: string |
   const lastUs = secondsOf(ownValue(visit, 'lastActionTimestamp')) ?? secondsOf(ownValue(visit, 'serverTimestamp'))
   if (firstUs !== null) {
     const across = lastUs === null ? null : timesAcrossClockChange(written, { firstUs, lastUs }, zone)
-    return across ?? lessShift(written, Math.min(...written) - firstUs)
+    return across ?? lessShift(written, minOf(written) - firstUs)
   }
-  if (lastUs !== null) return lessShift(written, Math.max(...written) - lastUs)
+  if (lastUs !== null) return lessShift(written, maxOf(written) - lastUs)
   if (zone !== null) return written.map(writtenUs => wallClockToUtc(writtenUs, zone))
   throw new RecordReject('timestamp_zone_unknown', 'firstActionTimestamp')
 }

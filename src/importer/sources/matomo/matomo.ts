@@ -2,6 +2,7 @@
 // Source: docs/wire/import.md §1.6.
 
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
+import { minOf } from '#core/min-max.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
@@ -42,7 +43,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
   const times = matomoTimes(visit, all, actions, zone, window)
-  const firstUs = Math.min(...actions.map(action => times.get(action)!))
+  const firstUs = minOf(actions.map(action => times.get(action)!))
   const ofVisit = visitProperties(visit, matomoStart(visit) ?? firstUs)
   const events = actions.map(
     (action): ImportedEvent => ({
