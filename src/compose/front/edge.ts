@@ -10,7 +10,7 @@ import {
   answerRoomBytes,
   eventsAnswerRoomBytes,
 } from '#http/answers/answer-room.ts'
-import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/bodies/request-bodies.ts'
+import { adminRoomLimits, BodyRoom, bodyRoomLimits, type EndedBody } from '#http/bodies/request-bodies.ts'
 import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -81,7 +81,7 @@ export function composeEdges(options: EdgeOptions): {
     admin: answerRoom(adminAnswerRoomBytes),
     events: answerRoom(eventsAnswerRoomBytes),
   }
-  const onEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
+  const onEnded = (why: EndedBody) => metrics.requestBodiesEnded.inc({ why })
   const edges = {
     publicEdge: {
       bodyRoom: new BodyRoom({ limits: bodyRoomLimits, onEnded }),

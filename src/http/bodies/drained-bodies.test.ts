@@ -59,6 +59,14 @@ describe('the rest of a body that was refused', () => {
     assert.equal(client.errored, null)
   })
 
+  it('is cut where it comes in countless tiny pieces', async t => {
+    const { client, answers } = await drainedClient(t, { bytesMax: 1024 * KiB, msMax: 60_000 })
+    client.write('POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
+    await eventually(() => answers().includes('413'))
+    client.write('1\r\nx\r\n'.repeat(20_000))
+    await eventually(() => client.closed)
+  })
+
   it('is cut where it goes on beyond its bytes, or its time', async t => {
     const much = await drainedClient(t, { bytesMax: 256 * KiB, msMax: 60_000 })
     much.client.write(head(10_000 * KiB))

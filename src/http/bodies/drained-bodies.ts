@@ -4,6 +4,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { PieceCount } from './tiny-pieces.ts'
 
 export const drainLimits = {
   /** Bounds one body at three times the largest that any path takes. */
@@ -11,8 +12,8 @@ export const drainLimits = {
   /** Shorter than the time that Node gives a request, so that Node does not send a second answer. */
   msMax: 30_000,
 }
-/** 64 MiB a second, in chunks of 64 KiB, so that refused bodies take nothing from others. */
-const rounds = { everyMs: 10, chunks: 10 }
+/** 64 MiB a second, in reads of up to 64 KiB, so that refused bodies take nothing from others. */
+const rounds = { everyMs: 10, bytes: 640 * 1024, requests: 10 }
 
 const draining = new WeakSet<Socket>()
 
@@ -25,7 +26,7 @@ export class DrainedBodies {
   readonly #limits: typeof drainLimits
   #waiting: IncomingMessage[] = []
   #isRoundAwaited = false
-  #chunksLeft = rounds.chunks
+  #bytesLeft = rounds.bytes
 
   constructor(limits = drainLimits) {
     this.#limits = limits
@@ -42,6 +43,7 @@ export class DrainedBodies {
     const isLast = !response.shouldKeepAlive
     if (isLast) response.setHeader('connection', 'keep-alive')
     let bytes = 0
+    const pieces = new PieceCount()
     const cut = () => socket.destroy()
     const timer = setTimeout(cut, this.#limits.msMax).unref()
     const end = () => {
@@ -51,9 +53,10 @@ export class DrainedBodies {
     draining.add(socket)
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > this.#limits.bytesMax) return cut()
+      if (bytes > this.#limits.bytesMax || !pieces.add(chunk.length)) return cut()
       this.#awaitRound()
-      if (--this.#chunksLeft > 0) return
+      this.#bytesLeft -= chunk.length
+      if (this.#bytesLeft > 0) return
       request.pause()
       this.#waiting.push(request)
     })
@@ -74,9 +77,9 @@ export class DrainedBodies {
     this.#isRoundAwaited = true
     setTimeout(() => {
       this.#isRoundAwaited = false
-      this.#chunksLeft = rounds.chunks
+      this.#bytesLeft = rounds.bytes
       // A single body may take the whole round.
-      for (const request of this.#waiting.splice(0, rounds.chunks)) request.resume()
+      for (const request of this.#waiting.splice(0, rounds.requests)) request.resume()
       if (this.#waiting.length > 0) this.#awaitRound()
     }, rounds.everyMs).unref()
   }

@@ -8,6 +8,8 @@ import type { IncomingMessage } from 'node:http'
 const turnBytesMax = 2 * 1024 * 1024
 /** The bytes that one read of a connection brings. */
 const chunkBytes = 64 * 1024
+/** What a piece counts at least: handing over a small one takes as long as reading that much. */
+const pieceBytesMin = 1024
 const requestsOfTurn = turnBytesMax / chunkBytes
 
 export class ReadTurns {
@@ -15,9 +17,9 @@ export class ReadTurns {
   #isTurnEndAwaited = false
   #waiting: IncomingMessage[] = []
 
-  /** Notes a chunk of a body; pauses the request until a later turn when this turn has had enough. */
+  /** Notes a piece of a body; pauses the request until a later turn when this turn has had enough. */
   noteRead(request: IncomingMessage, bytes: number): void {
-    this.#bytes += bytes
+    this.#bytes += Math.max(bytes, pieceBytesMin)
     if (this.#bytes > turnBytesMax) {
       request.pause()
       this.#waiting.push(request)

@@ -175,12 +175,30 @@ describe('the room for bodies', () => {
   it('counts a body of chunks of one byte each by what it takes', async () => {
     const client = connect(Number(new URL(url).port), '127.0.0.1')
     client.write('POST /wait HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
-    client.write('1\r\nx\r\n'.repeat(70_000))
-    await heldIs(128 * KiB)
+    client.write('1\r\nx\r\n'.repeat(4_000))
+    await heldIs(4 * KiB)
     client.end('0\r\n\r\n')
     await eventually(() => waiting.length === 1)
-    await heldIs(70_000)
+    await heldIs(4_000)
     await answerAll()
+  })
+
+  it('takes a body of many small pieces, and ends one of countless tiny ones, whatever its path', async () => {
+    const head = (path: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const small = connect(Number(new URL(url).port), '127.0.0.1')
+    small.write(`${head('/wait')}${`20\r\n${'x'.repeat(32)}\r\n`.repeat(8_000)}0\r\n\r\n`)
+    await eventually(() => waiting.length === 1)
+    assert.equal(waiting[0]!.body.length, 8_000 * 32)
+    await answerAll()
+    small.destroy()
+    for (const path of ['/wait', '/nowhere']) {
+      const tiny = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
+      tiny.resume().write(`${head(path)}${'1\r\nx\r\n'.repeat(70_000)}`)
+      await eventually(() => tiny.closed, { what: `${path} closed` })
+      await heldIs(0)
+    }
+    assert.equal(waiting.length, 1, 'no handler saw them')
+    assert.deepEqual(ended.splice(0), ['tiny_pieces', 'tiny_pieces'])
   })
 
   it('is given back for whatever ends a request', async () => {

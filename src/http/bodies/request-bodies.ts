@@ -7,6 +7,7 @@ import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderRoom }
 import { DrainedBodies } from './drained-bodies.ts'
 import { ReadTurns } from './read-turns.ts'
 import { SlowBodies } from './slow-bodies.ts'
+import { PieceCount } from './tiny-pieces.ts'
 
 export interface BodyRoomLimits {
   /** Bytes that all bodies may hold. */
@@ -36,12 +37,15 @@ export const adminRoomLimits: BodyRoomLimits = {
   smallBytesMax: 64 * KiB,
 }
 
+/** Why a body was ended: it arrived too slowly, others needed its room, or it came in countless tiny pieces. */
+export type EndedBody = 'stalled' | 'no_room' | 'tiny_pieces'
+
 export interface BodyRoomOptions {
   readonly limits?: BodyRoomLimits
   readonly slow?: SlowBodies
   readonly drained?: DrainedBodies
-  /** Called for each body that was ended because it arrived too slowly, or because others needed its room. */
-  readonly onEnded?: (why: 'stalled' | 'no_room') => void
+  /** Called for each body that was ended before it had arrived. */
+  readonly onEnded?: (why: EndedBody) => void
 }
 
 export class BodyRoom implements ReaderRoom {
@@ -49,7 +53,7 @@ export class BodyRoom implements ReaderRoom {
   readonly #turns = new ReadTurns()
   readonly #slow: SlowBodies
   readonly #drained: DrainedBodies
-  readonly #onEnded: (why: 'stalled' | 'no_room') => void
+  readonly #onEnded: (why: EndedBody) => void
   #heldBytes = 0
 
   constructor({ limits = bodyRoomLimits, slow, drained, onEnded }: BodyRoomOptions = {}) {
@@ -97,8 +101,17 @@ export class BodyRoom implements ReaderRoom {
       if (fault === 'stalled') this.#onEnded(fault)
       done(fault, body)
     })
+    const pieces = takesTurns ? new PieceCount() : null
     const onData = (chunk: Buffer) => {
-      if (takesTurns) this.#turns.noteRead(request, chunk.length)
+      if (pieces !== null) {
+        this.#turns.noteRead(request, chunk.length)
+        if (!pieces.add(chunk.length)) {
+          this.#onEnded('tiny_pieces')
+          reader.fail('broken')
+          request.destroy()
+          return
+        }
+      }
       reader.add(chunk)
     }
     const onEnd = () => reader.end()
