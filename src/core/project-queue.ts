@@ -26,14 +26,23 @@ export class ProjectQueue {
 
   /**
    * Runs `query` when there is room. A waiting query whose signal aborts leaves the queue.
+   * @param onAdmitted called at once when the query runs or waits, and not when it is refused.
    * @throws the full error when the project's queue is full; the signal's reason when it aborted before the start.
    */
-  async run<T>(projectId: number, signal: AbortSignal | undefined, query: () => Promise<T>): Promise<T> {
+  async run<T>(
+    projectId: number,
+    signal: AbortSignal | undefined,
+    query: () => Promise<T>,
+    onAdmitted?: () => void,
+  ): Promise<T> {
     signal?.throwIfAborted()
     const state = this.#projects.get(projectId) ?? { running: 0, waiting: [] }
     this.#projects.set(projectId, state)
-    if (state.running < this.#limits.runningMax) state.running++
-    else await this.#turn(state, signal) // a query that ends hands its place over
+    const hasRoom = state.running < this.#limits.runningMax
+    const turn = hasRoom ? undefined : this.#turn(state, signal) // a query that ends hands its place over
+    if (hasRoom) state.running++
+    onAdmitted?.()
+    if (turn !== undefined) await turn
     try {
       return await query()
     } finally {

@@ -122,12 +122,13 @@ describe('the blast radius of a condition', () => {
     await api.commit({ groupTypes, groups: [...groups, created(aGroup({ typeIndex: 1, key: 'x' }))] })
     await create(api, 'refreshes-definitions', everybody)
     const large = { key: 'seats', type: 'group', group_type_index: 0, operator: 'gt', value: 10 }
+    const ofFree = { ...large, group_type_index: 4 }
     const counted = await blastRadius(api, { condition: condition(large), group_type_index: 0 })
     assert.deepEqual([counted.body.affected, counted.body.total], [2, 3])
     assert.deepEqual((await blastRadius(api, { condition: condition(), group_type_index: 0 })).body.total, 3)
     const ofItself = { ...condition(large), aggregation_group_type_index: 0 }
     assert.deepEqual((await blastRadius(api, { condition: ofItself })).body, counted.body)
-    assert.deepEqual((await blastRadius(api, { condition: condition(large), group_type_index: 4 })).body.total, 0)
+    assert.deepEqual((await blastRadius(api, { condition: condition(ofFree), group_type_index: 4 })).body.total, 0)
   })
 
   it('refuses what a flag would refuse, by the place in the condition', async t => {
@@ -159,6 +160,34 @@ describe('the blast radius of a condition', () => {
     ] as const) {
       const answer = await blastRadius(api, body)
       assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, code, attr], JSON.stringify(body))
+    }
+  })
+
+  it('is refused for groups where a person, another group or a device would be read', async t => {
+    const api = await withPersons(t, 1)
+    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', {
+      body: { name: 'S', is_static: true },
+    })
+    const groupTypes = ['company', 'team'].map((name, index) => ({ projectId: 1, name, index }))
+    await api.commit({ groupTypes, groups: [created(aGroup({ key: 'a' }))] })
+    const device = await create(api, 'by-device', everybody, { bucketing_identifier: 'device_id' })
+    const other = await create(api, 'of-persons', everybody)
+    const tests = (id: unknown) => ({ key: `${id}`, type: 'flag', operator: 'flag_evaluates_to', value: false })
+    const seats = (index: number) => ({ key: 'seats', type: 'group', group_type_index: index, operator: 'is_not_set' })
+    for (const [filter, ofGroups, ofPersons] of [
+      [{ key: 'id', type: 'cohort', value: cohort.id, operator: 'not_in' }, 400, 200],
+      [{ ...plan('pro'), operator: 'is_not' }, 400, 200],
+      [{ key: 'created_at', type: 'person_metadata', operator: 'is_not_set' }, 400, 200],
+      [seats(1), 400, 200],
+      [seats(0), 200, 200],
+      [tests(other.id), 400, 200],
+      [tests(device.id), 400, 400],
+    ] as const) {
+      const groups = await blastRadius(api, { condition: condition(filter), group_type_index: 0 })
+      const persons = await blastRadius(api, { condition: condition(filter) })
+      assert.deepEqual([groups.status, persons.status], [ofGroups, ofPersons], JSON.stringify(filter))
+      const definition = { key: 'new', filters: { groups: [condition(filter)] } }
+      assert.equal((await askReach(api, { definition })).status, ofPersons, JSON.stringify(filter))
     }
   })
 
@@ -327,6 +356,9 @@ describe('the reach of a draft', () => {
     const api = await startManagement(t)
     const flag = await create(api, 'beta', everybody)
     await create(api, '99', everybody)
+    const gone = await create(api, 'gone', everybody)
+    await api.call('DELETE', `${flags}gone/`)
+    await create(api, 'gone', everybody)
     const mixed = { groups: [{ aggregation_group_type_index: 0 }, { aggregation_group_type_index: null }] }
     for (const [body, status, code, attr] of [
       [{}, 400, 'required', 'definition'],
@@ -335,6 +367,9 @@ describe('the reach of a draft', () => {
       [{ definition: { id: flag.id, fliters: {} } }, 400, 'invalid_input', 'definition.fliters'],
       [{ definition: { id: flag.id, colour: 1 } }, 400, 'invalid_input', 'definition.colour'],
       [{ definition: { id: flag.id, rollout_percentage: 5 } }, 400, 'invalid_input', 'definition.rollout_percentage'],
+      [{ definition: { key: 'beta' } }, 400, 'unique', 'definition.key'],
+      [{ definition: { id: flag.id, key: '99' } }, 400, 'unique', 'definition.key'],
+      [{ definition: { id: gone.id, deleted: false } }, 400, 'unique', 'definition.key'],
       [{ definition: { key: 'a b' } }, 400, 'invalid_input', 'definition.key'],
       [{ definition: { id: flag.id, filters: { groups: 1 } } }, 400, 'invalid', 'definition.filters.groups'],
       [{ definition: { id: flag.id }, base: 7 }, 400, 'invalid_input', 'base'],
@@ -349,6 +384,17 @@ describe('the reach of a draft', () => {
       const answer = await api.call('POST', `${flags}reach/`, { body })
       assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [status, code, attr], JSON.stringify(body))
     }
+  })
+
+  it('counts everybody as unchanged, without reading them, where the flag is off before and after', async t => {
+    const api = await withPersons(t, 3, {
+      wrap: store => ({ ...store, listPersonsAfter: async () => assert.fail('persons are read') }),
+    })
+    const last = await reached(api, { definition: { key: 'new', active: false } })
+    assert.deepEqual(
+      [last.evaluated, last.of, last.unchanged, last.by_value],
+      [3, 3, 3, [{ value: false, before: 3, after: 3 }]],
+    )
   })
 })
 
@@ -374,12 +420,54 @@ describe('counts of persons', () => {
     const refused: Reply[] = []
     for (const one of asked) void one.then(answer => refused.push(answer))
     await eventually(() => refused.length === 23)
+    const full = await askReach(api, { definition: { key: 'new' } })
+    assert.equal(full.status, 429)
     release()
     for (const { status, body, headers } of refused)
       assert.deepEqual([status, body.code, headers.get('retry-after')], [429, 'too_many_scans', '5'])
     const answers = await Promise.all(asked)
     assert.equal(answers.filter(({ status }) => status === 200).length, 17)
     assert.equal(mostUnderWay, 1)
+  })
+
+  it('begin their answer while they wait, and are counted by the definitions and rights of their turn', async t => {
+    let release = () => {}
+    const held = new Promise<void>(resolve => {
+      release = resolve
+    })
+    let isHeld = false
+    const api = await withPersons(t, 3, {
+      wrap: store => ({
+        ...store,
+        async listPersonsAfter(...asked) {
+          isHeld = true
+          await held
+          return store.listPersonsAfter(...asked)
+        },
+      }),
+    })
+    const other = await create(api, 'other', everybody)
+    const tests = { key: String(other.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
+    const member = condition(tests)
+    const first = blastRadius(api, { condition: condition(plan('pro')) })
+    await eventually(() => isHeld)
+    const persons = ['feature_flag:read', 'person:read']
+    const key = await api.addKey(persons)
+    const { body: own } = await api.call('GET', '/api/personal_api_keys/@current/', { key })
+    const ofLostKey = await askReach(api, { definition: { key: 'new' } }, { key })
+    const waiting = await askReach(api, { definition: { key: 'new', filters: { groups: [member] } } })
+    assert.deepEqual([ofLostKey.status, waiting.status], [200, 200])
+    const lines = waiting.body!.pipeThrough(new TextDecoderStream()).getReader()
+    const line = JSON.parse((await lines.read()).value!)
+    assert.deepEqual([line.evaluated, line.of, line.done], [0, 0, false])
+    await api.call('PATCH', `${flags}other/`, { body: { filters: { groups: [condition(plan('pro'))] } } })
+    await api.call('DELETE', `/api/personal_api_keys/${own.id}/`)
+    release()
+    assert.equal((await first).status, 200)
+    assert.match(await ofLostKey.text(), /\n{"error":{"code":"access_ended"/)
+    let rest = ''
+    for (let read = await lines.read(); !read.done; read = await lines.read()) rest += read.value
+    assert.equal(JSON.parse(rest.trimEnd().split('\n').at(-1)!).gained, 1)
   })
 
   it('show how far they are, and stop when nobody reads them any more', async t => {
@@ -403,7 +491,7 @@ describe('counts of persons', () => {
     const lines = await reach(api, { definition })
     assert.deepEqual(
       lines.map(({ evaluated, of, done }) => [evaluated, of, done]),
-      [...Array.from({ length: 30 }, (_, index) => [10 * (index + 1), 300, false]), [300, 300, true]],
+      [[0, 0, false], ...Array.from({ length: 30 }, (_, index) => [10 * (index + 1), 300, false]), [300, 300, true]],
     )
     assert.ok(pages - 30 < 25, `${pages - 30} of 30 pages were read for nobody`)
   })

@@ -7,12 +7,27 @@ import { unstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
-import { type InvalidFlag, prepareFlagFields, prepareNewFlag, type WriteOptions } from './manage-flags.ts'
+import {
+  changedReferences,
+  type FlagRefusal,
+  type InvalidFlag,
+  prepareFlagFields,
+  prepareNewFlag,
+  type WriteOptions,
+} from './manage-flags.ts'
 
 export interface DraftFlagDeps {
   readonly management: DefinitionLinkReader
   readonly clock: Clock
 }
+
+export interface DraftFlag {
+  readonly flag: Flag
+  /** The revision of the definitions that it was checked against, at least. */
+  readonly revision: number
+}
+
+export type DraftRefusal = InvalidFlag | Extract<FlagRefusal, { kind: 'key_taken' }>
 
 /**
  * @param stored the flag that is changed; null for a new one.
@@ -24,16 +39,18 @@ export async function draftFlag(
   stored: Flag | null,
   fields: FlagFields & { readonly key: string },
   options: Pick<WriteOptions, 'legacyRolloutPercentage'>,
-): Promise<Result<Flag, InvalidFlag>> {
+): Promise<Result<DraftFlag, DraftRefusal>> {
   const nowMs = deps.clock.nowMs()
   const draft = draftOf(projectId, stored, fields, { ...options, skipValidation: false, by: '' }, nowMs)
   if (!draft.ok) return draft
-  const { id, key, filters } = draft.value
-  const self: ReferringDefinition = { kind: 'flag', id: stored === null ? null : id, name: key }
-  // As in a write: what stays as it is stored is not checked again.
-  const references = stored !== null && fields.filters === undefined ? [] : referencesOfFlag(filters)
-  const issues = referenceIssues(self, references, await deps.management.findLinks(projectId))
-  return issues.length === 0 ? draft : err({ kind: 'invalid', issues })
+  const { key, filters, deleted } = draft.value
+  const self: ReferringDefinition = { kind: 'flag', id: stored?.id ?? null, name: key }
+  const references = stored === null ? referencesOfFlag(filters) : changedReferences(stored, fields)
+  const links = await deps.management.findLinks(projectId)
+  const issues = referenceIssues(self, references, links)
+  if (issues.length > 0) return err({ kind: 'invalid', issues })
+  if (!deleted && links.flags.some(({ id, name }) => name === key && id !== self.id)) return err({ kind: 'key_taken' })
+  return ok({ flag: draft.value, revision: links.revision })
 }
 
 function draftOf(

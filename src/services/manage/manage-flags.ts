@@ -201,7 +201,7 @@ async function saveChecked(
 }
 
 /** The references to check after a change. Inactive flags are checked too, so switching one on needs no new check. */
-function changedReferences(flag: Flag, fields: FlagFields): readonly DefinitionReference[] {
+export function changedReferences(flag: Flag, fields: FlagFields): readonly DefinitionReference[] {
   if (fields.deleted ?? flag.deleted) return []
   return fields.filters !== undefined || flag.deleted ? referencesOfFlag(fields.filters ?? flag.filters) : []
 }

@@ -8,7 +8,14 @@ import type { FlagOutcome, UnknownReason } from '#core/flags/evaluation/flag-out
 import { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
 import { type ReachCounts, ReachTally, reachedValue } from '#core/flags/evaluation/reach-tally.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { finishEvaluation, type Population, type ScanDeps, type SubjectScans, scanSubjects } from './subject-scans.ts'
+import {
+  countSubjects,
+  finishEvaluation,
+  type Population,
+  type ScanDeps,
+  type SubjectScans,
+  scanSubjects,
+} from './subject-scans.ts'
 
 export type CountReachDeps = ScanDeps & { readonly scans: SubjectScans }
 
@@ -78,15 +85,15 @@ function probeOf(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe 
   return new FlagProbe(definitions, flag)
 }
 
-/** Whom a flag decides for; null for nobody in particular. */
-function populationOf(probe: FlagProbe): Result<Population | null, ReachRefusal> {
+/** Whom a flag decides for; null for nobody in particular. @returns err when what is stored cannot tell its values. */
+export function populationOf(probe: FlagProbe): Result<Population | null, ReachRefusal> {
   const { flag } = probe
   if (flag === undefined || flag.sets.length === 0) return ok(null)
   const [typeIndex = null, ...others] = new Set(flag.sets.map(set => set.groupTypeIndex))
   if (others.length > 0) return err('mixed')
-  // A group asks for no flag of a person, whose ids it does not have.
+  // A group has no person, whose ids and properties could be read.
   if (typeIndex !== null) return probe.isForGroupsAlone(typeIndex) ? ok({ kind: 'groups', typeIndex }) : err('mixed')
-  return flag.bucketing === 'device_id' ? err('by_device') : ok({ kind: 'persons' })
+  return probe.isByDevice() ? err('by_device') : ok({ kind: 'persons' })
 }
 
 function isSamePopulation(a: Population, b: Population): boolean {
@@ -105,6 +112,10 @@ export async function countReach(
   const tally = new ReachTally(after?.flag?.sets.length ?? 0)
   const probes = [before, after].filter(probe => probe !== null)
   const { groupTypes, project } = definitions
+  if (probes.length === 0) {
+    tally.addOff(await countSubjects(deps, project.id, population))
+    return tally.counts()
+  }
   for await (const page of scanSubjects(deps, project.id, population, { probes, groupTypes, nowMs })) {
     signal.throwIfAborted()
     for (const { read, otherIds } of page) {

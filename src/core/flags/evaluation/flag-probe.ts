@@ -80,9 +80,20 @@ export class FlagProbe {
     return null
   }
 
-  /** Whether all conditions, also those of the flags that it tests, are for groups of this type. */
+  /** Whether it, with the flags that it tests, reads nothing but the group of this type: no person, no other group. */
   isForGroupsAlone(typeIndex: number): boolean {
+    const { person, personKeys, groupKeys } = this.#project.needs
+    const readsPerson = person || personKeys.size > 0 || this.readsCohorts || this.readsDistinctId
+    const readsOtherGroups = [...groupKeys.keys()].some(index => index !== typeIndex)
+    if (readsPerson || readsOtherGroups) return false
     return this.#project.flags.every(flag => flag?.sets.every(set => set.groupTypeIndex === typeIndex) ?? true)
+  }
+
+  /** Whether a person's value depends on the device id of a request, here or in a flag that it tests. */
+  isByDevice(): boolean {
+    return this.#project.flags.some(
+      flag => flag?.bucketing === 'device_id' && flag.sets.some(set => set.groupTypeIndex === null),
+    )
   }
 
   /** Names of the person properties that may be read. */

@@ -61,6 +61,15 @@ export class ReachTally {
     this.#addChange(from, to)
   }
 
+  /** Adds persons or groups for whom the flag is off before and after. */
+  addOff(count: number): void {
+    if (count === 0) return
+    this.#evaluated += count
+    const counts = this.#valueOf(false)
+    counts.before += count
+    counts.after += count
+  }
+
   counts(): ReachCounts {
     const changes = [...this.#changes].flatMap(([from, counts]) =>
       [...counts].map(([to, count]) => ({ from, to, count })),

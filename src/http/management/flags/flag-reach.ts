@@ -9,7 +9,7 @@ import type { ProjectDefinitions } from '#core/flags/definitions/project-definit
 import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { conditionProbe } from '#core/flags/evaluation/flag-probe.ts'
-import type { ReachCounts } from '#core/flags/evaluation/reach-tally.ts'
+import { type ReachCounts, ReachTally } from '#core/flags/evaluation/reach-tally.ts'
 import { type JsonObject, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -20,6 +20,7 @@ import {
   type CountReachDeps,
   countHolding,
   countReach,
+  populationOf,
   type ReachQuestion,
   type ReachRefusal,
   reachQuestion,
@@ -38,7 +39,7 @@ import {
 } from '#wire/management/flags/reach.ts'
 import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, missing, refusal, required, stateUnavailable } from '../kit/answers.ts'
+import { answer, invalidInput, missing, permissionDenied, refusal, required, stateUnavailable } from '../kit/answers.ts'
 import { bearerSecret, holdsScope, mayUseProject, missingScope } from '../kit/authenticate.ts'
 import { refuseInvalid } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
@@ -49,6 +50,7 @@ import {
   projectRoutes,
   type StreamAnswer,
 } from '../kit/endpoint.ts'
+import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUntaken, propertyNames } from '../kit/misspelt.ts'
 import type { QuerySpec } from '../kit/query-params.ts'
 import { answerScan } from '../kit/scan-turns.ts'
@@ -57,7 +59,7 @@ import { legacyPercentage, wrongFlagNames } from './feature-flags.ts'
 type FlagReachDeps = EndpointDeps &
   CountReachDeps &
   DraftFlagDeps &
-  Pick<ManagementDeps, 'servedProject' | 'keyCheck' | 'logger' | 'monotonicNowMs'> & {
+  Pick<ManagementDeps, 'servedProject' | 'definitionsReady' | 'keyCheck' | 'logger' | 'monotonicNowMs'> & {
     readonly management: Pick<FlagStore, 'findFlag' | 'findFlagVersion'>
   }
 
@@ -81,9 +83,8 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       summary: 'For how many persons, or groups of a type, a condition holds, by what is stored of them.',
       body: blastRadiusBodySchema,
       success: { status: 200, schema: blastRadiusSchema },
-      handle: async ({ caller, project, body, signal }) => {
-        const served = deps.servedProject(project.id)
-        if (served === null) return refusal(stateUnavailable)
+      handle: async call => {
+        const { caller, project, body, signal } = call
         const { condition } = body
         const filters = filtersOf(condition, body.group_type_index ?? null)
         const issues = validateFlag({ filters }).map(asOfCondition)
@@ -92,25 +93,41 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         const typeIndex = body.group_type_index ?? ownIndex
         if (ownIndex !== null && ownIndex !== typeIndex) return refusal(otherType)
         const properties = ownValue(condition, 'properties') ?? []
-        const probe = conditionProbe(served.definitions, properties, typeIndex)
         const population: Population = typeIndex === null ? { kind: 'persons' } : { kind: 'groups', typeIndex }
-        const lacked = lackedScope(caller, { population, before: null, after: probe })
+        const ask = () => {
+          const served = deps.servedProject(project.id)
+          if (served === null) return null
+          const { definitions } = served
+          const probe = conditionProbe(definitions, properties, typeIndex)
+          return { definitions, probe, question: { population, before: null, after: probe } }
+        }
+        const links = await deps.management.findLinks(project.id)
+        await deps.definitionsReady(links.revision)
+        const asked = ask()
+        if (asked === null) return refusal(stateUnavailable)
+        const lacked = lackedScope(caller, asked.question)
         if (lacked !== null) return refusal(lacked)
         const references = referencesOfFlag(filters)
-        const links = await deps.management.findLinks(project.id)
         const broken = referenceIssues({ kind: 'flag', id: null, name: 'condition' }, references, links).map(
           asOfCondition,
         )
         if (broken.length > 0) return refuseInvalid(broken)
         return answerScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
+            // Definitions and rights may have changed while it waited.
+            const current = ask()
+            if (current === null) return refusal(stateUnavailable)
+            const { definitions, probe, question } = current
+            const ended = await findAccessEnd(call, question)
+            if (ended !== null) return refusal(permissionDenied(ended))
             if (Array.isArray(properties) && properties.length === 0) {
               const total = await countSubjects(deps, project.id, population)
               return answer(200, encodeBlastRadius(total, total))
             }
-            if (typeIndex !== null && !probe.isForGroupsAlone(typeIndex)) return refusal(refusals.mixed('condition'))
+            const fits = populationOf(probe)
+            if (!fits.ok) return refusal(refusals[fits.error]('condition'))
             const watch = { nowMs: deps.clock.nowMs(), signal }
-            const counted = await countHolding(deps, served.definitions, { probe, population }, watch)
+            const counted = await countHolding(deps, definitions, { probe, population }, watch)
             if (!counted.ok)
               return refusal(invalidInput('condition', `The condition cannot be evaluated: ${counted.error}.`))
             return answer(200, encodeBlastRadius(counted.value.holding, counted.value.all))
@@ -126,8 +143,6 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       success: { status: 200, schema: reachLineSchema, contentType },
       handle: async call => {
         const { caller, project, body } = call
-        const served = deps.servedProject(project.id)
-        if (served === null) return refusal(stateUnavailable)
         const { id, ...definition } = body.definition
         const untaken = findUntaken(body.definition as JsonObject, takenFields)
         if (untaken !== null) return refusal(ofDefinition(untaken))
@@ -140,15 +155,27 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         if (!percentage.ok) return refusal(ofDefinition(percentage.error))
         const fields = { ...decodeFlag(definition), key }
         const draft = await draftFlag(deps, project.id, stored, fields, percentage.value)
-        if (!draft.ok) return refuseInvalid(draft.error.issues.map(asOfDefinition))
-        const base = await findBase(served.definitions, stored, body.base ?? null)
-        if (!base.ok) return refusal(base.error)
-        const question = reachQuestion(served.definitions, base.value, draft.value)
-        if (!question.ok) return refusal(refusals[question.error]('definition.filters'))
-        const lacked = lackedScope(caller, question.value)
+        if (!draft.ok)
+          return draft.error.kind === 'key_taken'
+            ? refusal(ofDefinition(keyTaken))
+            : refuseInvalid(draft.error.issues.map(asOfDefinition))
+        const { flag, revision } = draft.value
+        await deps.definitionsReady(revision)
+        const ask = async (): Promise<Result<AskedReach, WireError>> => {
+          const served = deps.servedProject(project.id)
+          if (served === null) return err(stateUnavailable)
+          const { definitions } = served
+          const base = await findBase(definitions, stored, body.base ?? null)
+          if (!base.ok) return base
+          const question = reachQuestion(definitions, base.value, flag)
+          if (!question.ok) return err(refusals[question.error]('definition.filters'))
+          return ok({ definitions, question: question.value, baseVersion: base.value?.version ?? null })
+        }
+        const asked = await ask()
+        if (!asked.ok) return refusal(asked.error)
+        const lacked = lackedScope(caller, asked.value.question)
         if (lacked !== null) return refusal(lacked)
-        const baseVersion = base.value?.version ?? null
-        return answerScan(() => begin(call, served.definitions, question.value, baseVersion))
+        return answerScan(() => begin(call, asked.value, ask))
       },
     }),
   ]
@@ -165,74 +192,80 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     return found === null ? err(invalidInput('base', `The flag has no version ${version}.`)) : ok(found.flag)
   }
 
-  /** Resolves when the project's turn has come. What fails before is an ordinary answer. */
+  /** Resolves when the count runs or waits for its turn. What fails before is an ordinary answer. */
   function begin(
     call: ProjectCall<QuerySpec, unknown>,
-    definitions: ProjectDefinitions,
-    question: ReachQuestion,
-    baseVersion: number | null,
+    asked: AskedReach,
+    ask: () => Promise<Result<AskedReach, WireError>>,
   ): Promise<StreamAnswer> {
-    const { project, signal } = call
     const begun = Promise.withResolvers<StreamAnswer>()
+    const opened = Promise.withResolvers<Response>()
+    const stream = (reply: Reply) => {
+      // From here on we write the response ourselves: Fastify would wait for a body.
+      reply.hijack()
+      opened.resolve(openLines(reply, asked))
+    }
     deps.scans.counts
-      .run(project.id, signal, async () => {
-        const of = await countSubjects(deps, project.id, question.population)
-        // In an object: a reply by itself is a promise, of the end of the response.
-        const { reply } = await new Promise<{ reply: Reply }>(resolve => {
-          const stream = (own: Reply) => {
-            // From here on we write the response ourselves: Fastify would wait for a body.
-            own.hijack()
-            resolve({ reply: own })
-          }
-          begun.resolve({ stream })
-        })
-        const reach: ReachOf = { population: question.population, baseVersion, of }
-        await write(call, reply, { reach, question }, onPage =>
-          countReach(deps, definitions, question, { nowMs: deps.clock.nowMs(), signal, onPage }),
-        )
+      .run(
+        call.project.id,
+        call.signal,
+        async () => count(call, await opened.promise, ask),
+        () => begun.resolve({ stream }),
+      )
+      .catch(async (error: unknown) => {
+        begun.reject(error) // without effect once it runs or waits
+        endWith(call, await opened.promise, error)
       })
-      .catch(begun.reject)
     return begun.promise
   }
 
-  async function write(
+  /** Definitions and rights may have changed while it waited. */
+  async function count(
     call: ProjectCall<QuerySpec, unknown>,
-    reply: Reply,
-    { reach, question }: { readonly reach: ReachOf; readonly question: ReachQuestion },
-    count: (onPage: (counts: () => ReachCounts) => Promise<void>) => Promise<ReachCounts>,
+    response: Response,
+    ask: () => Promise<Result<AskedReach, WireError>>,
   ): Promise<void> {
-    const { request, project, signal } = call
-    const response = reply.raw
-    response.writeHead(200, {
-      ...(reply.getHeaders() as OutgoingHttpHeaders),
-      'content-type': contentType,
-      'cache-control': 'no-store, no-transform',
-      // Otherwise nginx would hold the lines until its buffer is full.
-      'x-accel-buffering': 'no',
-    })
+    const { project, signal } = call
+    const asked = await ask()
+    if (!asked.ok) throw new CountEndedError(asked.error.code, asked.error.detail)
+    const { definitions, question, baseVersion } = asked.value
+    await requireAccess(call, question)
+    const { population } = question
+    const reach: ReachOf = { population, baseVersion, of: await countSubjects(deps, project.id, population) }
     let nextLineMs = deps.monotonicNowMs()
-    try {
-      const counts = await count(async countsNow => {
-        if (deps.monotonicNowMs() < nextLineMs) return
-        nextLineMs = deps.monotonicNowMs() + lineMs
-        await requireAccess(call, question)
-        // Whoever reads slowly gets fewer lines, and the last one.
-        if (!response.writableNeedDrain) response.write(encodeReach(reach, countsNow(), false))
-      })
-      response.end(encodeReach(reach, counts, true))
-    } catch (error) {
-      if (signal.aborted) return
-      const [code, detail] = endOf(error)
-      if (!(error instanceof AccessEndedError))
-        deps.logger.warn({ err: error, requestId: request.id, projectId: project.id }, 'a count of reach broke off')
-      response.end(encodeReachError(code, detail))
+    const onPage = async (countsNow: () => ReachCounts) => {
+      if (deps.monotonicNowMs() < nextLineMs) return
+      nextLineMs = deps.monotonicNowMs() + lineMs
+      await requireAccess(call, question)
+      // Whoever reads slowly gets fewer lines, and the last one.
+      if (!response.writableNeedDrain) response.write(encodeReach(reach, countsNow(), false))
     }
+    const counts = await countReach(deps, definitions, question, { nowMs: deps.clock.nowMs(), signal, onPage })
+    response.end(encodeReach(reach, counts, true))
   }
 
-  async function requireAccess(
+  function endWith(
+    { request, project, signal }: ProjectCall<QuerySpec, unknown>,
+    response: Response,
+    error: unknown,
+  ): void {
+    if (signal.aborted) return
+    const [code, detail] = endOf(error)
+    if (!(error instanceof CountEndedError))
+      deps.logger.warn({ err: error, requestId: request.id, projectId: project.id }, 'a count of reach broke off')
+    response.end(encodeReachError(code, detail))
+  }
+
+  async function requireAccess(call: ProjectCall<QuerySpec, unknown>, question: ReachQuestion): Promise<void> {
+    const ended = await findAccessEnd(call, question)
+    if (ended !== null) throw new CountEndedError('access_ended', ended)
+  }
+
+  /** A sentence when the key may not read the counts any more; null while it may. */
+  async function findAccessEnd(
     { request, caller, project }: ProjectCall<QuerySpec, unknown>,
     question: ReachQuestion,
-  ): Promise<void> {
+  ): Promise<string | null> {
     const key = await deps.keyCheck.find(bearerSecret(request)!)
     const isAllowed =
       key !== null &&
@@ -240,17 +273,47 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       scope.split(' ').every(one => holdsScope(key, one)) &&
       lackedScope(key, question) === null &&
       mayUseProject(key, project.id)
-    if (!isAllowed) throw new AccessEndedError('The key may not read this any more.')
-    if (deps.servedProject(project.id) === null) throw new AccessEndedError('The project was deleted.')
+    if (!isAllowed) return 'The key may not read this any more.'
+    return deps.servedProject(project.id) === null ? 'The project was deleted.' : null
   }
 }
 
-type Reply = Parameters<StreamAnswer['stream']>[0]
+/** What is counted, by the definitions that are served now. */
+interface AskedReach {
+  readonly definitions: ProjectDefinitions
+  readonly question: ReachQuestion
+  readonly baseVersion: number | null
+}
 
-class AccessEndedError extends Error {}
+type Reply = Parameters<StreamAnswer['stream']>[0]
+type Response = Reply['raw']
+
+/** Writes the headers and a line of nothing counted, so that a caller who waits has an answer. */
+function openLines(reply: Reply, { question, baseVersion }: AskedReach): Response {
+  const response = reply.raw
+  response.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    'content-type': contentType,
+    'cache-control': 'no-store, no-transform',
+    // Otherwise nginx would hold the lines until its buffer is full.
+    'x-accel-buffering': 'no',
+  })
+  const nothing = new ReachTally(question.after?.flag?.sets.length ?? 0).counts()
+  response.write(encodeReach({ population: question.population, baseVersion, of: 0 }, nothing, false))
+  return response
+}
+
+class CountEndedError extends Error {
+  readonly code: string
+
+  constructor(code: string, detail: string) {
+    super(detail)
+    this.code = code
+  }
+}
 
 function endOf(error: unknown): [code: string, detail: string] {
-  if (error instanceof AccessEndedError) return ['access_ended', error.message]
+  if (error instanceof CountEndedError) return [error.code, error.message]
   if (error instanceof PortError) return ['state_unavailable', 'The state failed on the way. Ask again.']
   return ['internal_error', 'The count failed on the way. Ask again.']
 }
@@ -281,11 +344,14 @@ const noSuchFlag = missing('There is no flag with the id of this definition here
 const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
   unreadable: attr => invalidInput(attr, 'The flag cannot be read: write its filters anew.'),
   by_device: attr =>
-    invalidInput(attr, 'The flag goes by the device id of a request, and no device ids are stored of persons.'),
+    invalidInput(
+      attr,
+      'A flag goes by the device id of a request, this one or one that it tests, and no device ids are stored of persons.',
+    ),
   mixed: attr =>
     invalidInput(
       attr,
-      'Its conditions are for persons and for groups, or for several types: they cannot be counted together.',
+      'It is for persons and for groups, or for several types, by its own conditions or by the cohorts and flags that they test: these cannot be counted together.',
     ),
   other_population: attr =>
     invalidInput(attr, 'The version to compare with is for others (persons, or groups of a type) than the draft.'),

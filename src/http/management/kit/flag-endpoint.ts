@@ -71,13 +71,15 @@ export async function answerFlagWrite(
   return answer(status, { ...flag, warnings })
 }
 
+export const keyTaken = wireError(400, 'unique', 'There is already a feature flag with this key.', 'key')
+
 /** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
 export function refuseFlag(error: FlagRefusal): Answer {
   switch (error.kind) {
     case 'not_found':
       return refusal(notFoundHere)
     case 'key_taken':
-      return refusal(wireError(400, 'unique', 'There is already a feature flag with this key.', 'key'))
+      return refusal(keyTaken)
     case 'invalid':
       return refuseInvalid(error.issues)
     case 'stale_version':
