@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { err } from '#core/result.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const project = '/api/projects/1/'
@@ -126,6 +127,21 @@ describe('changes at the same moment', () => {
     const shipped = await api.call('POST', `${path}ship_variant/`, { body })
     assert.equal(shipped.status, 200, shipped.text)
     assert.deepEqual(shipped.body.feature_flag.filters.groups, [{ properties: [], rollout_percentage: 100 }, ...groups])
+  })
+
+  it('that never end are a conflict for a flag whose references are checked against them', async t => {
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        createFlag: async (flag, options) =>
+          options?.linksRevision === undefined ? store.createFlag(flag, options) : err('definitions_changed'),
+      }),
+    })
+    const base = (await api.call('POST', `${project}feature_flags/`, { body: { key: 'base' } })).body
+    const properties = [{ key: String(base.id), type: 'flag', value: true, operator: 'flag_evaluates_to' }]
+    const body = { key: 'linked', filters: { groups: [{ properties }] } }
+    const refused = await api.call('POST', `${project}feature_flags/`, { body })
+    assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text)
   })
 
   it('leave a flag whose payloads are encrypted if and only if it says so', async t => {

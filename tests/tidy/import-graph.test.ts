@@ -97,7 +97,7 @@ const rooms: Record<string, readonly string[]> = {
   'services/exports': [],
   'services/live': [],
   'services/flags': [],
-  'services/manage': ['services/progress'],
+  'services/manage': ['services/progress', 'services/shared'],
   'services/scans': ['services/shared'],
   'services/capture': ['services/shared'],
   'services/progress': [],

@@ -1,4 +1,4 @@
-// The log line for requests that fail because the state cannot be reached or is overloaded.
+// The log line for requests that fail because the state cannot be reached, is overloaded, or refused their write.
 
 import type { FastifyRequest } from 'fastify'
 import type { PortError } from '#ports/port-error.ts'
@@ -17,6 +17,11 @@ export function createStateAwayNote(logger: Logger, monotonicNowMs: () => number
   const atFailure = occasionally(monotonicNowMs)
   return (error, { id: requestId, routeOptions }) =>
     atFailure(times =>
-      logger.warn({ err: error, times, requestId, path: routeOptions.url }, 'the state cannot be reached'),
+      logger.warn(
+        { err: error, times, requestId, path: routeOptions.url },
+        error.code === 'conflict'
+          ? 'the state refused a write for others at the same moment'
+          : 'the state cannot be reached',
+      ),
     )
 }

@@ -7,6 +7,7 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
+import { inDefinitionTurn } from './definition-turns.ts'
 
 export interface RetireFlagsDeps {
   readonly management: Pick<FlagStore, 'listFlagsById' | 'listFlagUses' | 'updateFlag'> & DefinitionLinkReader
@@ -51,6 +52,22 @@ export async function retireFlags(
   by: string,
 ): Promise<readonly RetiredFlag[]> {
   const results = new Map<number, RetiredFlag>()
+  const revision = await inDefinitionTurn(deps.management, projectId, () =>
+    retireInRounds(deps, projectId, flagIds, how, results, by),
+  )
+  if (revision !== null) await deps.definitionsReady(revision)
+  return flagIds.map(flagId => results.get(flagId) ?? { flagId, flag: null, refused: { kind: 'not_found' } })
+}
+
+/** @returns the newest revision that it wrote; null when it wrote none. */
+async function retireInRounds(
+  deps: RetireFlagsDeps,
+  projectId: number,
+  flagIds: readonly number[],
+  how: 'delete' | 'archive',
+  results: Map<number, RetiredFlag>,
+  by: string,
+): Promise<number | null> {
   let revision: number | null = null
   for (let lostRaces = 0; results.size < new Set(flagIds).size; ) {
     const round = await startRound(deps, projectId, flagIds, how)
@@ -63,8 +80,7 @@ export async function retireFlags(
       if (!results.has(flagId)) results.set(flagId, { flagId, flag, refused: { kind: 'busy' } })
     break
   }
-  if (revision !== null) await deps.definitionsReady(revision)
-  return flagIds.map(flagId => results.get(flagId) ?? { flagId, flag: null, refused: { kind: 'not_found' } })
+  return revision
 }
 
 /** The project as of one revision. */

@@ -54,6 +54,28 @@ describe('writing a definition', () => {
     assert.deepEqual(revisions, [1])
   })
 
+  it('succeeds beside writes that refer to nothing, since they take turns', async () => {
+    let revision = 1
+    const plain: Promise<unknown>[] = []
+    const base = { projectId: 1, self, issues: [], skipValidation: false }
+    const store = {
+      async findLinks(): Promise<DefinitionLinks> {
+        const links = { ...(await storeOf([1]).findLinks()), revision }
+        const write = async () => ok(++revision)
+        plain.push(writeDefinition<number, never>(store, { ...base, references: [], write }))
+        await new Promise(resolve => setImmediate(resolve))
+        return links
+      },
+    }
+    const written = await writeDefinition<number, never>(store, {
+      ...base,
+      references: [reference],
+      write: async ({ linksRevision }) => (linksRevision === revision ? ok(++revision) : err('definitions_changed')),
+    })
+    assert.deepEqual([written, plain.length], [ok({ written: 2, warnings: [] }), 1])
+    assert.deepEqual(await Promise.all(plain), [ok({ written: 3, warnings: [] })])
+  })
+
   it('relies on nothing when validation is skipped, and says what is wrong', async () => {
     const definition = {
       ...{ projectId: 1, self, references: [reference], issues: [], skipValidation: true },

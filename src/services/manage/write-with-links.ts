@@ -8,15 +8,24 @@ import { type ReferringDefinition, referenceIssues } from '#core/flags/definitio
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import { inDefinitionTurn } from './definition-turns.ts'
 
-/** A client that changes definitions this often is a script, which can wait. */
-const attemptCountMax = 10
+/** Only writes of other fronts, and of flags that an experiment, survey or feature owns, come in between. */
+const attemptCountMax = 30
 
 /**
  * @param write checks against the links and writes with the given options.
  * @throws PortError `conflict` when the definitions change faster than they can be checked.
  */
-export async function writeWithLinks<T, E>(
+export function writeWithLinks<T, E>(
+  store: DefinitionLinkReader,
+  projectId: number,
+  write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
+): Promise<Result<T, E>> {
+  return inDefinitionTurn(store, projectId, () => writeChecked(store, projectId, write))
+}
+
+async function writeChecked<T, E>(
   store: DefinitionLinkReader,
   projectId: number,
   write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
@@ -73,7 +82,7 @@ export async function writeDefinition<W, E>(
   const { self, references, issues, skipValidation } = definition
   if (issues.length > 0 && !skipValidation) return err({ kind: 'invalid', issues })
   if (references.length === 0) {
-    const written = await definition.write({})
+    const written = await inDefinitionTurn(store, definition.projectId, () => definition.write({}))
     if (written.ok) return ok({ written: written.value, warnings: issues })
     if (written.error === 'definitions_changed') throw new Error('a write that relies on nothing was refused for it')
     return err(written.error as E)

@@ -61,6 +61,13 @@ export function missing(detail: string): WireError {
 
 export const stateUnavailable = wireError(503, 'state_unavailable', 'The state cannot be reached; try again.')
 
+/** Others kept changing what a write was checked against. Source: ours, docs/wire/private-api.md. */
+export const changedAtOnce = wireError(
+  409,
+  'conflict',
+  'Others changed what this depends on at the same moment, again and again. Try again.',
+)
+
 export function permissionDenied(detail: string): WireError {
   return wireError(403, 'permission_denied', detail)
 }

@@ -13,7 +13,7 @@ import { clientGone } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
 import { type AddressBase, noteAddressBase } from './address-base.ts'
-import { type Answer, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
+import { type Answer, changedAtOnce, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
@@ -227,11 +227,10 @@ function toRoute(
         else send(reply, answered)
       } catch (error) {
         // A client that is gone needs no answer, and the error of its cancelled query is no failure of ours.
-        if (!gone.aborted) {
-          if (!(error instanceof PortError)) throw error
-          deps.noteStateAway(error, request)
-        }
-        send(reply, refusal(stateUnavailable))
+        if (gone.aborted) return send(reply, refusal(stateUnavailable))
+        if (!(error instanceof PortError)) throw error
+        deps.noteStateAway(error, request)
+        send(reply, refusal(error.code === 'conflict' ? changedAtOnce : stateUnavailable))
       }
     },
   }
