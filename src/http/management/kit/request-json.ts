@@ -9,6 +9,7 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
 import { findMisspeltWithin, findUntaken, propertyNames, type TakenFields } from './misspelt.ts'
 import { isMultipart, parseForm } from './request-form.ts'
+import { type CompileSchema, firstProblems, type SchemaProblem } from './schema-problems.ts'
 
 /** A cohort's groups may be nested 64 deep, two levels each. Recursive code can handle far more than this bound. */
 const nestingMax = 300
@@ -35,7 +36,7 @@ export function createBodyParser(
   answerSchema: TSchema | null,
   options: BodyParserOptions,
 ): BodyParser {
-  let compiled: ReturnType<typeof compile> | undefined
+  let compiled: ReturnType<typeof loadCompiler> | undefined
   const taken: TakenFields = {
     known: propertyNames(schema),
     answered: new Set(answerSchema === null ? [] : propertyNames(answerSchema)),
@@ -49,20 +50,27 @@ export function createBodyParser(
     if (!parsed.ok) return parsed
     const untaken = findUntaken(parsed.value, taken) ?? findMisspeltWithin(parsed.value, schema)
     if (untaken !== null) return err(untaken)
-    compiled ??= compile(schema)
-    const validator = await compiled
+    compiled ??= loadCompiler()
+    const compile = await compiled
+    const validator = compile(schema)
     // To the validator, a number kept as its literal is an object, so the body also has to fit with plain numbers.
-    const faces = new Set([parsed.value, withPlainNumbers(parsed.value)])
-    const fault = [...faces].find(value => !validator.Check(value))
-    if (fault === undefined) return parsed
-    const problems = validator.Errors(fault) as Iterable<SchemaProblem>
-    return err(describe([...problems]))
+    for (const face of [() => parsed.value, () => withPlainNumbers(parsed.value)]) {
+      const value = face()
+      if (!validator.Check(value)) return err(describe(firstProblems(schema, value, compile)))
+    }
+    return parsed
   }
 }
 
-async function compile(schema: TSchema) {
+/** What it compiles is kept: the schemas of bodies whole, and of their parts those that something did not fit. */
+async function loadCompiler(): Promise<CompileSchema> {
   const { Compile } = await import('typebox/compile')
-  return Compile(schema)
+  const compiled = new WeakMap<TSchema, ReturnType<typeof Compile>>()
+  return schema => {
+    const known = compiled.get(schema) ?? Compile(schema)
+    compiled.set(schema, known)
+    return known
+  }
 }
 
 function jsonTooLarge(bytesMax: number): WireError {
@@ -89,14 +97,6 @@ function placeOf({ message }: SyntaxError): string {
   if (reason !== undefined) return `: ${reason}${place === undefined ? '' : ` ${place}`}`
   const start = /^Unexpected (?:token '.'|end of JSON input)/su.exec(message)
   return start === null ? '' : `: ${start[0]}`
-}
-
-/** TypeBox's report of one place that does not fit. */
-interface SchemaProblem {
-  readonly keyword: string
-  readonly instancePath: string
-  readonly params: object
-  readonly message: string
 }
 
 /** One error for the first place that does not fit. A union reports each of its members; they become one sentence. */

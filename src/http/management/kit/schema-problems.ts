@@ -1,0 +1,64 @@
+// Finds the first place at which a value does not fit a schema. TypeBox reports on every value of a body that has a
+// fault, at some microseconds each, so we go down to the first faulty value with its fast check and ask for that alone.
+
+import type { TSchema } from 'typebox'
+import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
+
+/** TypeBox's report of one place that does not fit. */
+export interface SchemaProblem {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly params: object
+  readonly message: string
+}
+
+interface Validator {
+  Check(value: unknown): boolean
+  Errors(value: unknown): unknown
+}
+
+export type CompileSchema = (schema: TSchema) => Validator
+
+type Properties = Readonly<Record<string, TSchema>>
+
+/**
+ * What is wrong at the first place that does not fit. A list that is too long is refused before its items are looked at.
+ * @param value does not fit `schema`.
+ * @returns at least one problem; several for a union, each of whose members reports its own.
+ */
+export function firstProblems(schema: TSchema, value: JsonValue, compile: CompileSchema, path = ''): SchemaProblem[] {
+  const fits = (part: TSchema, of: JsonValue) => compile(part).Check(of)
+  if (Array.isArray(value)) {
+    const list = onlyMember(schema, 'items')
+    if (list !== null) {
+      const { items, ...withoutItems } = list
+      if (!fits(withoutItems, value)) return problemsHere(withoutItems, value, compile, path)
+      const item = compile(items as TSchema)
+      const index = value.findIndex(each => !item.Check(each))
+      if (index >= 0) return firstProblems(items as TSchema, value[index]!, compile, `${path}/${index}`)
+    }
+  } else if (isJsonObject(value)) {
+    const object = onlyMember(schema, 'properties')
+    const { properties = {}, required = [] } = (object ?? {}) as { properties?: Properties; required?: string[] }
+    const missing = required.filter(name => !Object.hasOwn(value, name))
+    if (missing.length === 0) {
+      for (const [name, property] of Object.entries(properties)) {
+        const own = ownValue(value, name)
+        if (own !== undefined && !fits(property, own)) return firstProblems(property, own, compile, `${path}/${name}`)
+      }
+    }
+  }
+  return problemsHere(schema, value, compile, path)
+}
+
+function problemsHere(schema: TSchema, value: JsonValue, compile: CompileSchema, path: string): SchemaProblem[] {
+  const problems = compile(schema).Errors(value) as SchemaProblem[]
+  return problems.map(problem => ({ ...problem, instancePath: `${path}${problem.instancePath}` }))
+}
+
+/** The one member of a union, or the schema itself, that has a keyword; null when several have it, or none. */
+function onlyMember(schema: TSchema, keyword: 'items' | 'properties'): Readonly<Record<string, unknown>> | null {
+  const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]
+  const [member, ...others] = members.filter(each => keyword in each)
+  return member === undefined || others.length > 0 ? null : (member as Readonly<Record<string, unknown>>)
+}
