@@ -100,7 +100,7 @@ describe('the blast radius of a condition', () => {
     for (const [asked, affected] of [
       [condition(), 10],
       [condition(plan('pro')), 4],
-      [{ ...condition(plan('PRO')), rollout_percentage: 1, variant: 'x' }, 4],
+      [{ ...condition(plan('PRO')), rollout_percentage: 1, variant: 'x', sort_key: 'a', users_affected: 2 }, 4],
       [condition(plan('free'), { key: 'plan', type: 'person', operator: 'icontains', value: 'r' }), 6],
       [condition({ key: 'absent', type: 'person', operator: 'is_not_set' }), 10],
     ] as const) {
@@ -142,6 +142,11 @@ describe('the blast radius of a condition', () => {
         'condition.properties.0.operator',
       ],
       [{ condition: { propertes: [] } }, 'invalid_input', 'condition.propertes'],
+      [{ condition: { ...condition(), nonsense: 1 } }, 'invalid_input', 'condition.nonsense'],
+      [{ condition: { groups: [] } }, 'invalid_input', 'condition.groups'],
+      [{ condition: JSON.parse('{"__proto__":{"properties":[]}}') }, 'invalid_input', 'condition.__proto__'],
+      [{ condition: { rollout_percentage: 'abc' } }, 'invalid', 'condition.rollout_percentage'],
+      [{ condition: { variant: 7 } }, 'invalid', 'condition.variant'],
       [
         { condition: condition({ key: 'id', type: 'cohort', value: 9 }) },
         'invalid_input',

@@ -21,6 +21,12 @@ export const postHogFlagFields: PostHogFields = {
   onlyOff: ['evaluation_environments', 'performed_rollback', 'rollback_conditions', 'rollout_conditions'],
 }
 
+/** What PostHog's screens keep in a condition set. */
+export const postHogConditionFields: PostHogFields = {
+  withoutEffect: ['description', 'sort_key', 'users_affected'],
+  onlyOff: [],
+}
+
 export const postHogCohortFields: PostHogFields = {
   withoutEffect: [
     ...['cohort_type', 'last_backfill_person_properties_at', 'last_error_message', 'pending_version'],

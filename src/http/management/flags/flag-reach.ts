@@ -37,7 +37,7 @@ import {
   reachBodySchema,
   reachLineSchema,
 } from '#wire/management/flags/reach.ts'
-import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
+import { postHogConditionFields, postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, missing, permissionDenied, refusal, required, stateUnavailable } from '../kit/answers.ts'
 import { bearerSecret, holdsScope, mayUseProject, missingScope } from '../kit/authenticate.ts'
@@ -89,6 +89,8 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         const filters = filtersOf(condition, body.group_type_index ?? null)
         const issues = validateFlag({ filters }).map(asOfCondition)
         if (issues.length > 0) return refuseInvalid(issues)
+        const untaken = findUntaken(condition, takenOfCondition)
+        if (untaken !== null) return refusal({ ...untaken, attr: `condition.${untaken.attr}` })
         const ownIndex = numberOf(ownValue(condition, 'aggregation_group_type_index') ?? null) ?? null
         const typeIndex = body.group_type_index ?? ownIndex
         if (ownIndex !== null && ownIndex !== typeIndex) return refusal(otherType)
@@ -318,6 +320,13 @@ function endOf(error: unknown): [code: string, detail: string] {
   return ['internal_error', 'The count failed on the way. Ask again.']
 }
 
+const takenOfCondition = {
+  known: ['properties', 'rollout_percentage', 'variant', 'aggregation_group_type_index'],
+  answered: new Set<string>(),
+  ofPostHog: postHogConditionFields,
+  wrong: {},
+}
+
 const takenFields = {
   known: propertyNames(reachBodySchema.properties.definition),
   answered: new Set(propertyNames(flagSchema)),
@@ -359,10 +368,7 @@ const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
 
 /** The condition as the one set of a flag. */
 function filtersOf(condition: JsonObject, typeIndex: number | null): JsonObject {
-  return {
-    groups: [{ ...condition, rollout_percentage: 100, variant: null }],
-    aggregation_group_type_index: typeIndex,
-  }
+  return { groups: [condition], aggregation_group_type_index: typeIndex }
 }
 
 function asOfCondition(issue: FlagIssue): FlagIssue {
