@@ -25,6 +25,20 @@ describe('the OpenAPI document', () => {
     assert.deepEqual((await api.call('GET', '/openapi.json', { key: null })).body, body)
   })
 
+  it('is packed for who accepts it', async t => {
+    const api = await startManagement(t)
+    const ask = async (encoding: string) => {
+      const response = await fetch(`${api.url}/api/schema/`, { headers: { 'accept-encoding': encoding } })
+      const { headers } = response
+      return { body: await response.text(), packing: headers.get('content-encoding'), vary: headers.get('vary') }
+    }
+    const plain = await ask('identity')
+    assert.deepEqual([plain.packing, plain.vary], [null, 'Accept-Encoding'])
+    assert.deepEqual(await ask('gzip, br'), { ...plain, packing: 'br' })
+    for (const encoding of ['gzip', 'gzip, br;q=0'])
+      assert.deepEqual(await ask(encoding), { ...plain, packing: 'gzip' })
+  })
+
   it('holds every route of the table, with scope, body and answer', async t => {
     const api = await startManagement(t, { otherRoutes: [decide] })
     const { body: document } = await api.call('GET', '/api/schema/')

@@ -18,9 +18,10 @@ import {
 } from '#wire/browser/remote-config.ts'
 import { prependToGzip } from '#wire/bytes/gzip-prefix.ts'
 import { wireError } from '#wire/wire-error.ts'
+import { acceptedPackings } from '../shared/accepted-packings.ts'
 import { contentHash, matchesEtag } from '../shared/etag.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
-import { acceptedPackings, javascript, type PackedScript, type ScriptHeaders, sendScript } from './script-answer.ts'
+import { javascript, type PackedScript, type ScriptHeaders, sendScript } from './script-answer.ts'
 
 export interface RemoteConfigOptions {
   readonly findProject: (token: string) => CompiledProject | null

@@ -4,6 +4,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScript, ScriptPacking } from '#ports/browser-scripts.ts'
+import { acceptedPackings } from '../shared/accepted-packings.ts'
 import { matchesEtag } from '../shared/etag.ts'
 
 /** A body in one packing; `packing` is null when it is unpacked. */
@@ -65,14 +66,4 @@ export async function packedFor(request: FastifyRequest, script: BrowserScript):
     if (packed !== null) return { packing, byteCount: packed.length, pieces: async () => [packed] }
   }
   return { packing: null, byteCount: script.byteCount, pieces: async () => [await script.bytes()] }
-}
-
-/** The packings that an `Accept-Encoding` accepts and we may have, smallest first. `q=0` refuses one. */
-export function acceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
-  const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
-  const offers = String(header ?? '')
-    .split(',')
-    .filter(offer => !refused.test(offer))
-    .map(offer => offer.split(';', 1)[0]!.trim().toLowerCase())
-  return (['br', 'gzip'] as const).filter(packing => offers.includes(packing))
 }
