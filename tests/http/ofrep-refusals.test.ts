@@ -27,6 +27,7 @@ describe('an OFREP request that cannot be served', () => {
       [`{"context":{"targetingKey":"u","a":${nested}}}`, 400, 'INVALID_CONTEXT'],
       [`{"context":{"targetingKey":"u","a":"${'x'.repeat(256 * 1024)}"}}`, 413, 'GENERAL'],
       [gzipSync(`{"context":{"targetingKey":"u","a":"${'x'.repeat(256 * 1024)}"}}`), 413, 'GENERAL'],
+      [`{"context":{"targetingKey":"u","a":[${'0,'.repeat(2_048)}0]}}`, 413, 'GENERAL'],
     ]
     for (const [body, status, code] of cases) {
       const all = await ask(bulkPath, body)

@@ -11,14 +11,18 @@ import { type DecideContext, parseDecideRequest } from './decide-request.ts'
 import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
 
 /**
- * How many bytes the event loop decodes itself, as sent and decompressed. Fewer than for capture: forms encoded twice
- * and tolerant JSON already take up to 15 ms at this size. Source: ours.
+ * How many bytes the event loop decodes itself, as sent and decompressed. Anybody can send bodies just below the bounds
+ * on many connections, and all that arrive in one turn of the loop are decoded in it, so each may take 2 ms at most:
+ * forms encoded twice and tolerant JSON take longest. Source: ours.
  */
-export const inlineFlagsBytesMax = 256 * 1024
-/** Bounds a text with number literals to keep, which takes about four times as long. SDKs send less. Source: ours. */
-export const inlineLiteralCharsMax = 16 * 1024
+export const inlineFlagsBytesMax = 64 * 1024
+/**
+ * How many values the event loop parses. As properties of different names they take half a millisecond, as number
+ * literals to keep up to two. SDKs send fewer. Source: ours.
+ */
+export const inlineFlagsValuesMax = 2 * 1024
 
-const inlineLimits = { decompressedBytesMax: inlineFlagsBytesMax, literalCharsMax: inlineLiteralCharsMax }
+const inlineLimits = { decompressedBytesMax: inlineFlagsBytesMax, valuesMax: inlineFlagsValuesMax }
 
 /** For the event loop: `too_much_work` for a body that a decode thread has to take. */
 export function decodeFlagsInline(

@@ -2,7 +2,7 @@
 // order that clients since 2020 rely on. `decide-request.ts` reads the JSON.
 // Source: docs/wire/evaluation.md 1.3.
 
-import { type JsonValue, mayKeepLiterals, parseJson } from '#core/json.ts'
+import { type JsonValue, parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from '../bytes/base64.ts'
 import { formField } from '../bytes/form-fields.ts'
@@ -29,11 +29,11 @@ export interface FlagsBodyLimits {
    * or decodes it elsewhere.
    */
   readonly decompressedBytesMax: number
-  /** A longer text with number literals to keep is `too_many_literals` and not parsed; when absent, any length is. */
-  readonly literalCharsMax?: number
+  /** A text with more values is `too_much_to_parse`; when absent, any number that is read at all is parsed. */
+  readonly valuesMax?: number
 }
 
-type TextRefusal = WireError | 'too_many_literals'
+type TextRefusal = WireError | 'too_much_to_parse'
 type DecodedBody = Result<JsonValue, TextRefusal | 'decompressed_too_large'>
 
 export function decodeFlagsBody(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
@@ -116,10 +116,15 @@ function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, Tex
   return decoded === null ? parsed : tryParse(decoded.toString(), limits)
 }
 
-/** Shorter texts cannot hold enough values to make parsing slow. */
-const alwaysQuickChars = 64 * 1024
-/** Parsing this many takes up to 20 ms; SDKs send far fewer. */
-const valuesMax = 16 * 1024
+/** More values than this are refused unparsed: SDKs send far fewer. */
+const readValuesMax = 16 * 1024
+/** Shorter texts are read whatever they hold. */
+const alwaysReadChars = 64 * 1024
+
+/** A value takes a character at least, and another one separates it from the next, so short texts are not looked at. */
+function hasTooManyValues(text: string, { valuesMax }: FlagsBodyLimits): boolean {
+  return valuesMax !== undefined && text.length > valuesMax && hasMoreValuesThan(text, valuesMax)
+}
 
 function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
   const strict = parseStrict(text, limits)
@@ -133,8 +138,8 @@ function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, Text
 }
 
 function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
-  if (text.length > alwaysQuickChars && hasMoreValuesThan(text, valuesMax)) return err(decideErrors.tooManyValues)
-  if (text.length > (limits.literalCharsMax ?? text.length) && mayKeepLiterals(text)) return err('too_many_literals')
+  if (hasTooManyValues(text, limits)) return err('too_much_to_parse')
+  if (text.length > alwaysReadChars && hasMoreValuesThan(text, readValuesMax)) return err(decideErrors.tooManyValues)
   try {
     return ok(parseJson(text))
   } catch {

@@ -9,7 +9,7 @@ import type { RequestHeaders } from '../address/client-address.ts'
 import { decideErrors } from './decide-errors.ts'
 import { parseDecideRequest } from './decide-request.ts'
 import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
-import { type OfrepError, ofrepBodyBytesMax, ofrepErrorOf, ofrepErrors } from './ofrep-errors.ts'
+import { type OfrepError, ofrepBodyBytesMax, ofrepErrorOf, ofrepErrors, ofrepValuesMax } from './ofrep-errors.ts'
 
 export interface OfrepQuestion {
   readonly apiKey: string
@@ -30,7 +30,7 @@ export function ofrepKeyOf(headers: RequestHeaders): string {
 }
 
 /**
- * Runs on the event loop: `ofrepBodyBytesMax` keeps bodies small, also decompressed.
+ * Runs on the event loop: `ofrepBodyBytesMax` and `ofrepValuesMax` keep bodies small, also decompressed.
  * @returns a request whose distinct id is null when there is no targeting key: the right error depends on the project.
  */
 export function decodeOfrepRequest(
@@ -38,9 +38,11 @@ export function decodeOfrepRequest(
   question: OfrepQuestion,
 ): Result<EvaluationRequest, OfrepError> {
   if (body.bytes.length > ofrepBodyBytesMax) return err(ofrepErrors.bodyTooLarge)
-  const decoded = decodeFlagsBody({ ...body, compression: '' }, { decompressedBytesMax: ofrepBodyBytesMax })
-  if (!decoded.ok)
-    return err(typeof decoded.error === 'string' ? ofrepErrors.bodyTooLarge : ofrepErrorOf(decoded.error))
+  const decoded = decodeFlagsBody({ ...body, compression: '' }, inlineLimits)
+  if (!decoded.ok) {
+    if (decoded.error === 'decompressed_too_large') return err(ofrepErrors.bodyTooLarge)
+    return err(decoded.error === 'too_much_to_parse' ? ofrepErrors.tooManyValues : ofrepErrorOf(decoded.error))
+  }
   if (!isJsonObject(decoded.value)) return err(ofrepErrors.notAnObject)
   const { context = {} } = decoded.value as JsonObject
   if (context !== null && !isJsonObject(context)) return err(ofrepErrors.contextNotAnObject)
@@ -54,6 +56,8 @@ export function decodeOfrepRequest(
   if (request.ok) return request
   return err(request.error === decideErrors.invalidJson ? ofrepErrors.invalidContext : ofrepErrorOf(request.error))
 }
+
+const inlineLimits = { decompressedBytesMax: ofrepBodyBytesMax, valuesMax: ofrepValuesMax }
 
 const noQuery = {
   shape: 'V2',
