@@ -128,6 +128,8 @@ describe('the port for dashboards', () => {
     assert.deepEqual(await lines('SHOW TABLES FROM "pennon_sql"'), tables)
     assert.deepEqual(await lines("SELECT name FROM system.tables WHERE database = 'pennon_sql' ORDER BY name;"), tables)
     assert.match((await lines('DESC TABLE "pennon_sql"."events"')).join(), /event\tString/)
+    assert.deepEqual(await lines('DESCRIBE (SELECT 1 AS a)'), ['a\tUInt8'])
+    assert.match((await lines("SHOW SETTINGS LIKE 'max_threads'")).join(), /^max_threads\t/)
     const columns = await lines(
       "SELECT name, type FROM system.columns WHERE database = 'pennon_sql' AND table = 'groups'",
     )

@@ -87,7 +87,24 @@ describe('SQL of people', () => {
       '`SELECT` 1',
     ])
       assert.match(check(sql), /^(?:\d+|null): /, sql)
-    for (const sql of ['SHOW TABLES', 'DESCRIBE events']) assert.ok(check(sql, 'read') === sql && check(sql) !== sql)
+    for (const sql of [
+      'SHOW TABLES',
+      'DESCRIBE events',
+      'DESCRIBE (SELECT count() FROM events)',
+      'desc (SELECT 1)',
+      'SHOW SETTINGS',
+      "show settings ILIKE 'max%'",
+    ])
+      assert.ok(check(sql, 'read') === sql && check(sql) !== sql, sql)
+    for (const sql of [
+      "DESCRIBE (SELECT file('/etc/passwd'))",
+      "DESCRIBE file('/etc/passwd')",
+      'SELECT describe(1)',
+      'SHOW SETTINGS readonly = 0',
+      "SHOW SETTINGS LIKE 'a' SETTINGS readonly = 0",
+      'SHOW TABLES SETTINGS readonly = 0',
+    ])
+      assert.match(check(sql, 'read'), /^\d+: /, sql)
     assert.match(check(`SELECT ${'1,'.repeat(150_000)}1`), /may have 200000 characters/)
   })
 

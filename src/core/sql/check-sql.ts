@@ -101,13 +101,15 @@ export function checkSql(
     if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
       return refused(at, `${text} cannot be used here.`)
     // The engine refuses changes of settings at the end of a query, but not inside of one.
-    if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index))
+    if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index) && !showsSettings(tokens))
       return refused(at, 'Settings cannot be changed here. A name `settings` has to be in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
     if (next?.kind !== 'symbol' || next.text !== '(') continue
     if (token.kind === 'word' && (wordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
     if (token.kind === 'word' && tokens[index - 1]?.kind === 'symbol' && tokens[index - 1]!.text === ':') continue
     if (token.kind === 'word' && parsedFunctions.has(lower)) continue
+    // `DESCRIBE (SELECT …)`: what is inside is checked like any query.
+    if (index === 0 && (lower === 'describe' || lower === 'desc')) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
     if (lower === 'values' && areLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
     return refused(at, `${text}(…) cannot be used here: it is no function of ClickHouse that a query may call.`)
@@ -119,6 +121,13 @@ export function checkSql(
 function isTableOfSettings(tokens: CheckedSql['tokens'], index: number): boolean {
   const [database, dot] = [tokens[index - 2], tokens[index - 1]]
   return dot?.kind === 'symbol' && dot.text === '.' && database?.kind === 'word' && database.text === 'system'
+}
+
+/** `SHOW SETTINGS LIKE 'max%'` and nothing else, which clients ask too. */
+function showsSettings(tokens: CheckedSql['tokens']): boolean {
+  const [show, settings, like, pattern] = tokens.map(({ kind, text }) => (kind === 'word' ? text.toLowerCase() : kind))
+  const isOnAll = like === undefined || ((like === 'like' || like === 'ilike') && pattern === 'string')
+  return show === 'show' && settings === 'settings' && isOnAll && tokens.length <= 4
 }
 
 /** Whether a query names the engine's own tables, which tell where it keeps its files and what is behind the views. */
