@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { compileMatch } from '#core/flags/match/match-property.ts'
+import { compactJson, type JsonValue, parseJson, textOf } from '#core/json.ts'
 import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/state-builders.ts'
 
@@ -92,6 +94,80 @@ describe('persons filtered by properties', () => {
     const { text } = await api.call('GET', `${list}export/?${query({ properties: [pro], cohort: members.id })}`)
     assert.equal(text.trimEnd().split('\n').length, 1)
     assert.deepEqual(JSON.parse(text).distinct_ids, ['p0'], 'a download takes the same filters')
+  })
+
+  it('are found by an exact value whatever form the stored text has of it', async t => {
+    const api = await startManagement(t)
+    const values: readonly JsonValue[] = [
+      ...[
+        'Kelvin',
+        '\u212aELVIN',
+        'kelvin@example.com',
+        'İnfo@x',
+        'i\u0307nfo@x',
+        'say "hi"\\/',
+        'tab\tnew\nend',
+        '50%_off',
+      ],
+      ...['12345', 12345, '12345.0', parseJson('12345.0'), 100_000, parseJson('1e5'), '100000.0', parseJson('1.50')],
+      ...[
+        true,
+        'TRUE',
+        null,
+        'NULL',
+        'Straße',
+        'ΟΔΟΣ',
+        ['abc', 'def'],
+        parseJson('{"b":1,"a":2}'),
+        'bell\u0007',
+        '日本語',
+      ],
+    ]
+    const persons = values.map((value, index) => aPerson({ uuid: uuidOf(index), properties: { value } }))
+    await api.commit({
+      persons: persons.map(created),
+      mappings: persons.map((person, index) => created(aMapping(person, `p${index}`))),
+    })
+    const settings = { timezone: 'UTC', propertyMatchingVersion: 2 } as const
+    const filters = [...values.filter(value => value !== null).map(textOf), ...values.filter(value => value !== null)]
+    for (const value of [...filters, ['Kelvin', '12345'], ['true', 'say "HI"\\/'], 'absent-one', 'kelvi%']) {
+      const { matches } = compileMatch('exact', value, settings)!
+      const expected = values.flatMap((own, index) => (matches(own, 0) === true ? [`p${index}`] : [])).reverse()
+      const params = { properties: compactJson([{ key: 'value', operator: 'exact', value }]) }
+      const { status, body, text } = await api.call('GET', `${list}?${new URLSearchParams(params)}`)
+      assert.equal(status, 200, text)
+      const isTruth = /^(?:true|false)$/i.test(textOf(value))
+      if (!isTruth)
+        assert.deepEqual(
+          body.results.map((person: PersonRow) => person.distinct_ids[0]),
+          expected,
+          compactJson(value),
+        )
+    }
+  })
+
+  it('are narrowed by the state where few have an exact value, in looks of 2,000 persons', async t => {
+    const read: number[] = []
+    const api = await withPersons(t, 4_100, {
+      wrap: store => ({
+        ...store,
+        listPersonsBelow: async (...asked) => {
+          const page = await store.listPersonsBelow(...asked)
+          read.push(page.results.length)
+          return page
+        },
+      }),
+    })
+    assert.deepEqual(await found(api, { email: 'p7@EXAMPLE.com' }), ['p7'])
+    assert.deepEqual(read.splice(0), [0, 0, 1])
+    const both = { properties: [{ key: 'email', value: ['p2500@example.com', 'p1@example.com'] }, pro], cursor: 0 }
+    assert.deepEqual(await pagesOf(api, `${list}?${query(both)}`), [[]])
+    assert.deepEqual(read.splice(0), [0, 0, 0])
+    const { text } = await api.call('GET', `${list}export/?${query({ email: 'p0@example.com' })}`)
+    assert.deepEqual(JSON.parse(text).distinct_ids, ['p0'])
+    assert.deepEqual(read.splice(0), [0, 0, 1])
+    assert.deepEqual(await found(api, { email: 'p7@example.com', distinct_id: 'p7' }), ['p7'])
+    assert.deepEqual(read.splice(0), [1])
   })
 
   it('come in full pages, which follow each other by next', async t => {

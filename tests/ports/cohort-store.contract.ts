@@ -227,6 +227,24 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       )
     })
 
+    it('leaves out whose properties lack all of the parts, in any case, and lets through texts with escapes', async t => {
+      const { store, chunkStore } = await open(t)
+      const texts = ['MIA@X.com', 'max@x.com', '100%_a', '100xya', '\u0001', 'x.com then mia@']
+      const persons = texts.map((text, index) => aPerson({ uuid: uuidOf(index + 1), properties: { text } }))
+      await commit(chunkStore, { persons: persons.map(created) })
+      const read = async (...propertyParts: readonly (readonly (readonly string[])[])[]) => {
+        const { results, ...page } = await store.listPersonsBelow(1, { limit: 9, propertyParts }, [])
+        assert.deepEqual(page, { hasMore: false, nextBelowId: null })
+        return results.map(({ id }) => id)
+      }
+      assert.deepEqual(await read([['m', 'a@x.com']]), [5, 1])
+      assert.deepEqual(await read([['mia@x.com'], ['max@']]), [5, 2, 1])
+      assert.deepEqual(await read([['100%_a']]), [5, 3])
+      assert.deepEqual(await read([['x.com']], [['mia@']]), [6, 5, 1])
+      const { nextBelowId } = await store.listPersonsBelow(1, { limit: 1, propertyParts: [[['x.com']]] }, [])
+      assert.equal(nextBelowId, 6)
+    })
+
     it('cuts a page before it becomes large, and always gives one person', async t => {
       const { store, chunkStore } = await open(t)
       const large = Array.from({ length: 3 }, (_, index) =>

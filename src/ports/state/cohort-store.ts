@@ -62,12 +62,15 @@ export interface CohortMemberStore {
     page: PersonsAfter,
     ofCohortIds: readonly number[],
   ): Promise<PersonsPage<PersonInCohorts>>
-  /** Persons for whom the filters hold, newest first, with an id below `belowId`. Pages and cohorts as in `listPersonsAfter`. */
+  /**
+   * Persons for whom the filters hold, newest first, with an id below `belowId`. Pages and cohorts as in `listPersonsAfter`,
+   * but with `propertyParts` a page may be empty before the last.
+   */
   listPersonsBelow(
     projectId: number,
     page: PersonFilters & { readonly belowId?: number; readonly limit: number },
     ofCohortIds: readonly number[],
-  ): Promise<PersonsPage<PersonInCohorts>>
+  ): Promise<SearchedPersons>
   /** The uuids of a static cohort's members, at most `limit` of them. */
   listCohortMemberUuids(projectId: number, cohortId: number, limit: number): Promise<readonly string[]>
   /** How many rows a static cohort has. */
@@ -81,6 +84,11 @@ export interface PersonsAfter {
 
 export interface PersonInCohorts extends PersonView {
   readonly staticCohortIds: readonly number[]
+}
+
+export interface SearchedPersons extends PersonsPage<PersonInCohorts> {
+  /** Where the next page begins, below this person; null when there is none. */
+  readonly nextBelowId: number | null
 }
 
 export interface PersonsPage<T extends PersonView = PersonView> {

@@ -1,5 +1,6 @@
 // Persons as the private API shows them. Persons are written by chunks (`chunk-store.ts`).
 
+import type { TextParts } from '#core/flags/match/exact-parts.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 
 export interface PersonView extends Omit<Person, 'marks' | 'properties'> {
@@ -21,6 +22,11 @@ export interface PersonFilters {
   readonly distinctId?: string
   readonly uuid?: string
   readonly search?: string
+  /**
+   * Of each list, the JSON text of the properties has at least one. Only leaves out persons for whom the filters on
+   * properties do not hold: it may let others through.
+   */
+  readonly propertyParts?: readonly (readonly TextParts[])[]
 }
 
 export interface PersonStore {

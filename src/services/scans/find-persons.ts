@@ -24,8 +24,14 @@ export interface FoundPersons<T> {
 export interface PersonSearch<T> {
   readonly projectId: number
   readonly test: PersonTest
-  /** Reads the persons behind one, in the order of the list. */
-  readonly read: (after: number, limit: number) => Promise<PersonsPage<PersonInCohorts>>
+  /**
+   * Reads the persons behind one, in the order of the list.
+   * @returns also where to read on, unless that is behind the last of them.
+   */
+  readonly read: (
+    after: number,
+    limit: number,
+  ) => Promise<PersonsPage<PersonInCohorts> & { readonly nextAfter?: number | null }>
   /** Encodes a person who is found. It is called during the search, so that its cost is spread over turns. */
   readonly encode: (person: PersonView) => T
 }
@@ -80,6 +86,7 @@ async function look<T>(
       last = person.id
     }
     if (!page.hasMore) return ok({ results, nextAfter: null })
+    last = page.nextAfter ?? last
     if (results.length >= limit || monotonicNowMs() >= endMs) return ok({ results, nextAfter: last })
   }
 }

@@ -15,6 +15,8 @@ import { pageOfPersons } from './person-views.ts'
 const idsPerStatement = 500
 /** Bounds one page of persons, which a front evaluates in one go. A page of one person may exceed it. */
 const pageBytesMax = 256 * 1024
+/** Texts of so many persons are looked through in some milliseconds, in which nothing is written. */
+const personsPerLook = 2_000
 
 export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore {
   return {
@@ -77,11 +79,16 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
     },
 
     async listPersonsBelow(projectId, { belowId, limit, ...filters }, ofCohortIds) {
-      const ids = fittingPersons(db, projectId, filters, belowId)
-        .orderBy('person.id', 'desc')
-        .limit(limit + 1)
+      const isOfOne = filters.distinctId !== undefined || filters.uuid !== undefined
+      const looksAtTexts = filters.propertyParts !== undefined && !isOfOne
+      const lastId = looksAtTexts ? await endOfLook(db, projectId, belowId) : null
+      let fitting = fittingPersons(db, projectId, filters, belowId)
+      if (lastId !== null) fitting = fitting.where('person.id', '>=', lastId)
+      const ids = fitting.orderBy('person.id', 'desc').limit(limit + 1)
       const page = { limit, direction: 'desc', bytesMax: pageBytesMax } as const
-      return inCohorts(db, await pageOfPersons(db, ids.as('page'), page), ofCohortIds)
+      const { results, hasMore } = await inCohorts(db, await pageOfPersons(db, ids.as('page'), page), ofCohortIds)
+      const nextBelowId = hasMore ? results.at(-1)!.id : lastId
+      return { results, hasMore: nextBelowId !== null, nextBelowId }
     },
 
     async countCohortMembers(cohortId) {
@@ -93,6 +100,20 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
       return Number(count)
     },
   }
+}
+
+/** The last of the persons whose texts one statement looks through; null when it can look through all that are left. */
+async function endOfLook(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  belowId: number | undefined,
+): Promise<number | null> {
+  const row = await fittingPersons(db, projectId, {}, belowId)
+    .orderBy('person.id', 'desc')
+    .offset(personsPerLook - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return row === undefined ? null : Number(row.id)
 }
 
 /** @param write changes the rows of these persons, at most `idsPerStatement`, and returns how many it changed. */

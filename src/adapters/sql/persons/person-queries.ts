@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
-import { containsText } from '../tables/like.ts'
+import { containsText, mayHaveParts } from '../tables/like.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, pageOfPersons } from './person-views.ts'
 
@@ -10,7 +10,7 @@ import { findPersonView, pageOfPersons } from './person-views.ts'
 export function fittingPersons(
   db: Kysely<StateSchema>,
   projectId: number,
-  { distinctId, uuid, search }: PersonFilters,
+  { distinctId, uuid, search, propertyParts = [] }: PersonFilters,
   belowId: number | undefined,
 ) {
   let persons = db.selectFrom('person').select('person.id as id').where('person.project_id', '=', projectId)
@@ -24,6 +24,7 @@ export function fittingPersons(
         .where('project_id', '=', projectId)
         .where('distinct_id', '=', distinctId),
     )
+  for (const alternatives of propertyParts) persons = persons.where(mayHaveParts('person.properties', alternatives))
   if (search === undefined || search === '') return persons
   return persons.where(
     sql<boolean>`(${containsText('person.properties', search)} OR EXISTS (

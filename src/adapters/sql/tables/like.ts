@@ -1,12 +1,24 @@
-// The search for a part of a text, for every list of the private API.
+// The search for parts of a text, for every list of the private API.
 
 import { type RawBuilder, sql } from 'kysely'
+import type { TextParts } from '#core/flags/match/exact-parts.ts'
 
 /**
  * Whether `column` contains `text` literally, ignoring case. The engine folds the case of both sides, so letters that
  * it does not fold, which in SQLite are those beyond ASCII, still match themselves.
  */
 export function containsText(column: string, text: string): RawBuilder<boolean> {
-  const pattern = `%${text.replace(/[\\%_]/g, '\\$&')}%`
+  const pattern = `%${literal(text)}%`
   return sql<boolean>`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`
+}
+
+/** Whether `column`, a JSON text, has one of the parts, or an escape behind which a part may be. Lets others through. */
+export function mayHaveParts(column: string, alternatives: readonly TextParts[]): RawBuilder<boolean> {
+  const patterns = alternatives.map(parts => `%${parts.map(literal).join('%')}%`)
+  const found = patterns.map(pattern => sql`lower(${sql.ref(column)}) LIKE ${pattern} ESCAPE '\\'`)
+  return sql<boolean>`(${sql.join(found, sql` OR `)} OR ${sql.ref(column)} LIKE ${`%${literal('\\u')}%`} ESCAPE '\\')`
+}
+
+function literal(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
 }

@@ -6,7 +6,7 @@ import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
 import { missing } from './answers.ts'
 import { idNumber } from './item-routes.ts'
-import { personConditions } from './person-conditions.ts'
+import { personConditions, propertyParts } from './person-conditions.ts'
 import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
 
 export const personFilters = {
@@ -16,9 +16,10 @@ export const personFilters = {
   ...personConditions,
 }
 
-/** Those that the state answers. */
+/** Those that the state answers, and what it can tell of the others. */
 export function readPersonFilters(query: QueryValues<typeof personFilters>) {
-  return definedOf({ distinctId: query.distinct_id, uuid: query.uuid, search: query.search })
+  const { distinct_id: distinctId, uuid, search } = query
+  return definedOf({ distinctId, uuid, search, propertyParts: propertyParts(query) })
 }
 
 /** Reads persons by uuid and by number. */

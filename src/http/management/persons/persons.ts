@@ -74,12 +74,11 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
         const search: PersonSearch<string> = {
           projectId: project.id,
           test: probe === null ? () => ok(true) : testBy(probe, deps.scans, deps.clock.nowMs()),
-          read: (after, count) =>
-            deps.management.listPersonsBelow(
-              project.id,
-              { ...filters, ...(after > 0 && { belowId: after }), limit: count },
-              cohortIds,
-            ),
+          read: async (after, count) => {
+            const page = { ...filters, ...(after > 0 && { belowId: after }), limit: count }
+            const found = await deps.management.listPersonsBelow(project.id, page, cohortIds)
+            return { ...found, nextAfter: found.nextBelowId }
+          },
           encode: encodePerson,
         }
         const list = { cursor, limit, what: 'persons', monotonicNowMs: deps.monotonicNowMs }
