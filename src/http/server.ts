@@ -2,7 +2,7 @@
 // It knows no endpoint; `compose/front/servers.ts` passes it the routes.
 
 import { randomUUID } from 'node:crypto'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import Fastify, { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -53,6 +53,7 @@ const genericBusy = wireError(503, 'transient_error', 'transient error, please r
 /** Source: docs/wire/ingestion.md 1.3. */
 const busySecondsMax = 30
 const malformedUrl = wireError(400, 'invalid_url', 'The address is malformed: check its percent-encoding.')
+const severalHosts = wireError(400, 'invalid_request', 'The request has several Host headers.')
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
 /** No route has a schema to compile, yet without these factories Fastify would load Ajv and its serializers. */
@@ -101,7 +102,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   })
   server.addHook('onRequest', (request, reply, done) => {
     nameRequest(request, reply)
-    done()
+    if (!hasSeveralHosts(request.raw)) return done()
+    letGoOfBody(request, reply)
+    sendError(reply, severalHosts, (request.routeOptions.config as { route?: Route }).route?.encodeError)
   })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
@@ -336,6 +339,18 @@ function beforeBody(route: Route, cors: string | null, bodyRoom: BodyRoom): OnRe
 function hasBody({ headers }: FastifyRequest): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
 }
+
+/** Node keeps the first of them only. A proxy in front may have gone by another. Source: RFC 9112, 3.2. */
+function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let count = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!
+    if (name.length === hostNameLength && name.toLowerCase() === 'host' && ++count > 1) return true
+  }
+  return false
+}
+
+const hostNameLength = 'host'.length
 
 function tooLargeBody(): Error {
   return new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()

@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { wireError } from '#wire/wire-error.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
 import { Connections } from '../connections.ts'
 import { createHttpServer } from '../server.ts'
 import { type Route, sendJson } from '../shared/route.ts'
@@ -140,5 +141,25 @@ describe('what is no request', () => {
     await once(client, 'close')
     assert.equal(received.split('HTTP/1.1').length, 2, received)
     assert.match(received, /begun/)
+  })
+
+  it('is a request for several hosts, whatever its path and its body, and the next one is served', async t => {
+    const { client } = await connection(t)
+    let received = ''
+    client.setEncoding('utf8').on('data', text => {
+      received += text
+    })
+    const heads = ['GET /pages', 'POST /pages', 'GET /nowhere'].map(
+      line => `${line} HTTP/1.1\r\nHost: x\r\nHOST: x\r\nContent-Length: 2\r\n\r\n{}`,
+    )
+    for (const [index, head] of [...heads, 'GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n'].entries()) {
+      client.write(head)
+      await eventually(() => received.split('HTTP/1.1').length === index + 2)
+    }
+    assert.deepEqual(
+      received.match(/HTTP\/1\.1 \d+/g),
+      [400, 400, 400, 404].map(status => `HTTP/1.1 ${status}`),
+    )
+    assert.match(received, /several Host headers/)
   })
 })
