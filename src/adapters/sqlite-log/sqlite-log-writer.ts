@@ -121,7 +121,10 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
       onGap: ({ isLost, stream, ...rest }) => {
         const gap = { lane: stream, ...rest }
         if (isLost)
-          logger.error(gap, 'records of the log that were accepted are gone: a file of it was damaged or removed')
+          logger.error(
+            gap,
+            'records of the log that were accepted and not processed are gone: a file of it was removed, cut or damaged',
+          )
         else
           logger.warn(
             gap,

@@ -9,6 +9,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { listSegments, openSegment, pageBytes, removeSegmentFiles } from './segment-file.ts'
 import { setAside } from './set-aside.ts'
 import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
+import { StreamMark } from './stream-mark.ts'
 
 // Several fronts append to one stream. One that stands still keeps the segment open that was the newest when it appended last.
 
@@ -61,6 +62,28 @@ describe('stream appender beside another', () => {
     appendTo(other, 2)
     still.check()
     appendTo(still, 3)
+  })
+
+  it('names only what was not processed as lost', t => {
+    const limits = { segmentBytesMax: 1e6, segmentAgeMs: Infinity, busyTimeoutMs: 1_000 }
+    const gapsAt = (position: number) => {
+      const gaps: StreamGap[] = []
+      const streamFolder = join(tempDir(t), 'main')
+      const before = new StreamAppender({ ...limits, streamFolder, firstOffset: 0 })
+      appendTo(before, 0, 1, 2, 3)
+      before.close()
+      const mark = new StreamMark(streamFolder)
+      mark.write(9)
+      mark.close()
+      const onGap = (gap: StreamGap) => gaps.push(gap)
+      new StreamAppender({ ...limits, streamFolder, firstOffset: position, onGap }).close()
+      return gaps
+    }
+    assert.deepEqual([2, 6, 9].map(gapsAt), [
+      [{ endOffset: 4, firstOffset: 9, isLost: true }],
+      [{ endOffset: 6, firstOffset: 9, isLost: true }],
+      [{ endOffset: 4, firstOffset: 9, isLost: false }],
+    ])
   })
 
   it('refuses what it would append to a removed segment that is not complete', async t => {

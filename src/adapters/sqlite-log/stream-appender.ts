@@ -38,7 +38,7 @@ export interface StreamAppenderOptions {
   /**
    * Called in the one appender that continued the stream further on than it ended: the records from `endOffset` on are
    * gone. `isLost`: they had been accepted into this very log, by the stream's mark, so the gap is not that of an older
-   * copy.
+   * copy, and they were not processed: then `endOffset` is at least the state's position.
    */
   readonly onGap?: (gap: StreamGap) => void
   /** A segment that cannot be read any more was set aside; the stream goes on in another. */
@@ -143,8 +143,11 @@ export class StreamAppender {
           this.#moveOn(state.nextOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
-          const isLost = this.#markedOffset > state.endOffset
-          this.#options.onGap?.({ endOffset: state.endOffset, firstOffset: this.#firstOffset, isLost })
+          // What lies before the state's position was processed, so only what follows it is lost with the file.
+          const lostFrom = Math.max(state.endOffset, this.#options.firstOffset)
+          const isLost = this.#markedOffset > lostFrom
+          const endOffset = isLost ? lostFrom : state.endOffset
+          this.#options.onGap?.({ endOffset, firstOffset: this.#firstOffset, isLost })
           this.#moveOn(this.#firstOffset)
         } else if (
           state.endOffset > segment.name.firstOffset &&

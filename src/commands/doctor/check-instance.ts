@@ -68,7 +68,7 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
 }
 
 const lostRemedy =
-  'log/lost-records.jsonl in the data folder says which, and in which file: have them sent again if you can, then remove that file'
+  'log/lost-records.jsonl in the data folder says which, and which damaged file held them if it is still there: have them sent again if you can, then remove that file'
 
 /** What to do about the state of a part of `/_readiness`. */
 function remedyOf(part: string, state: string): string {
