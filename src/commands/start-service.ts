@@ -3,6 +3,7 @@
 
 import cluster from 'node:cluster'
 import { once } from 'node:events'
+import { statfsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { FrontHost } from '#compose/front/context.ts'
@@ -322,5 +323,17 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
     const { found, remedy } = stateDamage(config, cause)
     return `${found}. ${remedy}.`
   }
+  if (isDiskFull(cause)) {
+    const { bavail, bsize } = statfsSync(config.dataFolder)
+    return `The start failed: ${cause.message}. The disk of ${config.dataFolder} has ${bavail * bsize} bytes left. Make room on it, and start again.`
+  }
   return `The start failed: ${cause.message}`
+}
+
+/** As the system says it, as SQLite does, or as a store that met either. */
+function isDiskFull(cause: unknown): boolean {
+  if (!(cause instanceof Error)) return false
+  return (
+    /^(ENOSPC|EDQUOT|SQLITE_FULL|full)$/.test(String((cause as { code?: unknown }).code)) || isDiskFull(cause.cause)
+  )
 }

@@ -9,6 +9,7 @@ import { acquireDataLock } from '#processes/data-lock.ts'
 import { writeMmdb } from '../support/mmdb-writer.ts'
 import { runCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
+import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const asRoot = process.getuid?.() === 0
@@ -43,6 +44,16 @@ describe('a start is refused', () => {
     // Permissions do not stop root. As another user, Pennon's own files might be out of reach.
     const launcher = asRoot ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : []
     assert.match(await refusedStart(closed, {}, { launcher }), /cannot be written.*PENNON_DATA/)
+  })
+
+  it('when the disk has no room, with how much there is and what to do', { skip: noSmallDisk() }, async t => {
+    const disk = mountSmallDisk(2 ** 20)
+    t.after(disk.remove)
+    fillDisk(disk.path)
+    assert.match(
+      await refusedStart(disk.path),
+      /^pennon: The start failed: .*The disk of \S+ has \d+ bytes left\. Make room on it, and start again\.\n$/,
+    )
   })
 
   it('when the data folder is a file', async t => {
