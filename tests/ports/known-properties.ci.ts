@@ -1,5 +1,5 @@
 // What is known of persons is added to pending rows by mutations of the engine: in pieces, past crashes between any two
-// steps, and not more than a row may get.
+// steps, beside a worker that has lost the job, and not more than a row may get.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -8,13 +8,16 @@ import { type ClickHouseClients, createClickHouseClients } from '#adapters/click
 import { createRowInserter } from '#adapters/clickhouse/writing/insert-rows.ts'
 import { addKnownProperties } from '#adapters/clickhouse/writing/known-properties.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { knownBytesMax, noEventRows } from '#ports/events/event-writer.ts'
+import { type KnownOf, knownBytesMax, noEventRows } from '#ports/events/event-writer.ts'
+import { PortError } from '#ports/port-error.ts'
 import { anEvent, imported } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 
 const ids = Array.from({ length: 2_500 }, (_, index) => `id-${index}`)
 const knownOf = async (some: readonly string[]) => new Map(some.map(id => [id, `{"id":"${id}","plan":"pro"}`]))
+const nothingKnown = async () => new Map<string, string>()
 const never = new AbortController().signal
 
 describe('what is known of persons', () => {
@@ -37,19 +40,26 @@ describe('what is known of persons', () => {
     clients.write(async (client, database) =>
       (await client.query({ query: text.replaceAll('DB', database), format: 'JSONCompactEachRow' })).json<Row>(),
     )
+  const command = (text: string) =>
+    clients.write((client, database) =>
+      client.command({
+        query: text.replaceAll('DB', database),
+        clickhouse_settings: { mutations_sync: '0', allow_nondeterministic_mutations: 1 },
+      }),
+    )
   const pend = async (over: Parameters<typeof imported>[2] = {}) => {
     const job = ++jobCount
     const pendingEvents = ids.map(distinctId => imported(anEvent({ distinctId, ...over }), job))
     await store.insert({ ...noEventRows, pendingEvents })
     return job
   }
-  const add = (job: number, on: typeof clients, known = knownOf) =>
+  const add = (job: number, on: typeof clients, known: KnownOf = knownOf, signal = never) =>
     addKnownProperties(
       { clients: on, inserter: createRowInserter(on) },
       job,
       { index: 0, count: 1 },
       known,
-      never,
+      signal,
       40_000, // two mutations
     )
   const assertAdded = async (job: number) => {
@@ -58,7 +68,23 @@ describe('what is known of persons', () => {
         FROM DB.events_pending FINAL WHERE import_partition = ${job}`),
       [[ids.length, ids.length]],
     )
-    assert.deepEqual(await query('SELECT count() FROM DB.known_properties'), [[0]])
+    assert.equal(await countKnown(), 0)
+  }
+  const count = async (text: string) => Number((await query<[number | string]>(text))[0]![0])
+  const countKnown = () => count('SELECT count() FROM DB.known_person_properties')
+  const countMutations = (condition = '1') =>
+    count(`SELECT count() FROM system.mutations WHERE table = 'events_pending' AND NOT is_done AND ${condition}`)
+  /** Leaves rows in the table as a worker does that is killed. */
+  const leaveKnown = (job: number, id: string) =>
+    command(`INSERT INTO DB.known_person_properties VALUES (${job}, 1, '${id}', '"left":1')`)
+  /** Lets mutations of pending rows wait until `then` has run. */
+  const whileHeld = async (work: () => Promise<void>) => {
+    await command('SYSTEM STOP MERGES DB.events_pending')
+    try {
+      await work()
+    } finally {
+      await command('SYSTEM START MERGES DB.events_pending')
+    }
   }
 
   it('is added after a crash before or behind any statement', async () => {
@@ -104,19 +130,85 @@ describe('what is known of persons', () => {
 
   it('does not bring back a row that is erased meanwhile', async () => {
     const job = await pend()
-    await add(job, clients, async some => {
-      await clients.write((client, database) =>
-        client.command({
-          query: `ALTER TABLE ${database}.events_pending DELETE WHERE import_partition = ${job} AND distinct_id = 'id-7'`,
-        }),
-      )
-      return knownOf(some)
+    let added: Promise<void> | undefined
+    await whileHeld(async () => {
+      added = add(job, clients)
+      await eventually(async () => (await countMutations()) > 0)
+      await command(`ALTER TABLE DB.events_pending DELETE WHERE import_partition = ${job} AND distinct_id = 'id-7'`)
     })
+    await added
+    await eventually(async () => (await countMutations()) === 0)
     assert.deepEqual(
       await query(
-        `SELECT count(), countIf(distinct_id = 'id-7') FROM DB.events_pending WHERE import_partition = ${job}`,
+        `SELECT count(), countIf(distinct_id = 'id-7'), countIf(JSONHas(person_properties, 'plan'))
+        FROM DB.events_pending WHERE import_partition = ${job}`,
       ),
-      [[ids.length - 1, 0]],
+      [[ids.length - 1, 0, ids.length - 1]],
     )
+  })
+
+  it('is cleared where a worker was killed, also when nothing is known any more', async () => {
+    const job = await pend()
+    await leaveKnown(job, 'id-1')
+    await add(job, clients, nothingKnown)
+    assert.equal(await countKnown(), 0)
+  })
+
+  it('holds up the end of an erasure while it names an erased person', async () => {
+    const job = await pend()
+    const id = 'erased-1'
+    const erasure = {
+      ...{ id: 1, projectId: 1, erasures: 1, distinctIds: [id], personUuids: [], mirrorVersion: 0, logId: 'log' },
+      ...{ deletesEvents: true, deletesRecordings: true, keepsPerson: false, isCounted: true, endOffsets: {} },
+      ...{ requestedAtMs: 0 },
+    }
+    await leaveKnown(job, id)
+    const remove = () => store.removeErased([erasure], async () => assert.fail('there are no rows'))
+    assert.equal(await remove(), 'under_way')
+    await add(job, clients, nothingKnown)
+    assert.equal(await remove(), 'done')
+  })
+
+  it('is added by the worker that took over, whatever the one before still does', async () => {
+    const job = await pend()
+    const stopping = new AbortController()
+    let later: Promise<void> | undefined
+    await whileHeld(async () => {
+      const stale = async (some: readonly string[]) => new Map(some.map(id => [id, '{"stale":1}']))
+      const earlier = add(job, clients, stale, stopping.signal)
+      await eventually(async () => (await countMutations()) > 0)
+      await leaveKnown(job, 'of the later one')
+      stopping.abort()
+      await earlier
+      assert.deepEqual(await query('SELECT distinct_id FROM DB.known_person_properties'), [['of the later one']])
+      later = add(job, clients)
+    })
+    await later
+    await assertAdded(job)
+  })
+
+  it('waits behind a mutation of its job that fails, and for none of another job', async () => {
+    const [job, otherJob] = [await pend(), await pend()]
+    const bad = '{"bad":1}'
+    await store.insert({
+      ...noEventRows,
+      pendingEvents: [imported(anEvent({ distinctId: 'bad', personPropertiesJson: bad }), job)],
+    })
+    const [[partition]] = (await query<[string]>(
+      `SELECT any(partition_id) FROM system.parts WHERE table = 'events_pending' AND startsWith(partition_id, '${job}-')`,
+    )) as [[string]]
+    await command(`ALTER TABLE DB.events_pending
+      UPDATE person_properties = toString(throwIf(person_properties = '${bad}'))
+      IN PARTITION ID '${partition}'
+      WHERE distinct_id = 'bad' OR distinct_id IN (
+        SELECT distinct_id FROM DB.known_person_properties WHERE import_job_id = ${job} AND attempt = 1)`)
+    await eventually(async () => (await countMutations(`latest_fail_reason != ''`)) === 1)
+    for (let attempt = 0; attempt < 3; attempt++)
+      await assert.rejects(add(job, clients), (cause: unknown) => cause instanceof PortError)
+    assert.equal(await countMutations(), 1)
+    await add(otherJob, clients)
+    await assertAdded(otherJob)
+    await store.discardJob(job)
+    await eventually(async () => (await countMutations()) === 0)
   })
 })

@@ -357,10 +357,11 @@ export function schemaStatements(
       subject String
     ) ENGINE = MergeTree ORDER BY (project_id, erasures, kind, subject)`,
     // What is being added to rows of an import job (docs/decisions/0065): empty, unless a job is being published.
-    `CREATE TABLE IF NOT EXISTS ${database}.known_properties (
+    `CREATE TABLE IF NOT EXISTS ${database}.known_person_properties (
       import_job_id UInt32,
+      attempt UInt64,
       distinct_id String,
       known String CODEC(ZSTD(1))
-    ) ENGINE = MergeTree PARTITION BY import_job_id ORDER BY (import_job_id, distinct_id)`,
+    ) ENGINE = MergeTree PARTITION BY (import_job_id, attempt) ORDER BY distinct_id`,
   ]
 }

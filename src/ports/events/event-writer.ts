@@ -47,6 +47,8 @@ export interface EventWriter {
   /**
    * Adds to `personPropertiesJson` of a job's pending rows with persons what is known of their persons and is missing in the
    * row. What a row has of its own stays as it is. Repeat it after a crash. Returns early when the signal aborts.
+   * At first it removes what an earlier call has left behind. A call for the same job that is still under way in another
+   * worker then adds no more, and takes nothing from this one.
    * @param share which of the job's distinct ids: there are `count` shares of about the same size.
    * @param knownOf the properties of some distinct ids' persons as JSON.stringify writes them; ids without a person are left
    *   out. Of properties of more than `knownBytesMax` bytes, the shortest that fit into that are added.

@@ -148,16 +148,30 @@ function withUnchanged(changes: PublishedBatch['changes'], loaded: LoadedChunk):
 
 /** @throws NotOwnerError, PortError */
 export async function commitChanges(
-  { state, log, ownerId, clock }: ImportWorkDeps,
+  deps: ImportWorkDeps,
   changes: PublishedBatch['changes'],
 ): Promise<'committed' | 'again'> {
-  const stream = await importStream(log)
-  const offset = await state.findOwnPosition(stream, ownerId)
-  if (offset === null) throw new NotOwnerError(`another worker owns ${stream}`)
+  const { state, ownerId, clock } = deps
+  const { stream, offset } = await findOwnPosition(deps)
   const position = { stream, ownerId, fromOffset: offset, offset, committedAtMs: clock.nowMs() }
   const end = await state.commitChunk(changes, position)
   if (end === 'not_owner') throw new NotOwnerError(`another worker owns ${stream}`)
   return end === 'committed' ? end : 'again'
+}
+
+/** Where the worker stands in the stream of imports. @throws NotOwnerError, PortError */
+export async function findOwnPosition({
+  state,
+  log,
+  ownerId,
+}: Pick<ImportWorkDeps, 'state' | 'log' | 'ownerId'>): Promise<{
+  readonly stream: LogStream
+  readonly offset: number
+}> {
+  const stream = await importStream(log)
+  const offset = await state.findOwnPosition(stream, ownerId)
+  if (offset === null) throw new NotOwnerError(`another worker owns ${stream}`)
+  return { stream, offset }
 }
 
 /** The first stream of imports, whose owner publishes and undoes jobs. @throws PortError */

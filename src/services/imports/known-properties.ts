@@ -4,21 +4,24 @@
 // Source: docs/wire/import.md §2.11; docs/decisions/0065-persons-in-rows-of-a-job.md.
 
 import type { ImportJob } from '#core/imports/import-job.ts'
-import type { ImportWorkDeps } from './job-batch.ts'
+import { findOwnPosition, type ImportWorkDeps } from './job-batch.ts'
 
 /** Distinct ids that are dealt with in one turn; each turn rewrites a column of all rows of the job. */
 const idsPerShare = 100_000
 const textBytesMax = 64 * 1024 * 1024
 
-/** Repeating it adds what has become known since. @throws PortError */
+/** Repeating it adds what has become known since. @throws PortError, NotOwnerError */
 export async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { events, inTurn, underWay } = deps
   // Rows that are being restored since before the job was closed are still inserted among the pending ones.
   await underWay?.settled()
-  const count = Math.ceil((await events.countPendingIds(job.id)) / idsPerShare)
+  // One share at least, since each clears what a worker that was killed has left behind.
+  const count = Math.max(1, Math.ceil((await events.countPendingIds(job.id)) / idsPerShare))
   for (let index = 0; index < count && !signal.aborted; index++) {
     const add = () => events.addKnownProperties(job.id, { index, count }, ids => knownOf(job, ids, deps), signal)
     await inTurn(() => underWay?.run(add) ?? add())
+    // A worker that took over has cleared what this one was about to add.
+    await findOwnPosition(deps)
   }
 }
 

@@ -60,6 +60,27 @@ export function knownPersonsContract(engine: string, open: OpenImportState): voi
       for (const [name, properties] of Object.entries(shown(world))) assert.deepEqual(properties, { plan: 'pro' }, name)
     })
 
+    it('wait for a worker that took over meanwhile, also where no row has a person', async t => {
+      const world = await importWorld(t, open)
+      const { events, chunks, management } = world
+      const job = await world.createJob()
+      await world.apply(
+        anImportedEvent('alone', 'ada', day, { $process_person_profile: false }, { importJobId: job.id }),
+      )
+      assert.ok((await world.startPublishing(job)).ok)
+      world.clock.advance(10_000)
+      const add = events.addKnownProperties.bind(events)
+      events.addKnownProperties = async (...args) => {
+        await add(...args)
+        await chunks.claimPosition('historical', 'another worker')
+      }
+      await world.work().workNow(new AbortController().signal)
+      const stepOf = async () => (await management.findImportJob(job.id))?.step
+      assert.equal(await stepOf(), 'person_properties')
+      await world.work({ ownerId: 'another worker' }).workNow(new AbortController().signal)
+      assert.equal(await stepOf(), null)
+    })
+
     it('show it also when the worker is killed again and again', async t => {
       for (const first of [0, 1, 2, 3]) {
         const world = await importWorld(t, open)

@@ -10,6 +10,7 @@ import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from 
 import { versionsPerErasure } from '../parameters/override-version.ts'
 import { noteAnyArrival } from './flag-arrivals.ts'
 import { findRanges } from './held-rows.ts'
+import { knownTable } from './import-partitions.ts'
 
 interface ErasableTable {
   readonly table: string
@@ -95,6 +96,16 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
           emptied.push(...(await findEmptied(client, database, each.table, condition)))
         }
         if (left.length === 0) {
+          // It is cleared as soon as the import job that it belongs to gets on, or is tried again.
+          if (
+            await hasAny(
+              client,
+              database,
+              knownTable,
+              `distinct_id IN (SELECT subject FROM ${database}.${subjectsTable})`,
+            )
+          )
+            return 'under_way'
           await noteAnyArrival(client, database)
           await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
           return 'done'

@@ -20,25 +20,26 @@ export function publishJob(clients: ClickHouseClients, importJobId: number): Pro
   })
 }
 
-/** Where the properties stand that are being added to a job's rows. Each job has a partition of its own. */
-export const knownTable = 'known_properties'
-
-export async function clearKnown(client: ClickHouseClient, database: string, importJobId: number): Promise<void> {
-  await client.command({ query: `ALTER TABLE ${database}.${knownTable} DROP PARTITION ID '${importJobId}'` })
-}
+/** Where the properties stand that are being added to a job's rows. Each attempt has a partition of its own. */
+export const knownTable = 'known_person_properties'
 
 /** Drops the job's partitions, pending and published. */
 export function discardJob(clients: ClickHouseClients, importJobId: number): Promise<void> {
   assertOwnPartition(importJobId)
   return clients.write(async (client, database) => {
-    await clearKnown(client, database, importJobId)
-    for (const table of ['events_pending', 'events']) {
-      for (const partition of await partitionsOf(client, database, table, importJobId)) {
-        await client.command({ query: `ALTER TABLE ${database}.${table} DROP PARTITION ID '${partition}'` })
-      }
-    }
+    for (const table of [knownTable, 'events_pending', 'events']) await dropJob(client, database, table, importJobId)
     await noteAnyArrival(client, database)
   })
+}
+
+export async function dropJob(
+  client: ClickHouseClient,
+  database: string,
+  table: string,
+  importJobId: number,
+): Promise<void> {
+  for (const partition of await partitionsOf(client, database, table, importJobId))
+    await client.command({ query: `ALTER TABLE ${database}.${table} DROP PARTITION ID '${partition}'` })
 }
 
 /** Deletes the job's rows from the partition that it shares, and makes sure that none is left. */

@@ -1,23 +1,34 @@
 // Adds to pending rows of a job what is known of their persons: what is known is written to a table, and a mutation looks it
 // up there, which rewrites one column, in place: rows that are erased meanwhile stay erased. Texts of persons are taken
 // apart in Node and put together as they are, since the engine would write their numbers its own way.
+//
+// Each call is an attempt with a number of its own, and reads and clears its own rows of the table. It begins by clearing
+// those of all earlier attempts, whose mutations then find nothing to add, and by waiting for these mutations.
 
+import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClickHouseError } from '@clickhouse/client'
 import { membersOf } from '#core/json-text.ts'
 import { type IdShare, type KnownOf, knownBytesMax } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'
-import { assertOwnPartition, clearKnown, knownTable, partitionsOf } from './import-partitions.ts'
+import { assertOwnPartition, dropJob, knownTable, partitionsOf } from './import-partitions.ts'
 import type { RowInserter } from './insert-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
 /** What one mutation looks up: it holds it as a whole, twice, for each of the two parts that it rewrites at once. */
-const mutationLengthMax = 48 * 1024 * 1024
+const mutationBytesMax = 48 * 1024 * 1024
 const idsPerQuestion = 1_000
 const pollMs = { first: 20, last: 250 }
 const accessDenied = '497'
+const grantNeeded =
+  'the user of CLICKHOUSE_URL may not read system.mutations, which publishing an import needs: GRANT SELECT ON system.mutations'
+
+interface Attempt {
+  readonly importJobId: number
+  readonly number: number
+}
 
 interface KnownRow {
   readonly distinctId: string
@@ -42,37 +53,42 @@ export async function addKnownProperties(
   share: IdShare,
   knownOf: KnownOf,
   signal: AbortSignal,
-  lengthMax = mutationLengthMax,
+  bytesMax = mutationBytesMax,
 ): Promise<void> {
   assertOwnPartition(importJobId)
+  await clients.write((client, database) => dropJob(client, database, knownTable, importJobId))
+  await waitForMutations(clients, importJobId, signal)
+  const attempt = { importJobId, number: randomInt(2 ** 47) }
   const ids = await listIds(clients, importJobId, share)
-  let [rows, length]: [KnownRow[], number] = [[], 0]
+  let [rows, bytes]: [KnownRow[], number] = [[], 0]
   const add = async (): Promise<void> => {
     if (rows.length === 0 || signal.aborted) return
-    await clear(clients, importJobId)
     await inserter.insert({
       table: knownTable,
-      columns: 'import_job_id, distinct_id, known',
+      columns: 'import_job_id, attempt, distinct_id, known',
       rows,
-      write: (to, row) => writeKnown(to, importJobId, row),
+      write: (to, row) => writeKnown(to, attempt, row),
     })
-    await mutate(clients, importJobId, share, signal)
-    await clear(clients, importJobId)
-    ;[rows, length] = [[], 0]
+    await mutate(clients, attempt, share)
+    await waitForMutations(clients, importJobId, signal)
+    await clear(clients, attempt)
+    ;[rows, bytes] = [[], 0]
   }
   for (let from = 0; from < ids.length && !signal.aborted; from += idsPerQuestion) {
     for (const [distinctId, text] of await knownOf(ids.slice(from, from + idsPerQuestion))) {
       const lines = linesOf(text)
       if (lines !== '') rows.push({ distinctId, lines })
-      length += distinctId.length + lines.length
+      bytes += Buffer.byteLength(distinctId) + Buffer.byteLength(lines)
     }
-    if (length >= lengthMax) await add()
+    if (bytes >= bytesMax) await add()
   }
   await add()
 }
 
-function clear(clients: ClickHouseClients, importJobId: number): Promise<void> {
-  return clients.write((client, database) => clearKnown(client, database, importJobId))
+async function clear(clients: ClickHouseClients, { importJobId, number }: Attempt): Promise<void> {
+  await clients.write((client, database) =>
+    client.command({ query: `ALTER TABLE ${database}.${knownTable} DROP PARTITION (${importJobId}, ${number})` }),
+  )
 }
 
 async function listIds(clients: ClickHouseClients, importJobId: number, { index, count }: IdShare): Promise<string[]> {
@@ -105,39 +121,37 @@ function linesOf(propertiesJson: string): string {
   return members.filter(member => kept.has(member)).join('\n')
 }
 
-function writeKnown(to: RowBinaryWriter, importJobId: number, { distinctId, lines }: KnownRow): RowWritten {
-  to.uint32(importJobId)
+function writeKnown(to: RowBinaryWriter, attempt: Attempt, { distinctId, lines }: KnownRow): RowWritten {
+  to.uint32(attempt.importJobId)
+  to.int64(attempt.number)
   to.text(distinctId)
   to.text(lines)
   return 'written'
 }
 
 /**
- * Rewrites the rows of the distinct ids that are in the table now. The last share rewrites whole parts, which a DELETE makes
+ * Begins to rewrite the rows of the distinct ids that the attempt has in the table. The last share rewrites whole parts, which a DELETE makes
  * the engine do: else a granule, the least that a query reads, would have as many rows as when they were small.
  */
 async function mutate(
   clients: ClickHouseClients,
-  importJobId: number,
+  { importJobId, number }: Attempt,
   { index, count }: IdShare,
-  signal: AbortSignal,
 ): Promise<void> {
   await clients.write(async (client, database) => {
-    const isTold = (await findMutations(client, database)) !== null
-    const ofJob = `FROM ${database}.${knownTable} WHERE import_job_id = ${importJobId}`
-    // Both lists by one query, so that they belong together whatever else writes to the table.
-    const lists = `(SELECT (groupArray(distinct_id), groupArray(known)) ${ofJob})`
+    const ofAttempt = `FROM ${database}.${knownTable} WHERE import_job_id = ${importJobId} AND attempt = ${number}`
+    // Both lists by one query, so that they belong together also when the attempt is cleared meanwhile.
+    const lists = `(SELECT (groupArray(distinct_id), groupArray(known)) ${ofAttempt})`
     const known = `transform(distinct_id, tupleElement(${lists} AS lists, 1), tupleElement(lists, 2), '')`
     for (const partition of await partitionsOf(client, database, 'events_pending', importJobId))
       await client.command({
         query: `ALTER TABLE ${database}.events_pending
           UPDATE person_properties = ${withMissing('person_properties', known)} IN PARTITION ID '${partition}'
-          WHERE person_mode = 'full' AND distinct_id IN (SELECT distinct_id ${ofJob})
+          WHERE person_mode = 'full' AND distinct_id IN (SELECT distinct_id ${ofAttempt})
           ${index === count - 1 ? `, DELETE IN PARTITION ID '${partition}' WHERE 0` : ''}`,
-        clickhouse_settings: { mutations_sync: isTold ? '0' : '1', allow_nondeterministic_mutations: 1 },
+        clickhouse_settings: { mutations_sync: '0', allow_nondeterministic_mutations: 1 },
       })
   })
-  await waitForMutations(clients, signal)
 }
 
 /**
@@ -163,36 +177,47 @@ function withMissing(text: string, known: string): string {
 }
 
 /**
- * Waits until no mutation reads the table, also of an earlier worker, or the signal aborts. A server that does not tell has
- * waited itself.
- * @throws PortError when one fails: the server goes on trying.
+ * Waits until no mutation, also of another worker's attempt, has rows of the job left, or the signal aborts.
+ * @throws PortError when one fails there: the server goes on trying, and a further one would only wait behind it.
  */
-async function waitForMutations(clients: ClickHouseClients, signal: AbortSignal): Promise<void> {
+async function waitForMutations(clients: ClickHouseClients, importJobId: number, signal: AbortSignal): Promise<void> {
   for (let waitMs = pollMs.first; !signal.aborted; waitMs = Math.min(2 * waitMs, pollMs.last)) {
-    const running = await clients.write((client, database) => findMutations(client, database))
-    if (running === null || running.length === 0) return
-    const failing = running.find(([reason]) => reason !== '')
-    if (failing !== undefined) throw new PortError('event-store', 'unavailable', new Error(failing[0]))
+    const reasons = await listFailReasons(clients, importJobId)
+    if (reasons.length === 0) return
+    const failure = reasons.find(reason => reason !== '')
+    if (failure !== undefined) throw new PortError('event-store', 'unavailable', new Error(failure))
     await sleep(waitMs, undefined, { signal }).catch((cause: unknown) => {
       if (!signal.aborted) throw cause
     })
   }
 }
 
-async function findMutations(client: ClickHouseClient, database: string): Promise<[reason: string][] | null> {
+/**
+ * One for each mutation that has parts of the job left: why it failed at one of them, or an empty text. The server counts a
+ * mutation of one job as unfinished, and as failed, while an earlier one fails at parts of another job.
+ */
+async function listFailReasons(clients: ClickHouseClients, importJobId: number): Promise<string[]> {
+  const ofJob = (part: string) => `startsWith(${part}, '${importJobId}-')`
   try {
-    return await readRows<[string]>(
-      client,
-      `SELECT latest_fail_reason FROM system.mutations
-      WHERE database = '${database}' AND table = 'events_pending' AND NOT is_done AND position(command, '${knownTable}') > 0`,
+    const rows = await clients.write((client, database) =>
+      readRows<[string]>(
+        client,
+        `SELECT if(${ofJob('latest_failed_part')}, latest_fail_reason, '') FROM system.mutations
+        WHERE database = '${database}' AND table = 'events_pending' AND NOT is_done
+          AND position(command, '${knownTable}') > 0 AND arrayExists(part -> ${ofJob('part')}, parts_to_do_names)`,
+      ),
     )
+    return rows.map(([reason]) => reason)
   } catch (error) {
-    if (error instanceof ClickHouseError && error.code === accessDenied) return null
-    throw error
+    throw isAccessDenied(error) ? new PortError('event-store', 'unavailable', new Error(grantNeeded)) : error
   }
 }
 
+function isAccessDenied(error: unknown): boolean {
+  return error instanceof PortError && error.cause instanceof ClickHouseError && error.cause.code === accessDenied
+}
+
 async function readRows<Row>(client: ClickHouseClient, query: string): Promise<Row[]> {
-  const result = await client.query({ query, format: 'JSONCompactEachRow' })
+  const result = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
   return result.json<Row>()
 }
