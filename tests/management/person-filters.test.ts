@@ -209,6 +209,30 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(await pagesOf(api, `${list}?${query({ ...rare, cursor: 0 })}`), [[], [], ['p11', 'p10']])
   })
 
+  it('take no time from each other: who waits too long is to ask again, or to follow next', async t => {
+    const api = await withPersons(t, 650, {
+      wrap: store => ({
+        ...store,
+        listPersonsBelow: (...asked) => {
+          api.clock.advance(1_000)
+          return store.listPersonsBelow(...asked)
+        },
+      }),
+    })
+    const rare = { properties: [{ key: 'n', operator: 'between', value: [10, 11] }] }
+    const ask = (count: number, params: object) =>
+      Promise.all(Array.from({ length: count }, () => api.call('GET', `${list}?${query({ ...rare, ...params })}`)))
+    for (const { status, body, text } of await ask(4, {}))
+      assert.deepEqual([status, body.results?.length], [200, 2], text)
+    const many = await ask(14, {})
+    const late = many.filter(({ status }) => status !== 200)
+    assert.ok(late.length > 0 && late.length < many.length, 'some find all in their time')
+    for (const { status, body, headers } of late)
+      assert.deepEqual([status, body.code, headers.get('retry-after')], [429, 'too_many_scans', '5'])
+    for (const { status, body } of await ask(14, { cursor: 0 }))
+      assert.deepEqual([status, body.results.length === 2 || body.next !== null], [200, true])
+  })
+
   it('are searched for by one reader of a project at a time, and all get their answer', async t => {
     let underWay = 0
     let mostUnderWay = 0
@@ -270,7 +294,8 @@ describe('persons filtered by properties', () => {
     ]
     const persons = await api.addKey(['person:read'])
     const both = await api.addKey(['person:read', 'cohort:read'])
-    assert.equal((await api.call('GET', `${list}?${query({ properties: [pro] })}`, { key: persons })).status, 200)
+    for (const filter of [pro, { ...pro, group_type_index: 0 }])
+      assert.equal((await api.call('GET', `${list}?${query({ properties: [filter] })}`, { key: persons })).status, 200)
     for (const path of [list, `${list}export/`])
       for (const params of byCohort) {
         const refused = await api.call('GET', `${path}?${params}`, { key: persons })

@@ -98,7 +98,7 @@ const rooms: Record<string, readonly string[]> = {
   'services/live': [],
   'services/flags': [],
   'services/manage': ['services/progress', 'services/shared'],
-  'services/scans': ['services/shared'],
+  'services/scans': [],
   'services/capture': ['services/shared'],
   'services/progress': [],
   'services/processing': ['services/imports', 'services/shared'],

@@ -4,15 +4,19 @@
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
-import { conditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
+import {
+  conditionProbe,
+  type DefinitionsById,
+  definitionsById,
+  type FlagProbe,
+} from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { inSlices } from '../shared/in-slices.ts'
 import { countHolding } from './count-reach.ts'
-import { type FindPersonsDeps, type FoundPersons, findPersons, type PersonTest, testBy } from './find-persons.ts'
+import { type FindPersonsDeps, type FoundPersons, findPersons, testBy } from './find-persons.ts'
 import type { ScanDeps } from './subject-scans.ts'
 
 export interface CohortPersonsDeps extends FindPersonsDeps {
@@ -25,6 +29,9 @@ export interface CohortPersonsDeps extends FindPersonsDeps {
   readonly logger: Logger
 }
 
+/** Why a cohort has no members to show; `not_served` while this front does not know its project. */
+export type NoMembers = UnknownReason | 'not_served'
+
 /**
  * Members with an id above `after`, ascending: a slice of a page, which may be short or empty before the last.
  * @param encode encodes one member.
@@ -36,58 +43,70 @@ export async function listMembers<T>(
   { after, limit }: { readonly after: number; readonly limit: number },
   encode: (person: PersonView) => T,
   signal: AbortSignal,
-): Promise<Result<FoundPersons<T>, UnknownReason>> {
+): Promise<Result<FoundPersons<T>, NoMembers>> {
   const { projectId, id: cohortId } = cohort
   if (cohort.isStatic) {
     const page = await deps.management.listCohortMembers(projectId, cohortId, { afterPersonId: after, limit })
     const nextAfter = page.hasMore ? (page.results.at(-1)?.id ?? after) : null
-    return ok({ results: page.results.map(encode), nextAfter })
+    return ok({ results: page.results.map(encode), nextAfter, lookedMs: 0 })
   }
-  const { test, staticCohortIds } = memberTest(deps, cohort)
+  const served = deps.servedProject(projectId)
+  if (served === null) return err('not_served')
+  const probe = memberProbe(served, cohortId)
+  const test = testBy(probe, deps.scans, deps.clock.nowMs())
   const read = (afterPersonId: number, count: number) =>
-    deps.management.listPersonsAfter(projectId, { afterPersonId, limit: count }, staticCohortIds)
+    deps.management.listPersonsAfter(projectId, { afterPersonId, limit: count }, probe.staticCohortIds)
   return findPersons(deps, { projectId, test, read, encode }, { after, limit }, signal)
 }
 
 /**
- * Those of the cohorts that a person is in, in the given order. Cohorts that cannot be evaluated have no members.
+ * Those of the cohorts that a person is in, in the given order. Cohorts that cannot be evaluated have no members. Takes a
+ * turn among the searches of the project.
  * @param cohorts of the person's project, a few hundred.
+ * @throws TooManyScansError
  */
-export async function listCohortsOf(
+export function listCohortsOf(
   deps: CohortPersonsDeps,
+  projectId: number,
   { id: personId }: Pick<PersonView, 'id'>,
   cohorts: readonly Cohort[],
-): Promise<readonly Cohort[]> {
-  const [first] = cohorts
-  if (first === undefined) return []
-  const tests = await inSlices(memberTests(deps, cohorts))
-  const staticIds = cohorts.flatMap((cohort, at) => (tests[at] === null ? [cohort.id] : tests[at]!.staticCohortIds))
-  const { results } = await deps.management.listPersonsAfter(
-    first.projectId,
-    { afterPersonId: personId - 1, limit: 1 },
-    [...new Set(staticIds)],
-  )
-  const person = results.find(({ id }) => id === personId)
-  const found: Cohort[] = []
-  if (person === undefined) return found
-  for (const [at, cohort] of cohorts.entries()) {
-    const isMember = (await tests[at]?.test(person)) ?? ok(person.staticCohortIds.includes(cohort.id))
-    if (isMember.ok && isMember.value) found.push(cohort)
-  }
-  return found
-}
+  signal: AbortSignal,
+): Promise<Result<readonly Cohort[], 'not_served'>> {
+  const { pace, searches } = deps.scans
+  return searches.run(projectId, signal, async () => {
+    const served = deps.servedProject(projectId)
+    if (served === null) return err('not_served')
+    const probes = new Map<Cohort, FlagProbe>()
+    const byId = definitionsById(served.definitions)
+    for (const cohort of cohorts) {
+      if (!cohort.isStatic) probes.set(cohort, memberProbe(served, cohort.id, byId))
+      await takeTurn()
+    }
+    const staticIds = cohorts.flatMap(cohort => probes.get(cohort)?.staticCohortIds ?? cohort.id)
+    const { results } = await deps.management.listPersonsAfter(projectId, { afterPersonId: personId - 1, limit: 1 }, [
+      ...new Set(staticIds),
+    ])
+    const person = results.find(({ id }) => id === personId)
+    const found: Cohort[] = []
+    if (person === undefined) return ok(found)
+    const nowMs = deps.clock.nowMs()
+    for (const cohort of cohorts) {
+      const probe = probes.get(cohort)
+      const isMember =
+        probe === undefined
+          ? ok(person.staticCohortIds.includes(cohort.id))
+          : await testBy(probe, deps.scans, nowMs)(person)
+      if (isMember.ok && isMember.value) found.push(cohort)
+      await takeTurn()
+    }
+    return ok(found)
+  })
 
-/** A test of each cohort; null for a static one, whose members are rows. */
-function* memberTests(
-  deps: CohortPersonsDeps,
-  cohorts: readonly Cohort[],
-): Generator<undefined, (MemberTest | null)[]> {
-  const tests: (MemberTest | null)[] = []
-  for (const cohort of cohorts) {
-    tests.push(cohort.isStatic ? null : memberTest(deps, cohort))
-    yield
+  async function takeTurn(): Promise<void> {
+    if (!pace.isTimeUp()) return
+    await pace.turn()
+    signal.throwIfAborted()
   }
-  return tests
 }
 
 export interface CohortCounter {
@@ -98,14 +117,14 @@ export interface CohortCounter {
    * one after the other; a cohort that is being counted or waits to be is not counted twice.
    * @returns err when the cohort cannot be evaluated. Rejects with a PortError.
    */
-  count(cohort: Cohort): Promise<Result<null, UnknownReason | 'too_many'>>
+  count(cohort: Cohort): Promise<Result<null, NoMembers | 'too_many'>>
 }
 
 /** How many cohorts may be counted or wait to be. */
 const waitingCountMax = 100
 
 export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
-  const counting = new Map<number, Promise<Result<null, UnknownReason>>>()
+  const counting = new Map<number, Promise<Result<null, NoMembers>>>()
   let last: Promise<unknown> = Promise.resolve()
 
   return {
@@ -125,7 +144,7 @@ export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
   }
 }
 
-async function countAndSave(deps: CohortPersonsDeps, cohort: Cohort): Promise<Result<null, UnknownReason>> {
+async function countAndSave(deps: CohortPersonsDeps, cohort: Cohort): Promise<Result<null, NoMembers>> {
   const countedAtMs = deps.clock.nowMs()
   const count = cohort.isStatic
     ? ok(await deps.management.countCohortMembers(cohort.id))
@@ -135,12 +154,9 @@ async function countAndSave(deps: CohortPersonsDeps, cohort: Cohort): Promise<Re
   return ok(null)
 }
 
-async function countDynamic(
-  deps: CohortPersonsDeps,
-  { projectId, id }: Cohort,
-): Promise<Result<number, UnknownReason>> {
+async function countDynamic(deps: CohortPersonsDeps, { projectId, id }: Cohort): Promise<Result<number, NoMembers>> {
   const served = deps.servedProject(projectId)
-  if (served === null) return err('dependency_not_found_cohort')
+  if (served === null) return err('not_served')
   const members = { probe: memberProbe(served, id), population: { kind: 'persons' } } as const
   // Whoever asked for the count may no longer wait for it, but it is saved.
   const watch = { nowMs: deps.clock.nowMs(), signal: new AbortController().signal }
@@ -148,19 +164,6 @@ async function countDynamic(
   return counted.ok ? ok(counted.value.holding) : counted
 }
 
-function memberProbe({ definitions }: CompiledProject, cohortId: number): FlagProbe {
-  return conditionProbe(definitions, [{ key: 'id', type: 'cohort', value: cohortId }])
-}
-
-interface MemberTest {
-  readonly test: PersonTest
-  readonly staticCohortIds: readonly number[]
-}
-
-/** Tests by the definitions that are served now, at one moment for all persons. */
-function memberTest(deps: CohortPersonsDeps, cohort: Cohort): MemberTest {
-  const served = deps.servedProject(cohort.projectId)
-  if (served === null) return { test: () => err('dependency_not_found_cohort'), staticCohortIds: [] }
-  const probe = memberProbe(served, cohort.id)
-  return { test: testBy(probe, deps.scans, deps.clock.nowMs()), staticCohortIds: probe.staticCohortIds }
+function memberProbe({ definitions }: CompiledProject, cohortId: number, byId?: DefinitionsById): FlagProbe {
+  return conditionProbe(definitions, [{ key: 'id', type: 'cohort', value: cohortId }], null, byId)
 }

@@ -19,6 +19,8 @@ export interface FoundPersons<T> {
   readonly results: readonly T[]
   /** The search goes on behind the person with this id; null when no person is left. */
   readonly nextAfter: number | null
+  /** How long the search took, without the turns of others before it. */
+  readonly lookedMs: number
 }
 
 export interface PersonSearch<T> {
@@ -63,30 +65,32 @@ export function findPersons<T>(
 }
 
 async function look<T>(
-  { monotonicNowMs }: FindPersonsDeps,
+  { monotonicNowMs, scans: { pace } }: FindPersonsDeps,
   { test, read, encode }: PersonSearch<T>,
   { after, limit }: { readonly after: number; readonly limit: number },
   signal: AbortSignal,
 ): Promise<Result<FoundPersons<T>, UnknownReason>> {
-  const endMs = monotonicNowMs() + lookMsMax
+  const startMs = monotonicNowMs()
   const results: T[] = []
+  const found = (nextAfter: number | null) => ok({ results, nextAfter, lookedMs: monotonicNowMs() - startMs })
   let foundChars = 0
   for (let last = after; ; ) {
     const page = await read(last, subjectsPerPage)
     signal.throwIfAborted()
     for (const person of page.results) {
       const isFull = results.length > 0 && foundChars + person.propertiesJson.length > sliceCharsMax
-      if (isFull || results.length >= limit) return ok({ results, nextAfter: last })
+      if (isFull || results.length >= limit) return found(last)
       const holds = await test(person)
       if (!holds.ok) return err(holds.error)
       if (holds.value) {
         results.push(encode(person))
         foundChars += person.propertiesJson.length
+        if (pace.isTimeUp()) await pace.turn()
       }
       last = person.id
     }
-    if (!page.hasMore) return ok({ results, nextAfter: null })
+    if (!page.hasMore) return found(null)
     last = page.nextAfter ?? last
-    if (results.length >= limit || monotonicNowMs() >= endMs) return ok({ results, nextAfter: last })
+    if (results.length >= limit || monotonicNowMs() - startMs >= lookMsMax) return found(last)
   }
 }

@@ -21,7 +21,7 @@ export interface SubjectScans {
   readonly searches: ProjectQueue
 }
 
-/** Thrown when so many scans of a project wait that another one may not. */
+/** Thrown when other scans of a project leave a scan no turn, or too few. */
 export class TooManyScansError extends Error {}
 
 /** Scans of a project that wait, of each kind; one runs. */

@@ -7,7 +7,7 @@ import type { EventName, PropertyName, PropertyValues } from '#core/capture/know
 import { type JsonValue, parseJson } from '#core/json.ts'
 
 export const toolAnswerSchema = Type.Object({
-  success: Type.Literal(true, { description: 'An error has `success: false` beside its usual fields.' }),
+  success: Type.Literal(true, { description: 'An error of the tool has `success: false` beside its usual fields.' }),
   content: Type.String({ description: 'For a model to read.' }),
   structured_content: Type.Optional(
     Type.Object({}, { description: 'What was asked for, and whether the answer is whole.' }),
@@ -43,7 +43,7 @@ export class TableLines {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     if (this.#isCut && text.length > cellCharsMax && /^[[{]/.test(text)) {
       this.#cutCount++
-      return quoted(`${text.slice(0, cellCharsMax)}${cutMark}`)
+      return quoted(`${text.slice(0, cellCharsMax).toWellFormed()}${cutMark}`)
     }
     return typeof value === 'string' ? quoted(text) : text
   }

@@ -4,6 +4,7 @@
 import { type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../../json.ts'
 import { wantedProperties } from '../../pick-properties.ts'
 import { err, ok, type Result } from '../../result.ts'
+import type { Cohort } from '../definitions/cohort.ts'
 import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '../definitions/definition-links.ts'
 import { type Flag, flagDefaults } from '../definitions/flag.ts'
 import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
@@ -43,10 +44,13 @@ export class FlagProbe {
   readonly #project: CompiledProject
   readonly #position: number
 
-  /** @param flag evaluated as if it were active; replaces one of the same id among the definitions. */
-  constructor(definitions: ProjectDefinitions, flag: Flag) {
+  /**
+   * @param flag evaluated as if it were active; replaces one of the same id among the definitions.
+   * @param byId given where many probes are made of the same definitions.
+   */
+  constructor(definitions: ProjectDefinitions, flag: Flag, byId: DefinitionsById = definitionsById(definitions)) {
     const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
-    const { reached, cohortIds } = reachedFrom(definitions, target)
+    const { reached, cohortIds } = reachedFrom(definitions, target, byId)
     this.readsCohorts = cohortIds.size > 0
     this.staticCohortIds = reached.cohorts.filter(cohort => cohort.isStatic).map(({ id }) => id)
     this.#project = compileProject(reached)
@@ -187,10 +191,23 @@ export function conditionProbe(
   definitions: ProjectDefinitions,
   properties: JsonValue,
   groupTypeIndex: number | null = null,
+  byId?: DefinitionsById,
 ): FlagProbe {
   const set: JsonObject = { properties, rollout_percentage: 100 }
   const filters: JsonObject = { groups: [set], aggregation_group_type_index: groupTypeIndex }
-  return new FlagProbe(definitions, unstoredFlag(definitions.project.id, { key: 'condition', filters }))
+  return new FlagProbe(definitions, unstoredFlag(definitions.project.id, { key: 'condition', filters }), byId)
+}
+
+export interface DefinitionsById {
+  readonly flags: ReadonlyMap<number, Flag>
+  readonly cohorts: ReadonlyMap<number, Cohort>
+}
+
+export function definitionsById({ flags, cohorts }: ProjectDefinitions): DefinitionsById {
+  return {
+    flags: new Map(flags.map(flag => [flag.id, flag])),
+    cohorts: new Map(cohorts.map(cohort => [cohort.id, cohort])),
+  }
 }
 
 function isByDistinctId(flag: CompiledFlag): boolean {
@@ -210,9 +227,8 @@ function isByDistinctId(flag: CompiledFlag): boolean {
 function reachedFrom(
   definitions: ProjectDefinitions,
   target: Flag,
+  byId: DefinitionsById,
 ): { readonly reached: ProjectDefinitions; readonly cohortIds: ReadonlySet<number> } {
-  const flagOfId = new Map(definitions.flags.map(flag => [flag.id, flag]))
-  const cohortOfId = new Map(definitions.cohorts.map(cohort => [cohort.id, cohort]))
   const flagIds = new Set<number>()
   const cohortIds = new Set<number>()
   const open: Pick<DefinitionReference, 'kind' | 'id'>[] = referencesOfFlag(target.filters)
@@ -223,15 +239,15 @@ function reachedFrom(
     seen.add(next.id)
     const references =
       next.kind === 'flag'
-        ? referencesOfFlag(flagOfId.get(next.id)?.filters ?? null)
-        : referencesOfCohort(cohortOfId.get(next.id)?.filters ?? {})
+        ? referencesOfFlag(byId.flags.get(next.id)?.filters ?? null)
+        : referencesOfCohort(byId.cohorts.get(next.id)?.filters ?? {})
     for (const reference of references) open.push(reference)
   }
-  const others = definitions.flags.filter(({ id }) => flagIds.has(id) && id !== target.id)
+  const others = [...flagIds].filter(id => id !== target.id).flatMap(id => byId.flags.get(id) ?? [])
   const reached = {
     ...definitions,
     flags: [...others, target].sort((a, b) => a.id - b.id),
-    cohorts: definitions.cohorts.filter(({ id }) => cohortIds.has(id)),
+    cohorts: [...cohortIds].flatMap(id => byId.cohorts.get(id) ?? []).sort((a, b) => a.id - b.id),
   }
   return { reached, cohortIds }
 }

@@ -49,7 +49,8 @@ export async function readPersonCondition(
   if (cohort !== undefined) filters.push({ filter: { key: 'id', type: 'cohort', value: cohort }, name: 'cohort' })
   if (filters.length === 0) return ok(null)
   const condition: JsonObject = { groups: [{ properties: filters.map(({ filter }) => filter) }] }
-  const references = referencesOfFlag(condition)
+  // The group type that a filter on a person may name means nothing.
+  const references = referencesOfFlag(condition).filter(({ kind }) => kind === 'cohort')
   if (references.length > 0) {
     if (!holdsScope(caller, 'cohort:read')) return err(missingScope('cohort:read', 'A filter names a cohort.'))
     const links = await management.findLinks(project.id)

@@ -1,4 +1,4 @@
-// The answer when a project has as many searches through its persons or groups waiting as it may.
+// The answer when other searches through the persons or groups of a project leave no turn for this one.
 
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import { wireError } from '#wire/wire-error.ts'
@@ -16,5 +16,5 @@ export async function answerScan<A>(scan: () => Promise<A>): Promise<A | Answer>
 const tooManyScans = wireError(
   429,
   'too_many_scans',
-  'As many searches through the persons or groups of this project wait as may; try again when one of them has ended.',
+  'Other searches through the persons or groups of this project take all turns; try again when one of them has ended.',
 )

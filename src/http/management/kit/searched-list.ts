@@ -2,6 +2,7 @@
 // limit says, unless the caller follows `next`: then it may be short, or empty, before the last.
 
 import { err, ok, type Result } from '#core/result.ts'
+import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput } from './answers.ts'
 import { answerCursorList, type PageCall } from './full-page.ts'
@@ -10,6 +11,8 @@ import { answerScan } from './scan-turns.ts'
 
 /** How long the rows of a page are looked for. */
 const searchMsMax = 10_000
+/** How long an answer may take with the turns of other searches in between. */
+const answerMsMax = 30_000
 
 /** `cursor` of such a list. */
 export function searchCursorParam(): QueryParam<number | undefined> {
@@ -24,6 +27,8 @@ export interface SearchedSlice {
   readonly results: readonly string[]
   /** Where the search goes on; null when nothing is left. */
   readonly nextAfter: number | null
+  /** How long the search took, without the turns of others. */
+  readonly lookedMs: number
 }
 
 export interface SearchedList {
@@ -41,20 +46,32 @@ export function answerSearchedList(
   { cursor, limit, what, monotonicNowMs }: SearchedList,
   search: (after: number, limit: number) => Promise<Result<SearchedSlice, WireError>>,
 ): Promise<Answer> {
-  const endMs = monotonicNowMs() + searchMsMax
+  const startMs = monotonicNowMs()
   let found = 0
+  let lookedMs = 0
   return answerScan(() =>
     answerCursorList<string, number>(
       call,
       { cursor, limit, mayBeShort: cursor !== undefined },
       async (after = 0, sliceLimit) => {
-        const slice = await search(after, sliceLimit)
+        const slice = await search(after, sliceLimit).catch((error: unknown) => {
+          // What was found by then is a page for whoever follows `next`.
+          const mayEnd = error instanceof TooManyScansError && cursor !== undefined && after !== cursor
+          if (!mayEnd) throw error
+          return null
+        })
+        if (slice === null) return ok({ rows: [], next: after, endsPage: true })
         if (!slice.ok) return slice
         const { results, nextAfter } = slice.value
         found += results.length
-        const endsPage = nextAfter !== null && found < limit && monotonicNowMs() >= endMs
-        if (endsPage && cursor === undefined) return err(foundFew(what, found))
-        return ok({ rows: results, next: nextAfter, endsPage })
+        lookedMs += slice.value.lookedMs
+        const isOpen = nextAfter !== null && found < limit
+        const tookMs = monotonicNowMs() - startMs
+        if (isOpen && cursor === undefined) {
+          if (lookedMs >= searchMsMax) return err(foundFew(what, found))
+          if (tookMs >= answerMsMax) throw new TooManyScansError('the turns of others took the time of this search')
+        }
+        return ok({ rows: results, next: nextAfter, endsPage: isOpen && tookMs >= searchMsMax && cursor !== undefined })
       },
       { rows: texts => texts, cursor: String, head: { previous: null } },
     ),

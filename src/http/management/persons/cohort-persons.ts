@@ -2,13 +2,12 @@
 
 import Type from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
-import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
-import type { CohortPersonsDeps } from '#services/scans/cohort-persons.ts'
+import type { CohortPersonsDeps, NoMembers } from '#services/scans/cohort-persons.ts'
 import { type CohortCounter, listCohortsOf, listMembers } from '#services/scans/cohort-persons.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
@@ -23,12 +22,22 @@ import {
 import { encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, encodeEach, invalidInput, listAnswer, refusal, required } from '../kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  encodeEach,
+  invalidInput,
+  listAnswer,
+  refusal,
+  required,
+  stateUnavailable,
+} from '../kit/answers.ts'
 import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
 import { limitParam, refusedParam, requiredParam, textParam } from '../kit/query-params.ts'
+import { answerScan } from '../kit/scan-turns.ts'
 import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 const tag = 'cohorts'
@@ -125,20 +134,26 @@ export function cohortPersonsRoutes(
       scope: 'person:read cohort:read',
       query: { person_id: requiredParam(textParam('`uuid` or `id` of the person.')) },
       success: { status: 200, schema: Type.Object({ results: Type.Array(cohortSchema) }) },
-      handle: async ({ project, query, signal }) => {
-        const person = await findPersonById(deps.management, project.id, query.person_id)
-        if (person === null) return refusal(noSuchPerson)
-        const found: Cohort[] = []
-        for (let offset = 0; !signal.aborted; ) {
-          const { results, count } = await deps.management.listCohorts(project.id, { limit: testedCohortsMax, offset })
-          found.push(...(await listCohortsOf(deps, person, results)))
-          offset += results.length
-          if (results.length === 0 || offset >= count) break
-        }
-        const encode = (cohort: Cohort) =>
-          JSON.stringify(encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) }))
-        return listAnswer({}, await inSlices(encodeEach(found, encode)))
-      },
+      handle: ({ project, query, signal }) =>
+        answerScan(async () => {
+          const person = await findPersonById(deps.management, project.id, query.person_id)
+          if (person === null) return refusal(noSuchPerson)
+          const found: Cohort[] = []
+          for (let offset = 0; !signal.aborted; ) {
+            const { results, count } = await deps.management.listCohorts(project.id, {
+              limit: testedCohortsMax,
+              offset,
+            })
+            const ofPage = await listCohortsOf(deps, project.id, person, results, signal)
+            if (!ofPage.ok) return refusal(stateUnavailable)
+            found.push(...ofPage.value)
+            offset += results.length
+            if (results.length === 0 || offset >= count) break
+          }
+          const encode = (cohort: Cohort) =>
+            JSON.stringify(encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) }))
+          return listAnswer({}, await inSlices(encodeEach(found, encode)))
+        }),
     }),
   ]
 
@@ -151,7 +166,8 @@ export function cohortPersonsRoutes(
   }
 }
 
-function notEvaluable(reason: UnknownReason): WireError {
+function notEvaluable(reason: NoMembers): WireError {
+  if (reason === 'not_served') return stateUnavailable
   return invalidInput('filters', `The cohort cannot be evaluated: ${reason}.`)
 }
 

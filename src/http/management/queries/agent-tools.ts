@@ -1,5 +1,6 @@
-// The tools that PostHog tells agents to call first, below `mcp_tools`. An error has the status and the fields that every
-// error has here, and those of PostHog's tools beside them: PostHog answers 200 to SQL that fails.
+// The tools that PostHog tells agents to call first, below `mcp_tools`. An error of a tool has the status and the fields that
+// every error has here, and those of PostHog's tools beside them: PostHog answers 200 to SQL that fails. A request that
+// reaches no tool is refused as everywhere.
 
 import Type from 'typebox'
 import type { SqlRows } from '#ports/events/sql-queries.ts'
