@@ -27,8 +27,8 @@ ${start(pennonCommand('new-key'), 'another personal API key: for one more person
 Settings are environment variables, for example PORT=9000 ${startCommand}. \`pennon\` in a help text is bin/pennon, which
 runs from any folder.
 
-Exit codes: 0 done; 1 it failed on the way, doctor found something, or there is no such command or option; 2 it would not
-begin or go on, and one line on stderr says what to do; 3 from work: another worker owns the log.`,
+Exit codes: 0 done; 1 it failed on the way, or doctor found something; 2 it would not begin or go on, also for a command
+or an option that does not exist, and a line on stderr says what to do; 3 from work: another worker owns the log.`,
   )
 
 program
@@ -180,8 +180,8 @@ function leadToHelp(command: Command, name: string): void {
   command.showHelpAfterError(
     `Run \`${name} --help\` for ${command.commands.length > 0 ? 'the commands' : 'its options'}.`,
   )
-  // A value that an option does not take is refused as the commands refuse theirs.
-  command.exitOverride(({ code, exitCode }) => process.exit(code === 'commander.invalidArgument' ? 2 : exitCode))
+  // Wrong use is refused as the commands refuse it: it is not to be tried again as it is.
+  command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   for (const each of command.commands) leadToHelp(each, `${name} ${each.name()}`)
 }
 

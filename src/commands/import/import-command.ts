@@ -33,8 +33,6 @@ ${importKeyScopesInWords}. The guide is docs/import.md.
 ${exitCodes}`,
     )
 
-  // Wrong use is not to be tried again as it is. The commands that are added below take this over.
-  command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   addFetchCommand(command)
   addJobCommands(command)
 
