@@ -24,6 +24,8 @@ interface TestSet {
    * works throughout those that mostly wait.
    */
   readonly first: readonly string[]
+  /** Files that a machine of fewer than four processors has no time for; naming them runs them anywhere. */
+  readonly forLargeMachines: readonly string[]
   readonly concurrency: number
   /** Time limit for each test. If no test ends for somewhat longer than that, the remaining files are killed. */
   readonly timeoutMs: number
@@ -42,6 +44,7 @@ const sets: Record<string, TestSet> = {
       vectors: ['tests/{conformance,tidy}/*.test.ts'],
     },
     first: [],
+    forLargeMachines: [],
     concurrency: threeForTwo(),
     timeoutMs: 240_000,
   },
@@ -52,7 +55,16 @@ const sets: Record<string, TestSet> = {
       'tests/import/kill-sources.ci.ts',
       ...['tests/postgres/one-log.ci.ts', 'tests/postgres/stop.ci.ts'],
       ...['tests/import/fetch-kill.ci.ts', 'tests/import/import-jobs.ci.ts'],
-      ...['tests/conformance/vectors.ci.ts', 'tests/conformance/vectors-postgres.ci.ts'],
+      'tests/conformance/vectors.ci.ts',
+    ],
+    forLargeMachines: [
+      ...['tests/conformance/vectors-postgres.ci.ts', 'tests/import/send-job.ci.ts'],
+      ...[
+        'tests/import/what-comes-next.ci.ts',
+        'tests/faults/folder-lock.ci.ts',
+        'tests/faults/event-store-lost.ci.ts',
+      ],
+      'tests/attacks/one-projects-flood.ci.ts',
     ],
     concurrency: threeForTwo(),
     timeoutMs: 1_200_000,
@@ -207,8 +219,12 @@ async function untilNoneIsLeft(graceMs: number): Promise<Outlived[]> {
  * One file for each process: a test file, or a generated one that loads the files that run together. It wraps each of
  * these in a suite, so that a file's top-level hooks apply only to its own tests.
  */
-function processesOf({ patterns, together, first }: TestSet): string[] {
+function processesOf({ patterns, together, first, forLargeMachines }: TestSet): string[] {
   const alone = new Set(globSync(patterns))
+  if (availableParallelism() < 4 && forLargeMachines.length > 0) {
+    for (const file of forLargeMachines) if (!alone.delete(file)) throw new Error(`${file} is not there`)
+    console.log(`Left out on fewer than four processors:\n  ${forLargeMachines.join('\n  ')}`)
+  }
   const shared = Object.entries(together).map(([name, shares]) => {
     const files = globSync(shares).filter(file => alone.delete(file))
     const path = join(folder, `${name}.mjs`)
