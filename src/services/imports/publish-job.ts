@@ -1,6 +1,6 @@
 // Publishes a job: its links first, then its persons and groups, its rows last, so that every event that becomes visible
-// has its person, and shows what is known of it. What a step has done is deleted from its list in the same transaction, so that a step that was
-// interrupted goes on with the rest. Source: docs/wire/import.md §2.11.
+// has its person, and shows what is known of that person. What a step has done is deleted from its list in the same
+// transaction, so that an interrupted step continues with the rest. Source: docs/wire/import.md §2.11.
 
 import { type ImportJob, type ImportStep, shelfIdOf } from '#core/imports/import-job.ts'
 import {

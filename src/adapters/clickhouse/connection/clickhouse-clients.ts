@@ -69,7 +69,7 @@ export const longReadSettings = {
 } as const
 /** Longest run of a count in the background: hundreds of millions of events, or a server that has other things to do. */
 const countSecondsMax = 600
-/** Memory of such a count; grouping goes on in files before it is used up. */
+/** Memory limit of a background count. Grouping spills to files before it reaches the limit. */
 const countBytesMax = 400 * 1024 * 1024
 const idleConnectionMs = 20_000
 

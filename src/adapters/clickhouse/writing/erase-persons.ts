@@ -96,7 +96,7 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
           emptied.push(...(await findEmptied(client, database, each.table, condition)))
         }
         if (left.length === 0) {
-          // It is cleared as soon as the import job that it belongs to gets on, or is tried again.
+          // The import job that these rows belong to clears them when its step continues or is retried.
           if (
             await hasAny(
               client,
@@ -166,7 +166,7 @@ function conditionOfProject(table: ErasableTable, of: OfProject, database: strin
     AND ${made} < ${latestOf(table, of, database, boundOf)}`
 }
 
-/** Of the latest erasure that a row's subject was part of, a number. */
+/** The number of the latest erasure that included a row's subject. */
 function latestOf(
   table: ErasableTable,
   of: OfProject,

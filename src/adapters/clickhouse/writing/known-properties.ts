@@ -1,6 +1,6 @@
-// Adds to pending rows of a job what is known of their persons: what is known is written to a table, and a mutation looks it
-// up there, which rewrites one column, in place: rows that are erased meanwhile stay erased. Texts of persons are taken
-// apart in Node and put together as they are, since the engine would write their numbers its own way.
+// Adds known properties of persons to the pending rows of an import job. They are written to a table, where a mutation of
+// the pending rows looks them up. The mutation rewrites one column in place, so rows that are erased at the same time stay
+// erased. Node splits the JSON of persons into members, which SQL joins unchanged: the engine would rewrite their numbers.
 //
 // Each call is an attempt with a number of its own, and reads and clears its own rows of the table. It begins by clearing
 // those of all earlier attempts, whose mutations then find nothing to add, and by waiting for these mutations.
@@ -130,8 +130,9 @@ function writeKnown(to: RowBinaryWriter, attempt: Attempt, { distinctId, lines }
 }
 
 /**
- * Begins to rewrite the rows of the distinct ids that the attempt has in the table. The last share rewrites whole parts, which a DELETE makes
- * the engine do: else a granule, the least that a query reads, would have as many rows as when they were small.
+ * Starts rewriting the rows of the distinct ids that the attempt has in the table. The last share also has a DELETE, which
+ * makes the engine rewrite whole parts. Otherwise a granule, the least that a query reads, would keep its number of rows
+ * although the rows have grown.
  */
 async function mutate(
   clients: ClickHouseClients,
@@ -140,7 +141,7 @@ async function mutate(
 ): Promise<void> {
   await clients.write(async (client, database) => {
     const ofAttempt = `FROM ${database}.${knownTable} WHERE import_job_id = ${importJobId} AND attempt = ${number}`
-    // Both lists by one query, so that they belong together also when the attempt is cleared meanwhile.
+    // One query reads both lists, so that they match even if the attempt is cleared between two reads.
     const lists = `(SELECT (groupArray(distinct_id), groupArray(known)) ${ofAttempt})`
     const known = `transform(distinct_id, tupleElement(${lists} AS lists, 1), tupleElement(lists, 2), '')`
     for (const partition of await partitionsOf(client, database, 'events_pending', importJobId))
@@ -155,8 +156,8 @@ async function mutate(
 }
 
 /**
- * SQL of a JSON text with the members of `known` whose keys it lacks. No function here holds a row's text once for each of its
- * members, as one that looks at them one by one would.
+ * SQL of a JSON text with the members of `known` whose keys it lacks. It uses no function that copies a row's whole text
+ * for each of its members.
  */
 function withMissing(text: string, known: string): string {
   // A JSON string, with the colon behind it if it is a key.
@@ -166,7 +167,7 @@ function withMissing(text: string, known: string): string {
       JSONExtractString(substring(${quoted}, 1, length(${quoted}) - 1)))`
   const members = `(splitByChar('\\n', ${known}) AS members)`
   const keys = `arrayMap(quoted -> ${keyOf('quoted')}, arrayMap(member -> extract(member, '^${string}'), ${members}))`
-  // Of a text that the engine cannot read, keys of objects in it count as well.
+  // If the engine cannot parse the text, keys of nested objects count as its keys, too.
   const ownKeys = `(if(isValidJSON(${text}), JSONExtractKeys(${text}),
     arrayMap(quoted -> ${keyOf('quoted')}, arrayFilter(token -> endsWith(token, ':'), extractAll(${text}, '${string}'))))
     AS own_keys)`
@@ -177,8 +178,8 @@ function withMissing(text: string, known: string): string {
 }
 
 /**
- * Waits until no mutation, also of another worker's attempt, has rows of the job left, or the signal aborts.
- * @throws PortError when one fails there: the server goes on trying, and a further one would only wait behind it.
+ * Waits until no mutation has rows of the job left, including those of other workers' attempts, or the signal aborts.
+ * @throws PortError when a mutation fails at rows of the job. The server retries it, so another one would wait behind it.
  */
 async function waitForMutations(clients: ClickHouseClients, importJobId: number, signal: AbortSignal): Promise<void> {
   for (let waitMs = pollMs.first; !signal.aborted; waitMs = Math.min(2 * waitMs, pollMs.last)) {

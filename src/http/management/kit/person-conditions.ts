@@ -18,10 +18,9 @@ import { invalid, invalidInput, stateUnavailable } from './answers.ts'
 import { holdsScope, missingScope } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import { asFilter } from './list-filters.ts'
-import { readJson } from './property-filters.ts'
+import { readFilterList } from './property-filters.ts'
 import { filterParam, type QueryParam, type QueryValues, textParam, wholeNumberParam } from './query-params.ts'
 
-const filterCountMax = 20
 const types: readonly JsonValue[] = ['person', 'person_metadata', 'cohort']
 
 export const personConditions = {
@@ -102,12 +101,10 @@ function personPropertiesParam(): QueryParam<readonly JsonObject[] | undefined> 
 }
 
 function readProperties(text: string, name: string): Result<readonly JsonObject[], WireError> {
-  const sent = readJson(text)
-  if (!Array.isArray(sent))
-    return err(invalid(name, 'Must be a JSON list such as [{"key": "plan", "value": "pro", "type": "person"}].'))
-  if (sent.length > filterCountMax) return err(invalidInput(name, `At most ${filterCountMax} filters.`))
+  const sent = readFilterList(text, name, '[{"key": "plan", "value": "pro", "type": "person"}]')
+  if (!sent.ok) return sent
   const filters: JsonObject[] = []
-  for (const [index, filter] of sent.entries()) {
+  for (const [index, filter] of sent.value.entries()) {
     if (!isJsonObject(filter)) return err(invalid(`${name}.${index}`, 'A filter must be an object with key and value.'))
     const type = ownValue(filter, 'type') ?? 'person'
     if (!types.includes(type))

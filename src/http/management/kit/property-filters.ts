@@ -9,7 +9,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput } from './answers.ts'
 import { filterParam, type QueryParam } from './query-params.ts'
 
-const propertyFilterCountMax = 20
+const filterCountMax = 20
 
 export function propertiesParam(): QueryParam<readonly PropertyEquality[] | undefined> {
   const description =
@@ -18,19 +18,23 @@ export function propertiesParam(): QueryParam<readonly PropertyEquality[] | unde
 }
 
 function readProperties(text: string, name: string): Result<readonly PropertyEquality[], WireError> {
-  const filters = readJson(text)
-  if (!Array.isArray(filters))
-    return err(invalid(name, 'Must be a JSON list such as [{"key": "plan", "value": "pro"}].'))
-  if (filters.length > propertyFilterCountMax) {
-    return err(invalidInput(name, `At most ${propertyFilterCountMax} filters.`))
-  }
+  const filters = readFilterList(text, name, '[{"key": "plan", "value": "pro"}]')
+  if (!filters.ok) return filters
   const equalities: PropertyEquality[] = []
-  for (const [index, filter] of filters.entries()) {
+  for (const [index, filter] of filters.value.entries()) {
     const equality = readEquality(filter, `${name}.${index}`)
     if (!equality.ok) return equality
     equalities.push(equality.value)
   }
   return ok(equalities)
+}
+
+/** Reads a JSON list of filters, which are still to be checked. @param example one that is accepted, for the refusal. */
+export function readFilterList(text: string, name: string, example: string): Result<readonly JsonValue[], WireError> {
+  const filters = readJson(text)
+  if (!Array.isArray(filters)) return err(invalid(name, `Must be a JSON list such as ${example}.`))
+  if (filters.length > filterCountMax) return err(invalidInput(name, `At most ${filterCountMax} filters.`))
+  return ok(filters)
 }
 
 function readEquality(filter: JsonValue, path: string): Result<PropertyEquality, WireError> {
