@@ -19,8 +19,10 @@ export async function keepStateInPostgres(): Promise<() => Promise<void>> {
   return () => postgres.stop()
 }
 
-export async function startBenchServer(settings: Record<string, string> = {}): Promise<Pennon> {
+/** @param tree the root of the tree whose sources run; this one when absent. */
+export async function startBenchServer(settings: Record<string, string> = {}, tree?: string): Promise<Pennon> {
   return startPennon({
+    ...(tree !== undefined && { tree }),
     settings: { ...(await stateSettings()), ...settings },
     ...(cores !== null && { launcher: ['taskset', '-c', cores.server] }),
   })

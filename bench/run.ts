@@ -1,6 +1,9 @@
-// `npm run bench [-- [--postgres] WORD…]`: prints every figure beside its floor from the same run. See bench/README.md.
+// `npm run bench [-- [--postgres] [--against TREE] WORD…]`: prints every figure beside its floor from the same run, or compares
+// this tree with another. See bench/README.md.
 
 import { arch, cpus, platform } from 'node:os'
+import { parseArgs } from 'node:util'
+import { compareWith } from './against.ts'
 import { keepStateInPostgres } from './bench-server.ts'
 import { cores } from './processes.ts'
 import { capture } from './scenarios/capture.ts'
@@ -12,17 +15,22 @@ import { worker } from './scenarios/worker.ts'
 
 const scenarios = { startup, decide, evaluation, capture, worker, import: importing }
 
-const onPostgres = process.argv.includes('--postgres')
-const words = process.argv.slice(2).filter(word => word !== '--postgres')
+const { values, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: { postgres: { type: 'boolean', default: false }, against: { type: 'string' } },
+})
+const onPostgres = values.postgres
 console.log(
   `node ${process.versions.node}, ${platform()} ${arch()}, ${cpus()[0]?.model ?? 'unknown cpu'} × ${cpus().length}`,
 )
 if (cores === null) console.log('one core only: server and load share it, the figures mean little')
 if (onPostgres) console.log('state in PostgreSQL, which shares the core of the load')
 const stopPostgres = onPostgres ? await keepStateInPostgres() : async () => {}
-for (const [name, scenario] of Object.entries(scenarios)) {
-  if (words.length > 0 && !words.some(word => name.includes(word))) continue
-  console.log(`\n${name}`)
-  await scenario()
-}
+if (values.against !== undefined) await compareWith(values.against, words)
+else
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    if (words.length > 0 && !words.some(word => name.includes(word))) continue
+    console.log(`\n${name}`)
+    await scenario()
+  }
 await stopPostgres()

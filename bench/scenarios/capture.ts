@@ -8,7 +8,7 @@ import { httpRequest } from '../load-generator.ts'
 import { load, measured } from '../processes.ts'
 import { micros, print } from '../report.ts'
 
-interface CaptureCase {
+export interface CaptureCase {
   readonly name: string
   readonly requests: readonly Buffer[]
   readonly connections: number
@@ -20,12 +20,7 @@ export async function capture(): Promise<void> {
   const floor = await startFloor()
   try {
     for (const pid of Object.values(server.childPids())) movePinned(pid, 'load')
-    const singles = Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(index)))
-    const cases: CaptureCase[] = [
-      { name: 'capture, single', requests: singles, connections: 64, aim: '≥ 0.5, p50 ≤ 3 ms at 70 %' },
-      ...[10, 100, 1_000].flatMap(size => [batchCase(size, 'plain'), batchCase(size, 'gzipped')]),
-    ]
-    for (const { name, requests, connections, aim } of cases) {
+    for (const { name, requests, connections, aim } of captureCases()) {
       const options = { connections, durationMs: 4_000, requests }
       const bare = await measured(floor.pid, { ...options, port: floor.port })
       const ours = await measured(server.pid, { ...options, port: server.port })
@@ -45,6 +40,14 @@ export async function capture(): Promise<void> {
     floor.stop()
     await server.stop()
   }
+}
+
+export function captureCases(): readonly CaptureCase[] {
+  const singles = Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(index)))
+  return [
+    { name: 'capture, single', requests: singles, connections: 64, aim: '≥ 0.5, p50 ≤ 3 ms at 70 %' },
+    ...[10, 100, 1_000].flatMap(size => [batchCase(size, 'plain'), batchCase(size, 'gzipped')]),
+  ]
 }
 
 function batchCase(size: number, form: 'plain' | 'gzipped'): CaptureCase {

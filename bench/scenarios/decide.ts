@@ -1,5 +1,6 @@
 // Measures flag evaluation: 20 and 350 flags, with a stored person, beside Fastify answering the same bytes.
 
+import type { Pennon } from '../../tests/support/pennon.ts'
 import { movePinned, projectKey, startBenchServer } from '../bench-server.ts'
 import { decideBody, eventBody, flagBody, storedPersonProperties } from '../bodies.ts'
 import { flagsFigure } from '../flags-figure.ts'
@@ -11,17 +12,7 @@ export async function decide(): Promise<void> {
   const floor = await startFloor()
   try {
     for (const pid of Object.values(server.childPids())) movePinned(pid, 'load')
-    await fetch(`${server.url}/capture/`, {
-      method: 'POST',
-      body: JSON.stringify({
-        api_key: projectKey,
-        ...eventBody(1),
-        event: '$set',
-        distinct_id: 'ada',
-        properties: { $set: storedPersonProperties },
-      }),
-    })
-    await server.caughtUp()
+    await storePerson(server)
     let created = 0
     const v3Micros: number[] = []
     for (const flagCount of [20, 350]) {
@@ -44,4 +35,16 @@ export async function decide(): Promise<void> {
     floor.stop()
     await server.stop()
   }
+}
+
+/** The person that `decideBody` asks for. */
+export async function storePerson(server: Pennon): Promise<void> {
+  await server.post('/capture/', {
+    api_key: projectKey,
+    ...eventBody(1),
+    event: '$set',
+    distinct_id: 'ada',
+    properties: { $set: storedPersonProperties },
+  })
+  await server.caughtUp()
 }

@@ -42,6 +42,8 @@ export interface StartOptions {
   /** When absent or true, also waits until events are processed. */
   readonly waitForProcessing?: boolean
   readonly arguments?: readonly string[]
+  /** Root of the tree whose sources run; this one when absent. */
+  readonly tree?: string
 }
 
 export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
@@ -56,6 +58,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
     ...(options.arguments ?? ['serve']),
   ]
   const child = spawn(launched[0]!, launched.slice(1), {
+    cwd: options.tree,
     env: {
       ...process.env,
       NODE_TEST_CONTEXT: undefined,
