@@ -2,7 +2,7 @@
 // It knows no endpoint; `compose/front/servers.ts` passes it the routes.
 
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import Fastify, { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -30,6 +30,7 @@ import {
 } from './shared/known-paths.ts'
 import { requestIdHeader, requestIdMaker } from './shared/request-id.ts'
 import { type Route, type RouteGroup, sendError } from './shared/route.ts'
+import { hasSeveralHosts } from './shared/several-hosts.ts'
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
@@ -339,18 +340,6 @@ function beforeBody(route: Route, cors: string | null, bodyRoom: BodyRoom): OnRe
 function hasBody({ headers }: FastifyRequest): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
 }
-
-/** Node keeps the first of them only. A proxy in front may have gone by another. Source: RFC 9112, 3.2. */
-function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
-  let count = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!
-    if (name.length === hostNameLength && name.toLowerCase() === 'host' && ++count > 1) return true
-  }
-  return false
-}
-
-const hostNameLength = 'host'.length
 
 function tooLargeBody(): Error {
   return new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()

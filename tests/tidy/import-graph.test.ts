@@ -141,7 +141,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
   'http/handlers': ['http/bodies', 'http/management/kit', 'http/shared'],
   http: ['http/answers', 'http/bodies', 'http/shared'],
-  'http/events-port': ['http', 'http/answers'],
+  'http/events-port': ['http', 'http/answers', 'http/shared'],
 
   'adapters/sql/migrations': [],
   'adapters/sql/tables': [],

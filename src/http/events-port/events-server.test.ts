@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { composeEdges } from '#compose/front/edge.ts'
 import { listenOn } from '#compose/front/events-server.ts'
 import { ok } from '#core/result.ts'
@@ -11,7 +11,8 @@ import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { createEventsServer } from './events-server.ts'
 
-it('answers of the port for dashboards that wait for their readers are charged to a room', async t => {
+/** A connection to a port for dashboards that answers every query with these bytes. */
+async function connection(t: TestContext, rows: Buffer) {
   const metrics = createMetrics()
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)
@@ -19,8 +20,6 @@ it('answers of the port for dashboards that wait for their readers are charged t
     ...{ hasAdminPort: false, logger: silentLogger(), metrics, monotonicNowMs: () => 0 },
     trustedProxies: trustedProxies.value,
   })
-  // More than the system takes for a connection whose client reads nothing.
-  const rows = Buffer.alloc(24 * 1024 * 1024)
   const server = createEventsServer({
     events: { passSql: async () => ok({ headers: {}, body: Readable.from([rows]) }) },
     password: 'of-the-dashboards',
@@ -33,11 +32,31 @@ it('answers of the port for dashboards that wait for their readers are charged t
     server.close()
   })
   const { port } = new URL(await listenOn(server, '127.0.0.1', 0))
-  const client = connect(Number(port), '127.0.0.1').pause()
+  const client = connect(Number(port), '127.0.0.1')
   t.after(() => client.destroy())
-  client.write('GET /?user=project_1&password=of-the-dashboards&query=SELECT+1 HTTP/1.1\r\nHost: x\r\n\r\n')
+  return { client, metrics }
+}
+
+const query = 'GET /?user=project_1&password=of-the-dashboards&query=SELECT+1 HTTP/1.1\r\nHost: x\r\n'
+
+it('answers of the port for dashboards that wait for their readers are charged to a room', async t => {
+  // More than the system takes for a connection whose client reads nothing.
+  const rows = Buffer.alloc(24 * 1024 * 1024)
+  const { client, metrics } = await connection(t, rows)
+  client.pause().write(`${query}\r\n`)
   const heldBytes = async () => Number(/^pennon_answer_bytes (\d+)$/m.exec(await metrics.registry.metrics())![1])
   await eventually(async () => (await heldBytes()) >= rows.length / 4, { what: 'what waits' })
   client.destroy()
   await eventually(async () => (await heldBytes()) === 0, { what: 'the end of it' })
+})
+
+it('a request for several hosts is refused on the port for dashboards too', async t => {
+  const { client } = await connection(t, Buffer.from('1\n'))
+  client.write(`${query}hOST: y\r\n\r\n`)
+  let answer = ''
+  client.setEncoding('utf8').on('data', text => {
+    answer += text
+  })
+  await eventually(() => answer.includes('HTTP/1.1 200') || answer.includes('(BAD_ARGUMENTS)'))
+  assert.match(answer, /^HTTP\/1\.1 400 [\s\S]+Code: 36\. DB::Exception: The request has several Host headers\./)
 })

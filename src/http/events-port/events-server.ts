@@ -10,6 +10,7 @@ import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { keepOwnTime } from '../answers/answer-room.ts'
 import type { Connections } from '../connections.ts'
+import { hasSeveralHosts } from '../shared/several-hosts.ts'
 import { readQueryBody } from './query-body.ts'
 
 export interface EventsServerOptions {
@@ -60,6 +61,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
   return server
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (hasSeveralHosts(request)) return refuse(request, response, severalHosts)
     // Not resolved against a base: `//` would have to be followed by a host.
     const url = request.url?.startsWith('/') ? URL.parse(`http://x${request.url}`) : null
     if (url === null) return refuse(request, response, notFound)
@@ -165,6 +167,12 @@ const notFound: EngineError = {
   code: 279,
   name: 'NOT_FOUND',
   text: 'There is no such path here: queries go to /, and /ping answers Ok.',
+}
+const severalHosts: EngineError = {
+  status: 400,
+  code: 36,
+  name: 'BAD_ARGUMENTS',
+  text: 'The request has several Host headers.',
 }
 const notAllowed: EngineError = { status: 405, code: 48, name: 'NOT_IMPLEMENTED', text: 'Use GET or POST.' }
 const tooSlow: EngineError = { status: 503, code: 159, name: 'TIMEOUT_EXCEEDED', text: 'The query took too long.' }
