@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type JsonValue, parseJson } from './json.ts'
-import { holdsMoreValuesThan, isDeeperThan, nestsDeeperThan } from './json-depth.ts'
+import { holdsMoreFieldsThan, holdsMoreValuesThan, isDeeperThan, nestsDeeperThan } from './json-depth.ts'
 
 test('counts lists and objects, not what stands in strings', () => {
   assert.equal(nestsDeeperThan('[[{}]]', 3), false)
@@ -28,4 +28,11 @@ test('values are those of lists and objects at any depth, not what stands in str
   assert.equal(counted('["0,0,0,0,[[{{","\\",0,0,0"]'), 3)
   assert.equal(counted('[[],[],{}]'), 6)
   assert.equal(counted(`"${',[{'.repeat(10)}`), 1)
+})
+
+test('fields are those of objects at any depth, with the objects and lists themselves, not the values of lists', () => {
+  const counted = (text: string) => [0, 1, 2, 3, 4, 5, 6, 7].find(max => !holdsMoreFieldsThan(text, max))
+  assert.equal(counted('{"a":1,"b":[0,0,0,{"c":2}]}'), 6)
+  assert.equal(counted('[":[{",0,0,0,0,0,0,0,0]'), 1)
+  assert.equal(counted('[[],[],{}]'), 4)
 })

@@ -6,6 +6,7 @@ import { isRawNumber, type JsonObject, type JsonValue, type RawNumber } from './
 const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
+const colon = 0x3a
 const openBracket = 0x5b
 const closeBracket = 0x5d
 const openBrace = 0x7b
@@ -64,13 +65,25 @@ function opens(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber 
 /** Whether it holds more values than that, each of which takes tens of bytes once it is parsed, however short its text. */
 export function holdsMoreValuesThan(text: string, valuesMax: number): boolean {
   // A value is a character at least, and another one separates it from the next.
-  if (text.length < 2 * valuesMax) return false
-  let values = 1
+  return text.length >= 2 * valuesMax && opensOr(comma, text, valuesMax - 1)
+}
+
+/**
+ * Whether it has more objects, lists and fields of objects together. Each takes a microsecond or so to parse and to check,
+ * ten times as long as a value in a list.
+ */
+export function holdsMoreFieldsThan(text: string, fieldsMax: number): boolean {
+  return text.length > fieldsMax && opensOr(colon, text, fieldsMax)
+}
+
+/** Whether more than `countMax` of a separator and of opening brackets stand outside strings. */
+function opensOr(separator: number, text: string, countMax: number): boolean {
+  let count = 0
   for (let index = 0; index < text.length; index++) {
     const unit = text.charCodeAt(index)
     if (unit === quote) index = endOfString(text, index)
-    else if (unit === comma || unit === openBracket || unit === openBrace) {
-      if (++values > valuesMax) return true
+    else if (unit === separator || unit === openBracket || unit === openBrace) {
+      if (++count > countMax) return true
     }
   }
   return false

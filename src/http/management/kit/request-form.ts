@@ -2,7 +2,7 @@
 
 import type { TSchema } from 'typebox'
 import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-depth.ts'
+import { holdsMoreFieldsThan, nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
@@ -10,6 +10,11 @@ import { invalid } from './answers.ts'
 /** Reading thousands of tiny parts would hold the event loop; our forms have a handful. */
 const partCountMax = 32
 const nestingMax = 300
+/**
+ * Bounds the fields of JSON, with its objects and lists: parsing and checking so many takes some 40 ms. Even the largest
+ * flag has fewer. Source: ours.
+ */
+export const fieldCountMax = 32 * 1024
 
 export function isMultipart(contentType: string): boolean {
   return /^\s*multipart\/form-data\s*;/i.test(contentType)
@@ -84,7 +89,7 @@ function typesOf(schema: TSchema): unknown[] {
 }
 
 function jsonOrText(text: string): JsonValue {
-  if (nestsDeeperThan(text, nestingMax)) return text
+  if (holdsMoreFieldsThan(text, fieldCountMax) || nestsDeeperThan(text, nestingMax)) return text
   try {
     return parseJson(text)
   } catch (error) {
