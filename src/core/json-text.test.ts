@@ -2,9 +2,21 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
-import { membersOf, withoutMembers } from './json-text.ts'
+import { hasMember, membersOf, withoutMembers } from './json-text.ts'
 
 const isPlain = (text: string) => !text.includes('\\')
+
+it('a member of an object is found by its name, however it is written, and nowhere else', () => {
+  for (const [text, expected] of [
+    ['{"b":1,"a$":2}', true],
+    [' { "b" : [ "a$" ] , "a$" : 1 } ', true],
+    ['{"b\\"":"}","\\u0061\\u0024":null}', true],
+    ['{}', false],
+    ['{"a":1,"a$b":2,"a\\n":3,"\\\\u0061$":4,"a\\u0024\\u0024":5,"a\\"24xy":6}', false],
+    ['{"b":{"a$":1},"c":"\\"a$\\":1"}', false],
+  ] as const)
+    assert.equal(hasMember(text, 'a$'), expected, text)
+})
 
 describe('the text of an object without some members', () => {
   it('has the others as they were written', () => {

@@ -71,6 +71,21 @@ export function withoutMembers(text: string, names: ReadonlySet<string>): string
 }
 
 /**
+ * @param text valid JSON text of an object.
+ * @param name without quotes, backslashes and slashes, so that only `\u` can escape a character of it.
+ */
+export function hasMember(text: string, name: string): boolean {
+  let at = behindBlanks(text, text.indexOf('{') + 1)
+  while (text.charCodeAt(at) !== closeBrace) {
+    const keyEnd = stringEnd(text, at)
+    if (spells(text, at, keyEnd, name)) return true
+    const end = endOfValue(text, behindBlanks(text, keyEnd) + 1)
+    at = text.charCodeAt(end) === comma ? behindBlanks(text, end + 1) : end
+  }
+  return false
+}
+
+/**
  * The members of an object, in their order, each as it is written: `"name":value`.
  * @param text as JSON.stringify writes it.
  */
@@ -82,6 +97,18 @@ export function membersOf(text: string): string[] {
     at = end + 1
   }
   return members
+}
+
+/** Whether a JSON string is this name. Most strings differ in their first characters. */
+function spells(text: string, start: number, end: number, name: string): boolean {
+  let at = start + 1
+  for (let index = 0; index < name.length; index++) {
+    const isEscape = text.startsWith('\\u', at)
+    const unit = isEscape ? Number.parseInt(text.slice(at + 2, at + 6), 16) : text.charCodeAt(at)
+    if (unit !== name.charCodeAt(index)) return false
+    at += isEscape ? 6 : 1
+  }
+  return at === end - 1
 }
 
 function behindBlanks(text: string, start: number): number {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noQuotas } from '../project.ts'
-import { quotaOf, quotaResourceOf } from './quota-resource.ts'
+import { quotaOf, quotaResourceOf, resourceOf } from './quota-resource.ts'
 
 const no = () => false
 const yes = () => true
@@ -19,6 +19,13 @@ test('exceptions, AI events and survey responses have quotas of their own, every
 test('the surveys of a product tour are ordinary events', () => {
   assert.equal(quotaResourceOf('survey sent', yes), 'events')
   assert.equal(quotaResourceOf('$exception', yes), 'exceptions')
+})
+
+test('a tour is looked for in the text of the properties, which may be long and are not parsed', t => {
+  const parses = t.mock.method(JSON, 'parse').mock
+  assert.equal(resourceOf('survey sent', '{"pr\\u00e9nom":"Zo\\u00e9","$product_tour\\u005fid":null}'), 'events')
+  assert.equal(resourceOf('survey sent', '{"pr\\u00e9nom":"$product_tour_id"}'), 'survey_responses')
+  assert.equal(parses.callCount(), 0)
 })
 
 test('a quota is found under the name of its resource', () => {

@@ -1,6 +1,7 @@
 // Which of a project's quotas an event counts against. Every live event counts against the `events` quota. Some also
 // have a quota of their own; they are accepted as long as that one has room, even when `events` is used up.
 
+import { hasMember } from '../json-text.ts'
 import type { Quotas } from '../project.ts'
 import { surveyEvents } from '../surveys/survey-events.ts'
 
@@ -32,9 +33,9 @@ export function quotaResourceOf(name: string, hasProductTour: () => boolean): Ev
 /** `quotaResourceOf` for an event whose properties are JSON text. */
 export function resourceOf(name: string, propertiesJson: string): EventResource {
   return quotaResourceOf(name, () => {
-    // The key is in the text either literally or with a `\u` escape; without both there is no need to parse.
+    // The key is in the text either literally or with a `\u` escape; without both there is no need to look closely.
     if (!propertiesJson.includes(`"${productTourProperty}"`) && !propertiesJson.includes('\\u')) return false
-    return Object.hasOwn(JSON.parse(propertiesJson), productTourProperty)
+    return hasMember(propertiesJson, productTourProperty)
   })
 }
 

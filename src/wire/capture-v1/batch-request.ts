@@ -8,16 +8,10 @@ import { parseUuid } from '#core/events/uuid.ts'
 import { numberOrLiteral } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
-import {
-  type ItemSlices,
-  memberSlice,
-  slice,
-  sliceItems,
-  slicesPerItem,
-  valueCountAtMost,
-} from '../bytes/json-slices.ts'
-import { captureItemCountMax, captureValueCountMax } from '../capture/capture-errors.ts'
+import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
+import { captureItemCountMax } from '../capture/capture-errors.ts'
 import { refusedItemOf } from '../capture/event-fields.ts'
+import { holdsTooManyValues } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 import {
   duplicateEventUuid,
@@ -40,8 +34,6 @@ export interface V1Payload {
 export interface V1BatchLimits {
   /** More events than this are left to a decode thread; more than `captureItemCountMax` are refused. */
   readonly itemCountMax: number
-  /** More values than this are left to a decode thread; more than `captureValueCountMax` are refused unparsed. */
-  readonly valueCountMax: number
   /** Bad items do not affect the others. When absent, an item that is no event or lacks a uuid fails the batch. */
   readonly itemised?: boolean
 }
@@ -64,9 +56,6 @@ export interface V1BatchRefusal {
   readonly historicalMigration?: true
 }
 
-/** The shortest value and its comma. */
-const valueBytesMin = 2
-
 /** An object from `JSON.parse`. It may have any own key; read it only by names that no prototype has. */
 type Fields = { readonly [key: string]: unknown }
 
@@ -78,11 +67,7 @@ export function parseV1Batch(
   payload: V1Payload,
   limits: V1BatchLimits,
 ): Result<V1Batch | 'too_much_work', V1BatchRefusal> {
-  if (payload.bytes.length > valueBytesMin * limits.valueCountMax) {
-    const count = valueCountAtMost(payload.bytes)
-    if (count > captureValueCountMax) return refuse(null, v1CaptureErrors.tooManyValues)
-    if (count > limits.valueCountMax) return ok('too_much_work')
-  }
+  if (holdsTooManyValues(payload.bytes)) return refuse(null, v1CaptureErrors.tooManyValues)
   let root: unknown
   try {
     root = JSON.parse(payload.text)

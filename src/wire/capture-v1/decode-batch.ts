@@ -7,8 +7,8 @@ import { keptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { expandedBytesMax, gunzip, inflateEncoding } from '../bytes/inflate.ts'
-import { captureItemCountMax, captureValueCountMax } from '../capture/capture-errors.ts'
-import { type DecodeLimits, inlineCompressedBytesMax, inlineLimits } from '../capture/decode-capture.ts'
+import { captureItemCountMax } from '../capture/capture-errors.ts'
+import { inlineLimits } from '../capture/decode-capture.ts'
 import type { WireError } from '../wire-error.ts'
 import { unparsableBody, v1CaptureErrors, v1DecodedBytesMax } from './batch-errors.ts'
 import type { V1Headers } from './batch-headers.ts'
@@ -30,20 +30,23 @@ export type PreparedV1Capture =
       readonly body: RejectedBody
     } & V1BatchRefusal)
 
-const threadLimits: V1BatchLimits & Pick<DecodeLimits, 'decodedBytesMax'> = {
-  decodedBytesMax: v1DecodedBytesMax,
-  itemCountMax: captureItemCountMax,
-  valueCountMax: captureValueCountMax,
+interface V1DecodeLimits extends V1BatchLimits {
+  readonly decodedBytesMax: number
 }
+
+/** All of a v1 batch is parsed. */
+const inlineV1Limits: V1DecodeLimits = {
+  decodedBytesMax: inlineLimits.parsedBytesMax,
+  itemCountMax: inlineLimits.itemCountMax,
+}
+const threadLimits: V1DecodeLimits = { decodedBytesMax: v1DecodedBytesMax, itemCountMax: captureItemCountMax }
 
 /** For the event loop: `too_much_work` for a body that would hold it and needs a thread. */
 export function prepareV1Inline(
   input: V1CaptureInput,
   received: ReceivedRequest,
 ): PreparedV1Capture | { readonly kind: 'too_much_work' } {
-  const isPlain = input.headers.encoding === ''
-  const bytesMax = isPlain ? inlineLimits.decodedBytesMax : inlineCompressedBytesMax
-  return input.body.length > bytesMax ? tooMuchWork : prepare(input, received, inlineLimits)
+  return input.body.length > inlineV1Limits.decodedBytesMax ? tooMuchWork : prepare(input, received, inlineV1Limits)
 }
 
 /** For a thread: reads bodies up to the wire's limits. */
@@ -54,7 +57,7 @@ export function prepareV1Capture(input: V1CaptureInput, received: ReceivedReques
 
 const tooMuchWork = { kind: 'too_much_work' } as const
 
-function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: typeof threadLimits) {
+function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: V1DecodeLimits) {
   const { headers, body, aiOnly } = input
   if (body.length === 0) return unread(v1CaptureErrors.emptyBody)
   const payload = readPayload(input, limits.decodedBytesMax)

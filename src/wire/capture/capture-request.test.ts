@@ -12,7 +12,7 @@ function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: st
     querySentAtMs: null,
     fallbackToken: null,
     itemCountMax: 1e6,
-    valueCountMax: 1e6,
+    parsedBytesMax: 1e6,
     structuredIdBytesMax,
     ...over,
   }
@@ -93,13 +93,14 @@ describe('parseCaptureRequest, shapes', () => {
     assert.equal(events.length, 1)
     assert.equal(sourceJson(1), '{"event":"e","distinct_id":"u","uuid":""}')
   })
-  it('hands on what has too many items or values', () => {
+  it('hands on what has too many items, or is too long to be parsed', () => {
     assert.equal(codeOf({ token: 'k', batch: [named, named] }, { itemCountMax: 1 }), 'too_much_work')
-    assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 6 }), 'too_much_work')
+    assert.equal(codeOf('[0,0,0,0,0,0]', { parsedBytesMax: 12 }), 'too_much_work')
+    assert.equal(codeOf({ token: 'k', batch: [] }, { parsedBytesMax: 12 }), 'empty_batch')
     const listed = { event: 'e', distinct_id: Array(500).fill(0) }
     assert.equal(codeOf({ token: 'k', batch: [listed, listed] }, { structuredIdBytesMax: 2_000 }), 'too_much_work')
     assert.equal(requestOf({ token: 'k', batch: [listed] }, { structuredIdBytesMax: 2_000 }).events.length, 1)
-    assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 7 }), 'invalid_shape')
+    assert.equal(codeOf('[0,0,0,0,0,0]', { parsedBytesMax: 13 }), 'invalid_shape')
   })
 })
 

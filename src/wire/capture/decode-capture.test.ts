@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { requestRefusal, rowCountOf } from '#core/capture/outcome-table.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture, prepareInline } from './decode-capture.ts'
 
@@ -7,8 +8,12 @@ const received = { receivedAtMs: Date.parse('2025-07-01T11:00:00Z'), ip: '', ran
 const good = { event: 'e', distinct_id: 'u' }
 
 function inputOf(batch: readonly object[], verbose = false): CaptureInput {
+  return inputOfBody(JSON.stringify({ api_key: 'phc_x', batch }), verbose)
+}
+
+function inputOfBody(body: string | Buffer, verbose = false): CaptureInput {
   return {
-    body: Buffer.from(JSON.stringify({ api_key: 'phc_x', batch })),
+    body: Buffer.from(body as string),
     ...{ data: '', compression: '', contentType: 'application/json', contentEncoding: '' },
     ...{ legacyPath: false, engage: false, querySentAtMs: null, fallbackToken: null, ip: '', verbose },
   }
@@ -30,4 +35,39 @@ it('a request has the same table from the event loop and from a thread, and its 
     const { table, body } = prepared[0]!
     assert.deepEqual([rowCountOf(table), requestRefusal(table) !== null, body !== ''], [batch.length, hasBody, hasBody])
   }
+})
+
+it('a batch as SDKs send it is decoded by the event loop, also where something in it has to be parsed', () => {
+  const event = { ...good, properties: { url: 'https://shop.example/'.padEnd(560, 'x') } }
+  for (const items of [Array(100).fill(event), [...Array(98).fill(event), { ...event, uuid: 5 }]])
+    for (const body of [Buffer.from(JSON.stringify(items)), gzipSync(JSON.stringify(items))])
+      assert.notEqual(prepareInline(inputOfBody(body), received).kind, 'too_much_work')
+  const large = Array(200).fill({ ...event, more: 'x'.repeat(600) })
+  assert.equal(prepareInline(inputOf(large), received).kind, 'prepared')
+})
+
+it('a request that would hold the event loop is left to a thread, compressed or not, and little of it is parsed before', t => {
+  const parses = t.mock.method(JSON, 'parse').mock
+  const batchOf = (items: string) => `{"api_key":"phc_x","batch":[${items}]}`
+  const keys = Array.from({ length: 10_000 }, (_, index) => `"k${index}":1`)
+  const wide = `{"event":"e","distinct_id":"u","properties":{${keys}}}`
+  const requests: [string, string, boolean?][] = [
+    ['thousands of events', batchOf(Array(8_001).fill('{"event":"e","distinct_id":"u"}').join())],
+    ['hundreds of events', batchOf(Array(300).fill('{"event":"e","distinct_id":"u"}').join())],
+    ['values that are parsed since a key is escaped', batchOf(wide.replace('event', '\\u0065vent'))],
+    ['values that are parsed since events are judged one by one', batchOf(wide), true],
+    ['much text', batchOf(wide.replace('"k0":1', `"k0":"${'x'.repeat(256 * 1024)}"`))],
+  ]
+  for (const [what, text, verbose] of requests) {
+    for (const body of [text, gzipSync(text)]) {
+      parses.resetCalls()
+      assert.deepEqual(prepareInline(inputOfBody(body, verbose), received), { kind: 'too_much_work' }, what)
+      assert.ok(
+        parses.calls.every(call => String(call.arguments[0]).length <= 64 * 1024),
+        what,
+      )
+      assert.equal(decodeAndPrepare(inputOfBody(body, verbose), received).kind, 'prepared', what)
+    }
+  }
+  assert.equal(prepareInline(inputOfBody(batchOf(wide)), received).kind, 'prepared')
 })

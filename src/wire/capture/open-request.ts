@@ -22,8 +22,8 @@ export interface CaptureContext {
   readonly fallbackToken: string | null
   /** More items than this are left to a decode thread; more than `captureItemCountMax` are refused. */
   readonly itemCountMax: number
-  /** More values than this are left to a decode thread; more than `captureValueCountMax` are refused unparsed. */
-  readonly valueCountMax: number
+  /** A longer text that has to be parsed, because it has no outline, is left to a decode thread. */
+  readonly parsedBytesMax: number
   /** More bytes of list or object ids than this are left to a decode thread; over `structuredIdBytesMax` is a fault. */
   readonly structuredIdBytesMax: number
 }
@@ -72,10 +72,9 @@ export function openRequest<List extends ItemList>(
   listOf: (root: unknown, engage: boolean, keyOutside: boolean) => Result<List, WireError>,
 ): Result<OpenedRequest<List> | 'too_much_work', CaptureRefusal> {
   const keyOutside = payload.formToken ?? context.fallbackToken
-  const bounded = checkValueCount(payload, context)
-  if (!bounded.ok) return bounded
-  if (bounded.value === 'too_much_work') return ok('too_much_work')
+  if (holdsTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
   const outline = outlineOf(payload, context.itemCountMax)
+  if (outline === null && payload.bytes.length > context.parsedBytesMax) return ok('too_much_work')
   const parsed = outline === null ? parseRoot(payload, keyOutside, refusalOfItems) : ok(outline)
   if (!parsed.ok) return parsed
   const { root } = parsed.value
@@ -119,25 +118,17 @@ export function placesOf({ listKey, isSingle }: ItemList): (index: number) => st
   return listKey === null ? index => `${index}.` : index => `${listKey}.${index}.`
 }
 
-/** The shortest value and its comma. */
-const valueBytesMin = 2
-
-type RootContext = Pick<CaptureContext, 'fallbackToken' | 'valueCountMax'>
-
 /**
- * The parsed JSON, unless it is invalid or too much for here. It is wrapped in an object so that no text can pass for
- * `too_much_work`.
+ * The parsed JSON, unless it is invalid or has more values than any request may have.
  * @param refusalOf makes the refusals of requests with such a root.
  */
 export function readRoot(
   payload: CapturePayload,
-  context: RootContext,
+  { fallbackToken }: Pick<CaptureContext, 'fallbackToken'>,
   refusalOf: RefusalOf,
-): Result<{ readonly root: unknown; readonly refuse: Refuse } | 'too_much_work', CaptureRefusal> {
-  const bounded = checkValueCount(payload, context)
-  if (!bounded.ok) return bounded
-  if (bounded.value === 'too_much_work') return ok('too_much_work')
-  const keyOutside = payload.formToken ?? context.fallbackToken
+): Result<{ readonly root: unknown; readonly refuse: Refuse }, CaptureRefusal> {
+  const keyOutside = payload.formToken ?? fallbackToken
+  if (holdsTooManyValues(payload.bytes)) return err({ error: captureErrors.tooManyValues, token: keyOutside })
   const parsed = parseRoot(payload, keyOutside, refusalOf)
   if (!parsed.ok) return parsed
   const { root } = parsed.value
@@ -146,16 +137,12 @@ export function readRoot(
 
 type RefusalOf = (root: unknown, keyOutside: string | null) => Refuse
 
-/** Refuses text with more values than any request may have. */
-function checkValueCount(
-  { bytes, formToken }: CapturePayload,
-  { valueCountMax, fallbackToken }: RootContext,
-): Result<'bounded' | 'too_much_work', CaptureRefusal> {
-  if (bytes.length <= valueBytesMin * valueCountMax) return ok('bounded')
-  const count = valueCountAtMost(bytes)
-  if (count > captureValueCountMax)
-    return err({ error: captureErrors.tooManyValues, token: formToken ?? fallbackToken })
-  return ok(count > valueCountMax ? 'too_much_work' : 'bounded')
+/** The shortest value and its comma. */
+const valueBytesMin = 2
+
+/** Whether a text has more values than any request may have. It is not parsed for that. */
+export function holdsTooManyValues(bytes: Uint8Array): boolean {
+  return bytes.length > valueBytesMin * captureValueCountMax && valueCountAtMost(bytes) > captureValueCountMax
 }
 
 function parseRoot(

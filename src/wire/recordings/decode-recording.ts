@@ -4,8 +4,7 @@
 import { prepareRecording, type ReceivedRecording, type RecordingRequest } from '#core/capture/prepare-recording.ts'
 import { bodyToLookAt } from '#core/capture/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from '../capture/capture-body.ts'
-import { captureValueCountMax } from '../capture/capture-errors.ts'
-import { inlineStructuredIdBytesMax, type RefusedCapture } from '../capture/decode-capture.ts'
+import { type DecodeLimits, inlineLimits, type RefusedCapture } from '../capture/decode-capture.ts'
 import { structuredIdBytesMax } from '../capture/incoming-item.ts'
 import { recordingDecodedBytesMax, recordingErrors } from './recording-errors.ts'
 import { parseRecordingRequest } from './recording-request.ts'
@@ -17,35 +16,22 @@ export interface RecordingInput extends Omit<CaptureBody, 'legacyPath'> {
 
 export type PreparedRecording = RecordingRequest | RefusedCapture
 
-/**
- * How many bytes the event loop decodes itself: fewer than for events, because snapshots are also packed, and because
- * their sender does not wait for the answer. Source: ours.
- */
-export const inlineRecordingBytesMax = { sent: 128 * 1024, decoded: 256 * 1024 } as const
+type RecordingLimits = Pick<DecodeLimits, 'decodedBytesMax' | 'structuredIdBytesMax'>
 
-interface RecordingLimits {
-  readonly decodedBytesMax: number
-  readonly valueCountMax: number
-  readonly structuredIdBytesMax: number
+/** All of a recording is parsed, and its snapshots are packed. Its sender does not wait for the answer. */
+const inlineRecordingLimits: RecordingLimits = {
+  decodedBytesMax: inlineLimits.parsedBytesMax,
+  structuredIdBytesMax: inlineLimits.structuredIdBytesMax,
 }
-
-const inlineLimits: RecordingLimits = {
-  decodedBytesMax: inlineRecordingBytesMax.decoded,
-  valueCountMax: 32 * 1024,
-  structuredIdBytesMax: inlineStructuredIdBytesMax,
-}
-const threadLimits: RecordingLimits = {
-  decodedBytesMax: recordingDecodedBytesMax,
-  valueCountMax: captureValueCountMax,
-  structuredIdBytesMax,
-}
+const threadLimits: RecordingLimits = { decodedBytesMax: recordingDecodedBytesMax, structuredIdBytesMax }
 
 /** For the event loop: `too_much_work` for a body that a decode thread has to take. */
 export function decodeRecordingInline(
   input: RecordingInput,
   received: ReceivedRecording,
 ): PreparedRecording | 'too_much_work' {
-  return input.body.length > inlineRecordingBytesMax.sent ? 'too_much_work' : decode(input, received, inlineLimits)
+  if (input.body.length > inlineRecordingLimits.decodedBytesMax) return 'too_much_work'
+  return decode(input, received, inlineRecordingLimits)
 }
 
 /** For a decode thread: reads bodies up to the wire's limits. */
@@ -58,7 +44,7 @@ export function decodeRecording(input: RecordingInput, received: ReceivedRecordi
 function decode(
   input: RecordingInput,
   received: ReceivedRecording,
-  { decodedBytesMax, ...limits }: RecordingLimits,
+  { decodedBytesMax, structuredIdBytesMax }: RecordingLimits,
 ): PreparedRecording | 'too_much_work' {
   const { fallbackToken, querySentAtMs } = input
   const payload = readCaptureBody({ ...input, legacyPath: false }, decodedBytesMax)
@@ -66,7 +52,7 @@ function decode(
     if (payload.error === 'inflated_too_large') return 'too_much_work'
     return { kind: 'refused', error: payload.error, token: fallbackToken, body: '' }
   }
-  const parsed = parseRecordingRequest(payload.value, { querySentAtMs, fallbackToken, ...limits })
+  const parsed = parseRecordingRequest(payload.value, { querySentAtMs, fallbackToken, structuredIdBytesMax })
   if (!parsed.ok) {
     const { error, token } = parsed.error
     return { kind: 'refused', error, token, body: token === null ? '' : bodyToLookAt(payload.value.text) }

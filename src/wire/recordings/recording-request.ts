@@ -14,10 +14,7 @@ import { distinctIdOf, idAllowance } from '../capture/incoming-item.ts'
 import { type CaptureContext, type CaptureRefusal, readRoot, refusalOfOne } from '../capture/open-request.ts'
 import type { WireError } from '../wire-error.ts'
 
-export type RecordingContext = Pick<
-  CaptureContext,
-  'querySentAtMs' | 'fallbackToken' | 'valueCountMax' | 'structuredIdBytesMax'
->
+export type RecordingContext = Pick<CaptureContext, 'querySentAtMs' | 'fallbackToken' | 'structuredIdBytesMax'>
 
 export type RecordingParse = Result<IncomingRecording | 'too_much_work', CaptureRefusal>
 
@@ -28,7 +25,6 @@ export type RecordingParse = Result<IncomingRecording | 'too_much_work', Capture
 export function parseRecordingRequest(payload: CapturePayload, context: RecordingContext): RecordingParse {
   const read = readRoot(payload, context, refusalOfOne)
   if (!read.ok) return read
-  if (read.value === 'too_much_work') return ok('too_much_work')
   const { root, refuse } = read.value
   const elements = elementsOf(root)
   if (!elements.ok) return refuse(elements.error)

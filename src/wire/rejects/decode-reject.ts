@@ -5,7 +5,6 @@ import type { IncomingRequest } from '#core/capture/incoming-event.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
-import { captureValueCountMax } from '../capture/capture-errors.ts'
 import { parseCaptureRequest } from '../capture/capture-request.ts'
 import { structuredIdBytesMax } from '../capture/incoming-item.ts'
 import { parseItemisedRequest } from '../capture/itemised-request.ts'
@@ -83,7 +82,7 @@ function contextOf({ engage, sentAtMs }: RejectSource): CaptureContext {
     querySentAtMs: sentAtMs,
     fallbackToken: keyOfNobody,
     itemCountMax: Number.POSITIVE_INFINITY,
-    valueCountMax: captureValueCountMax,
+    parsedBytesMax: Number.POSITIVE_INFINITY,
     structuredIdBytesMax,
   }
 }

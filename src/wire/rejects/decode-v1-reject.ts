@@ -4,7 +4,6 @@ import { isAscii } from 'node:buffer'
 import type { IncomingV1Request } from '#core/capture/incoming-event.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
-import { captureValueCountMax } from '../capture/capture-errors.ts'
 import { parseV1Batch } from '../capture-v1/batch-request.ts'
 
 export type DecodedV1Reject =
@@ -31,7 +30,7 @@ export function decodeV1Reject(
   const isItem = kind === 'item'
   const text = isItem ? `{"created_at":"1970-01-01T00:00:00Z","batch":[${body}]}` : body
   const bytes = Buffer.from(text)
-  const limits = { itemCountMax: Number.POSITIVE_INFINITY, valueCountMax: captureValueCountMax, itemised }
+  const limits = { itemCountMax: Number.POSITIVE_INFINITY, itemised }
   const batch = parseV1Batch({ bytes, text, ascii: isAscii(bytes) }, limits)
   if (!batch.ok) {
     const { code, attr } = batch.error.error

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { type PreparedV1Capture, prepareV1Capture, prepareV1Inline, type V1CaptureInput } from './decode-batch.ts'
+
+const received = { receivedAtMs: Date.parse('2025-07-01T11:00:00Z'), ip: '' }
+const sentAtMs = received.receivedAtMs
+
+function inputOf(text: string, encoding: '' | 'gzip'): V1CaptureInput {
+  const body = encoding === '' ? Buffer.from(text) : gzipSync(text)
+  return { headers: { token: 'phc_x', encoding, sentAtMs, sdk: null }, body, aiOnly: false }
+}
+
+function batchOf(count: number, properties = '{}'): string {
+  const events = Array.from(
+    { length: count },
+    (_, index) =>
+      `{"event":"e","distinct_id":"u","uuid":"0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}","timestamp":"2025-07-01T10:59:58Z","properties":${properties}}`,
+  )
+  return `{"created_at":"2025-07-01T11:00:00Z","batch":[${events}]}`
+}
+
+it('a v1 batch is left to a thread where it is long or has hundreds of events, and a long one is not parsed before', t => {
+  const parses = t.mock.method(JSON, 'parse').mock
+  const keys = Array.from({ length: 10_000 }, (_, index) => `"k${index}":1`)
+  for (const text of [batchOf(300), batchOf(1, `{${keys}}`)]) {
+    for (const encoding of ['', 'gzip'] as const) {
+      parses.resetCalls()
+      assert.deepEqual(prepareV1Inline(inputOf(text, encoding), received), { kind: 'too_much_work' })
+      assert.ok(parses.calls.every(call => String(call.arguments[0]).length <= 64 * 1024))
+      const prepared: PreparedV1Capture = prepareV1Capture(inputOf(text, encoding), received)
+      assert.equal(prepared.kind, 'prepared')
+    }
+  }
+  assert.equal(
+    prepareV1Inline(inputOf(batchOf(100, '{"url":"https://shop.example/"}'), 'gzip'), received).kind,
+    'prepared',
+  )
+})
