@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { noQuotas } from '#core/project.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 import { bulkPath, flags, startOfrep } from '../support/ofrep-server.ts'
@@ -39,6 +39,9 @@ describe('an OFREP request that cannot be served', () => {
       // A body that is refused unread is refused before the URL is checked.
       if (all.text !== one.text) assert.equal(one.json.key, 'on', name)
     }
+    const small = brotliCompressSync('{"context":{"targetingKey":"u"}}')
+    const packed = await ask(bulkPath, small, { 'content-encoding': 'br' })
+    assert.deepEqual([packed.status, packed.json.errorCode], [413, 'GENERAL'])
     const missing = await ask(`${bulkPath}/nowhere`, '{"context":{"targetingKey":"u"}}')
     assert.deepEqual([missing.status, missing.json.key, missing.json.errorCode], [404, 'nowhere', 'FLAG_NOT_FOUND'])
     const deleted = await ask(`${bulkPath}/deleted`, '{"context":{"targetingKey":"u"}}')

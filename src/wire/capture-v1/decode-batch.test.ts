@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { type PreparedV1Capture, prepareV1Capture, prepareV1Inline, type V1CaptureInput } from './decode-batch.ts'
 
 const received = { receivedAtMs: Date.parse('2025-07-01T11:00:00Z'), ip: '' }
 const sentAtMs = received.receivedAtMs
 
-function inputOf(text: string, encoding: '' | 'gzip'): V1CaptureInput {
-  const body = encoding === '' ? Buffer.from(text) : gzipSync(text)
+function inputOf(text: string, encoding: '' | 'gzip' | 'br'): V1CaptureInput {
+  const body = { '': Buffer.from, gzip: gzipSync, br: brotliCompressSync }[encoding](text)
   return { headers: { token: 'phc_x', encoding, sentAtMs, sdk: null }, body, aiOnly: false }
 }
 
@@ -23,8 +23,12 @@ function batchOf(count: number, properties = '{}'): string {
 it('a v1 batch is left to a thread where it is long or has hundreds of events, and a long one is not parsed before', t => {
   const parses = t.mock.method(JSON, 'parse').mock
   const keys = Array.from({ length: 10_000 }, (_, index) => `"k${index}":1`)
-  for (const text of [batchOf(300), batchOf(1, `{${keys}}`)]) {
-    for (const encoding of ['', 'gzip'] as const) {
+  for (const [text, encodings] of [
+    [batchOf(300), ['', 'gzip']],
+    [batchOf(1, `{${keys}}`), ['', 'gzip']],
+    [batchOf(1), ['br']],
+  ] as const) {
+    for (const encoding of encodings) {
       parses.resetCalls()
       assert.deepEqual(prepareV1Inline(inputOf(text, encoding), received), { kind: 'too_much_work' })
       assert.ok(parses.calls.every(call => String(call.arguments[0]).length <= 64 * 1024))

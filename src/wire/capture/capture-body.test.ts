@@ -13,7 +13,7 @@ const formType = 'application/x-www-form-urlencoded'
 function read(
   body: string | Uint8Array,
   over: Partial<Omit<CaptureBody, 'body'>> = {},
-  outputBytesMax = 1_000_000,
+  outputBytesMax = 2_000_000,
 ): string {
   const input = {
     body: Buffer.from(body as string),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { requestRefusal, rowCountOf } from '#core/capture/outcome-table.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture, prepareInline } from './decode-capture.ts'
 
@@ -70,4 +70,10 @@ it('a request that would hold the event loop is left to a thread, compressed or 
     }
   }
   assert.equal(prepareInline(inputOfBody(batchOf(wide)), received).kind, 'prepared')
+  const brotli = {
+    ...inputOfBody(brotliCompressSync(JSON.stringify([{ ...good, api_key: 'phc_x' }]))),
+    contentEncoding: 'br',
+  }
+  assert.deepEqual(prepareInline(brotli, received), { kind: 'too_much_work' })
+  assert.equal(decodeAndPrepare(brotli, received).kind, 'prepared')
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import lzString from 'lz-string'
 import { decideErrors } from './decide-errors.ts'
 import { parseDecideQuery } from './decide-query.ts'
@@ -46,6 +46,10 @@ describe('decoding on the event loop', () => {
     assert.ok(decodeFlags(lz64, context).ok)
     assert.ok(decodeFlags(bodyOf(text), context).ok)
     assert.ok(decodeFlags(bodyOf(gzipSync(text)), context).ok)
+    // Its decoder takes time for what the sender announces, not for what comes out.
+    const brotli = bodyOf(brotliCompressSync(requestText('{}')), { contentEncoding: 'br' })
+    assert.deepEqual(decodeFlagsInline(brotli, context), tooMuchWork)
+    assert.ok(decodeFlags(brotli, context).ok)
     const bomb = gzipSync(Buffer.alloc(5_000_000, ' '))
     assert.deepEqual(decodeFlags(bodyOf(bomb), context), {
       ok: false,

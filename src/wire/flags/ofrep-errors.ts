@@ -38,7 +38,11 @@ export const ofrepErrors = {
     'The context has no targetingKey. Send the distinct id of the user as targetingKey.',
   ),
   flagNotFound: ofrepError(404, 'FLAG_NOT_FOUND', 'The project has no such flag for this kind of client.'),
-  bodyTooLarge: ofrepError(413, 'GENERAL', `The body is over ${ofrepBodyBytesMax} bytes, as sent or decompressed.`),
+  bodyTooLarge: ofrepError(
+    413,
+    'GENERAL',
+    `The body is over ${ofrepBodyBytesMax} bytes, as sent or decompressed, or compressed with brotli.`,
+  ),
   tooManyValues: ofrepError(413, 'GENERAL', `The body holds more than ${ofrepValuesMax} values.`),
   tooManyStreams: ofrepError(429, 'GENERAL', 'As many change streams as a project may have are open.', 60),
   noMoreStreams: ofrepError(503, 'GENERAL', 'As many change streams as this instance serves are open.', 60),
