@@ -213,8 +213,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     await checkBootstrap(config, management)
     granted(await bindOwnLog(config, logger, management))
     state.judgeReturns(found => judgeReturnedState(config, found))
-    options.beforeKeys?.()
-    const bootstrapped = await bootstrap(config, clock, management)
+    const bootstrapped = await bootstrap(config, clock, management, options.beforeKeys)
     const host: FrontHost = {
       nudge: stream => worker.send({ type: 'nudge', stream }),
       processingState: () => processing,

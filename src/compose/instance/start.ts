@@ -16,10 +16,19 @@ import { statePlaceOf } from '../stores/state.ts'
 export { type InstanceState, openInstanceState, openManagement, type StateWriter } from '../stores/state.ts'
 export type { Bootstrapped }
 
-/** Makes the first project and keys if they are missing. @throws with a message for the operator. */
-export function bootstrap(config: Config, clock: Clock, management: ManagementStore): Promise<Bootstrapped> {
+/**
+ * Makes the first project and keys if they are missing.
+ * @param beforeKeys called only when some are.
+ * @throws with a message for the operator.
+ */
+export function bootstrap(
+  config: Config,
+  clock: Clock,
+  management: ManagementStore,
+  beforeKeys?: () => void,
+): Promise<Bootstrapped> {
   const { projectKey, personalKey } = config
-  return ensureFirstStart({ management, clock, newUuid: randomUUID, randomBytes, projectKey, personalKey })
+  return ensureFirstStart({ management, clock, newUuid: randomUUID, randomBytes, projectKey, personalKey, beforeKeys })
 }
 
 /** Refuses what `bootstrap` would refuse, before anything is bound or made. @throws with a message for the operator. */

@@ -18,6 +18,8 @@ export interface FirstStartDeps {
   readonly projectKey: string | null
   /** `PENNON_PERSONAL_KEY`; null when a key is to be generated. */
   readonly personalKey: string | null
+  /** Called before keys are made; never when nothing is missing. */
+  readonly beforeKeys?: (() => void) | undefined
 }
 
 export interface Bootstrapped {
@@ -38,6 +40,7 @@ export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapp
   // The personal key is made last, so a start that finds one knows that nothing is missing.
   const isFirst = (await management.listPersonalKeys({ limit: 1, offset: 0 })).count === 0
   const { results } = await management.listProjects({ limit: 1, offset: 0 })
+  if (isFirst) deps.beforeKeys?.()
   const first = results[0] ?? (isFirst ? await makeProject(deps) : null)
   const projectKey = first?.apiToken ?? null
   return {

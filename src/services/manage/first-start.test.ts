@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { it } from 'node:test'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { ensureFirstStart } from './first-start.ts'
+
+it('says that keys are about to be made before it makes any, and not when an instance has its keys', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  t.after(() => management.close())
+  const steps: string[] = []
+  const start = () =>
+    ensureFirstStart({
+      management: {
+        ...management,
+        createProject: project => {
+          steps.push('a project key')
+          return management.createProject(project)
+        },
+        createPersonalKey: key => {
+          steps.push('a personal key')
+          return management.createPersonalKey(key)
+        },
+      },
+      clock: { nowMs: () => 5 },
+      newUuid: randomUUID,
+      randomBytes,
+      projectKey: null,
+      personalKey: null,
+      beforeKeys: () => steps.push('said'),
+    })
+  assert.notEqual((await start()).personalKey, null)
+  assert.deepEqual(steps, ['said', 'a project key', 'a personal key'])
+  steps.length = 0
+  assert.equal((await start()).personalKey, null)
+  assert.deepEqual(steps, [])
+})
