@@ -1,9 +1,9 @@
 // The thread of one stream, which owns the connection to the newest segment: the only sync on the way to a 200. Each
 // message gets one answer, in order, and never before its commit has returned.
 //
-// Without appends it still notices what would make them fail: once a second it checks the files and the room, and after
-// a failed commit it tries one without records, since clients that got a 503 may send nothing more. It ends a segment that
-// has become old, too.
+// Without appends it still notices what would make them fail. Once a second it is asked to look: it checks the files and the
+// room, and after a failed commit it tries one without records, since clients that got a 503 may send nothing more. It ends a
+// segment that has become old, too.
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -22,8 +22,6 @@ export interface LogThreadOptions {
   readonly firstOffset: number
   readonly segmentBytesMax: number
   readonly segmentAgeMs: number
-  /** By the clock of appends. */
-  readonly startedAtMs: number
   readonly logBytesMax: number
   readonly minFreeBytes: number
   readonly busyTimeoutMs: number
@@ -36,6 +34,8 @@ export type ToLogThread =
       readonly bytes: number
       readonly nowMs: number
     }
+  /** `nowMs`: by the clock of appends, since segments are stamped by it. */
+  | { readonly kind: 'look'; readonly nowMs: number }
   | { readonly kind: 'close' }
 
 export type FromLogThread =
@@ -43,6 +43,7 @@ export type FromLogThread =
   /** `syncedAtNs`: the process's monotonic clock when the commit had returned. */
   | { readonly kind: 'committed'; readonly syncedAtNs: bigint }
   | { readonly kind: 'failed'; readonly code: PortErrorCode; readonly message: string }
+  | { readonly kind: 'looked' }
   /** Sent on each change, before the answer to the append that caused it. */
   | { readonly kind: 'condition'; readonly condition: LogCondition }
   /** The stream ended before the offset at which it has to continue. */
@@ -50,7 +51,6 @@ export type FromLogThread =
   /** A segment was set aside, and is at `path` now. */
   | { readonly kind: 'damage'; readonly path: string; readonly message: string }
 
-const lookMs = 1_000
 /** The stream reports `ok` between appends only if this many bytes fit. */
 const roomToReport = 64 * 1024
 const ok: LogCondition = { state: 'ok' }
@@ -66,15 +66,17 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   let reported: LogCondition = ok
   /** The latest commit failed. */
   let isFailing = false
-  /** When something was appended last, by the clock of appends and by our own. */
-  let told = { nowMs: options.startedAtMs, atMs: performance.now() }
-  const timer = setInterval(look, lookMs)
   port.on('message', (message: ToLogThread) => {
-    if (message.kind === 'close') {
-      clearInterval(timer)
-      appender.close()
-      port.close()
-    } else post(append(message))
+    switch (message.kind) {
+      case 'append':
+        return post(append(message))
+      case 'look':
+        look(message.nowMs)
+        return post({ kind: 'looked' })
+      case 'close':
+        appender.close()
+        port.close()
+    }
   })
   post({ kind: 'ready' })
 
@@ -86,7 +88,6 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
         report(full)
         return { kind: 'failed', code: 'full', message: full.reason }
       }
-      told = { nowMs: message.nowMs, atMs: performance.now() }
       appender.append(message.runs, message.nowMs)
       room.wrote(message.bytes)
       isFailing = false
@@ -97,12 +98,12 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     }
   }
 
-  function look(): void {
+  function look(nowMs: number): void {
     if (reported.state === 'files_gone') return
     try {
       appender.check()
       if (isFailing) appender.probe()
-      appender.endOldSegment(told.nowMs + performance.now() - told.atMs)
+      appender.endOldSegment(nowMs)
       isFailing = false
       report(fullness(roomToReport) ?? ok)
     } catch (error) {

@@ -57,6 +57,36 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(await eventually(() => offsets().length > 1 && offsets()), [0, 1])
   })
 
+  it('leaves what another process began after the clock was set to its age, while nothing comes here', async t => {
+    const hourMs = 3_600_000
+    const leaves = async (setMs: number) => {
+      let nowMs = 1_790_000_000_000
+      let askedCount = 0
+      const segmentAgeMs = hourMs
+      const { folder, writer } = await openedWriter(t, { nowMs: () => nowMs, segmentAgeMs })
+      const idle = {
+        segmentAgeMs,
+        nowMs: () => {
+          askedCount++
+          return nowMs
+        },
+      }
+      await openedWriter(t, idle, folder)
+      // The thread is asked again only when it has looked.
+      const looked = async () => {
+        const before = askedCount
+        await eventually(() => askedCount >= before + 2)
+      }
+      nowMs += setMs
+      await looked()
+      await writer.append('live', encodedEvents([aCapturedEvent(0)]))
+      await looked()
+      assert.equal(listSegments(join(folder, 'main')).length, 1, `${setMs}`)
+    }
+    // Back, and ahead as after a suspend, in which the monotonic clock stands still.
+    await Promise.all([leaves(-2 * hourMs), leaves(2 * hourMs)])
+  })
+
   it('commits together what arrives while a commit runs', async t => {
     const synced: Synced[] = []
     const { folder, writer } = await openedWriter(t, { onSynced: each => synced.push(each) })
@@ -342,7 +372,6 @@ function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>
     firstOffset: 0,
     segmentBytesMax: 1e9,
     segmentAgeMs: Number.POSITIVE_INFINITY,
-    startedAtMs: 0,
     logBytesMax: 1e9,
     minFreeBytes: 0,
     ...options,

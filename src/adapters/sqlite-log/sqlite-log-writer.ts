@@ -92,7 +92,7 @@ function usualSegmentBytes(logBytesMax: number): number {
 
 function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOptions): StreamWriter {
   const { folder, logger, onSynced } = options
-  const threadOptions: Omit<LogThreadOptions, 'startedAtMs'> = {
+  const workerData: LogThreadOptions = {
     folder,
     stream,
     traffic,
@@ -105,10 +105,8 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
   }
   return new StreamWriter({
     stream,
-    startThread: () => {
-      const workerData: LogThreadOptions = { ...threadOptions, startedAtMs: options.nowMs() }
-      return new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${stream}` })
-    },
+    startThread: () =>
+      new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${stream}` }),
     // Existing segments may need the thread: to complete one, or to report a file that cannot be opened.
     isDormant: traffic === 'import' && listSegments(join(folder, stream)).length === 0,
     nowMs: options.nowMs,

@@ -16,6 +16,7 @@ export interface StreamWriterOptions {
   readonly startThread: () => Worker
   /** The first append starts the thread; until then the stream counts as open. */
   readonly isDormant?: boolean
+  /** The wall clock: segments end by their age on it, also one that another process began. */
   readonly nowMs: () => number
   /** Bytes that may wait, in flight included; a larger unit alone passes when nothing else waits. */
   readonly queueBytesMax: number
@@ -53,6 +54,7 @@ interface Append {
 const transferredBytesMin = 32 * 1024
 const messageBytesMax = 8 * 1024 * 1024
 const restartMs = { first: 100, max: 5_000 }
+const lookMs = 1_000
 
 export class StreamWriter {
   readonly #options: StreamWriterOptions
@@ -66,6 +68,9 @@ export class StreamWriter {
   #waitingRecords = 0
   #sendScheduled = false
   #flightTimer: NodeJS.Timeout | undefined
+  #lookTimer: NodeJS.Timeout | undefined
+  /** The thread was asked to look and has not answered, so it is not asked again. */
+  #isLooking = false
   #restartTimer: NodeJS.Timeout | undefined
   #restartDelayMs = restartMs.first
   #ready = Promise.withResolvers<void>()
@@ -156,6 +161,7 @@ export class StreamWriter {
       return
     }
     this.#thread = thread
+    this.#lookTimer = setInterval(() => this.#look(thread), lookMs).unref()
     let failure: Error | undefined
     thread.on('message', (message: FromLogThread) => {
       if (message.kind === 'failed' && this.#inFlight === null) failure = new Error(message.message)
@@ -167,6 +173,12 @@ export class StreamWriter {
     thread.on('exit', () => {
       if (this.#thread === thread) this.#threadEnded(failure)
     })
+  }
+
+  #look(thread: Worker): void {
+    if (this.#isLooking || this.#state === 'closed') return
+    this.#isLooking = true
+    thread.postMessage({ kind: 'look', nowMs: this.#options.nowMs() } satisfies ToLogThread)
   }
 
   #send(): void {
@@ -202,6 +214,9 @@ export class StreamWriter {
         if (this.#state === 'closed') return
         this.#state = 'open'
         this.#ready.resolve()
+        return
+      case 'looked':
+        this.#isLooking = false
         return
       case 'condition':
         this.#condition = message.condition
@@ -264,6 +279,8 @@ export class StreamWriter {
   #threadEnded(failure: Error | undefined): void {
     const { stream, onTrouble } = this.#options
     this.#thread = null
+    this.#isLooking = false
+    clearInterval(this.#lookTimer)
     clearTimeout(this.#flightTimer)
     this.#failAll(`the log writer ended${failure === undefined ? '' : `: ${failure.message}`}`)
     this.#settleIdle()
