@@ -39,6 +39,8 @@ export interface ErasureStore {
     query: { personUuid?: string; isDone?: boolean; limit: number; offset: number },
   ): Promise<{ count: number; results: readonly ErasedPerson[] }>
 
+  /** How many erasures are not done, at a cost that does not grow with the done ones. */
+  countOpenErasures(): Promise<number>
   /** Erasures that are not done, behind this id, in the order of their ids, up to 1,000. */
   listOpenErasures(after: number): Promise<readonly ErasureOutline[]>
   /** The oldest of these erasures, up to some size, at least one if there is any. */

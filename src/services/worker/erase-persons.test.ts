@@ -14,7 +14,7 @@ import { createErasureKeeper } from './erase-persons.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 
-it('erasures of a deferred project, however many wait, hold up none of other projects', async t => {
+it('erasures of a deferred project, however many wait, hold up none of others and are not read again until they can end', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const state = openSqliteManagementStore({ dataFolder, access: 'write' })
@@ -37,8 +37,15 @@ it('erasures of a deferred project, however many wait, hold up none of other pro
     await state.erasePersons({ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...ends })
   }
   const removed: string[] = []
+  const listedBehind: number[] = []
   const keeper = createErasureKeeper({
-    state,
+    state: {
+      ...state,
+      listOpenErasures: after => {
+        listedBehind.push(after)
+        return state.listOpenErasures(after)
+      },
+    },
     log: createMemoryEventLog({ storage: memoryLogStorage(), nowMs: () => 9 }),
     logId: 'log',
     events: {
@@ -66,9 +73,15 @@ it('erasures of a deferred project, however many wait, hold up none of other pro
       .toSorted(),
   )
   removed.length = 0
+  listedBehind.length = 0
+  const passed = { stream: 'main', ownerId: 'w1', offset: 78, committedAtMs: 0 }
+  assert.equal(await chunks.commitChunk(chunkChanges({}), passed), 'committed')
+  assert.equal(await keeper.work(), true)
+  assert.deepEqual(listedBehind, [], 'records of other projects let none of them end')
   await erase(2, waitingCount)
   await keeper.work()
   assert.deepEqual(removed, [`id-${waitingCount}`])
+  assert.deepEqual(listedBehind, [0], 'the page that has it, and none behind it')
   assert.deepEqual([await doneOf(1), await doneOf(2)], [0, 1])
 
   const position = { stream: deferredCursorOf('main'), ownerId: 'w1', offset: 77, committedAtMs: 0 }

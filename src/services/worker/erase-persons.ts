@@ -10,7 +10,8 @@
 //   6. note that it is done                      done
 //
 // An erasure is done only when the log's records of before are all processed and the mirror has taken a later step, since either
-// may still write rows until then. While it waits for that, nothing is looked at; afterwards, steps 2 to 5 come once more.
+// may still write rows until then. While it waits for that, the event store is not looked at, and the list of erasures is not
+// read again; afterwards, steps 2 to 5 come once more.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { ErasureOutline, PersonErasure } from '#core/persons/erasure.ts'
@@ -80,6 +81,8 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
   const mentionsDeleted = new Map<number, Stage>()
   /** Open erasures with nothing left to remove: they are not looked at again until they can end. */
   const cleared = new Set<number>()
+  /** All open erasures, as they were last listed, if every one of them had to wait; otherwise none. */
+  let waiting: readonly ErasureOutline[] = []
 
   async function work(): Promise<boolean> {
     const { due, isAnyOpen } = await findDue()
@@ -107,23 +110,31 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
 
   /** The first erasures that can end now, or of which rows may be left; the others wait, and hold up none behind them. */
   async function findDue(): Promise<{ due: readonly DueErasure[]; isAnyOpen: boolean }> {
+    const openCount = await state.countOpenErasures()
+    if (openCount === 0) return { due: [], isAnyOpen: false }
+    const { version } = await state.findMirrorProgress()
+    const progress = await readProgress()
+    const canEnd = (erasure: ErasureOutline) =>
+      (erasure.keepsPerson || version > erasure.mirrorVersion) && isInStores(erasure, progress)
+    // None that waits can have ended elsewhere before it can end here, so the number tells of new and reopened ones.
+    if (waiting.length === openCount && !waiting.some(canEnd)) return { due: [], isAnyOpen: true }
+    waiting = []
+    const listed: ErasureOutline[] = []
     const stages = new Map<number, Stage>()
-    let page = await state.listOpenErasures(0)
-    const isAnyOpen = page.length > 0
-    if (isAnyOpen) {
-      const { version } = await state.findMirrorProgress()
-      const progress = await readProgress()
-      while (page.length > 0 && stages.size === 0) {
-        for (const erasure of page) {
-          const isMirrored = erasure.keepsPerson || version > erasure.mirrorVersion
-          if (isMirrored && isInStores(erasure, progress)) stages.set(erasure.id, 'ending')
-          else if (!cleared.has(erasure.id)) stages.set(erasure.id, 'removing')
-        }
-        page = await state.listOpenErasures(page.at(-1)!.id)
+    while (stages.size === 0) {
+      const page = await state.listOpenErasures(listed.at(-1)?.id ?? 0)
+      if (page.length === 0) {
+        waiting = listed
+        break
       }
+      for (const erasure of page) {
+        if (canEnd(erasure)) stages.set(erasure.id, 'ending')
+        else if (!cleared.has(erasure.id)) stages.set(erasure.id, 'removing')
+      }
+      listed.push(...page)
     }
     const erasures = await state.readErasures([...stages.keys()])
-    return { due: erasures.map(erasure => ({ erasure, stage: stages.get(erasure.id)! })), isAnyOpen }
+    return { due: erasures.map(erasure => ({ erasure, stage: stages.get(erasure.id)! })), isAnyOpen: true }
   }
 
   async function readProgress(): Promise<ReadonlyMap<LogStream, Progress>> {

@@ -78,6 +78,12 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
       }
     },
 
+    async countOpenErasures() {
+      const open = db.selectFrom('person_erasure').where('done_at', 'is', null)
+      const { count } = await open.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+      return Number(count)
+    },
+
     async listOpenErasures(after) {
       const open = db.selectFrom('person_erasure').selectAll().where('done_at', 'is', null).where('id', '>', after)
       return (await open.orderBy('id').limit(openPerPage).execute()).map(outlineOf)
