@@ -1,5 +1,6 @@
 // Copies a SQLite database while others write to it; the copy is of one moment.
 
+import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
 /** More pages than any database has: copied in one step, so that no write makes the copy start again. */
@@ -8,9 +9,14 @@ const allPages = 0x7fffffff
 /** A database that stays readable even when its file is removed or replaced. */
 export type HeldDatabase = Database.Database
 
-/** Not read only: such a connection leaves its side files behind. @throws SqliteError */
+/**
+ * Read only where there is a side file with content, which stays as it is: SQLite may not see all of it. Otherwise not, since
+ * such a connection leaves its side files behind.
+ * @throws SqliteError
+ */
 export function holdDatabase(path: string): HeldDatabase {
-  const database = new Database(path, { fileMustExist: true, timeout: 10_000 })
+  const readonly = (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const database = new Database(path, { readonly, fileMustExist: true, timeout: 10_000 })
   try {
     database.pragma('query_only = ON')
     // Opens the files, which SQLite does at the first query.

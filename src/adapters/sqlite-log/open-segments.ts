@@ -16,13 +16,18 @@ export type OnDamage = (damage: { readonly stream: LogStream; readonly path: str
 export class OpenSegments {
   readonly #stream: LogStream
   readonly #onDamage: OnDamage | null
+  readonly #mode: 'read' | 'look'
   /** By path, in the order of their last use. */
   readonly #open = new Map<string, ReadableSegment>()
 
-  /** @param onDamage null when another process sets damaged segments aside: here they are `corrupt`. */
-  constructor(stream: LogStream, onDamage: OnDamage | null) {
+  /**
+   * @param onDamage null when another process sets damaged segments aside: here they are `corrupt`.
+   * @param mode as of `openSegment`.
+   */
+  constructor(stream: LogStream, onDamage: OnDamage | null, mode: 'read' | 'look') {
     this.#stream = stream
     this.#onDamage = onDamage
+    this.#mode = mode
   }
 
   /**
@@ -36,7 +41,7 @@ export class OpenSegments {
     }
     try {
       const known = this.#open.get(segment.path)
-      const opened = known ?? openReadable(segment)
+      const opened = known ?? openReadable(segment, this.#mode)
       // The segment used last is the last one to be closed.
       this.#open.delete(segment.path)
       this.#open.set(segment.path, opened)

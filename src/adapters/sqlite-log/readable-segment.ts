@@ -18,9 +18,9 @@ export interface ReadableSegment {
   close(): void
 }
 
-/** @throws SqliteError, NotASegmentError, system errors. */
-export function openReadable(name: SegmentName): ReadableSegment {
-  return name.form === 'damaged' ? openDamaged(name) : new SoundSegment(name)
+/** @param mode as of `openSegment`. @throws SqliteError, NotASegmentError, system errors. */
+export function openReadable(name: SegmentName, mode: 'read' | 'look'): ReadableSegment {
+  return name.form === 'damaged' ? openDamaged(name) : new SoundSegment(name, mode)
 }
 
 function openDamaged({ path, firstOffset }: SegmentName): ReadableSegment {
@@ -59,9 +59,9 @@ class SoundSegment implements ReadableSegment {
   readonly #end: Database.Statement<[]>
   readonly #newestTime: Database.Statement<[]>
 
-  constructor(name: SegmentName) {
+  constructor(name: SegmentName, mode: 'read' | 'look') {
     this.#name = name
-    this.#db = name.form === 'packed' ? openPackedSegment(name.path) : openSegment(name.path, 'read')
+    this.#db = name.form === 'packed' ? openPackedSegment(name.path) : openSegment(name.path, mode)
     this.#frames = this.#db.prepare(
       `SELECT * FROM frames WHERE first_offset >=
          coalesce((SELECT max(first_offset) FROM frames WHERE first_offset <= ?), 0) ORDER BY first_offset`,
@@ -88,7 +88,8 @@ class SoundSegment implements ReadableSegment {
       expected ??= Math.min(frame.first_offset, Math.max(offset, this.#name.firstOffset))
       const { first_offset: firstOffset, record_count: recordCount, body } = frame
       const isCount = Number.isInteger(recordCount) && recordCount >= 1 && recordCount <= frameRecordsMax
-      if (firstOffset !== expected || !isCount || !Buffer.isBuffer(body)) throw new DamageError(`frame ${firstOffset}`)
+      if (firstOffset !== expected || !isCount || !Buffer.isBuffer(body))
+        throw new DamageError(`frame ${firstOffset} is damaged`)
       expected = firstOffset + recordCount
       yield this.#name.form === 'packed' ? unpacked(frame) : frame
     }

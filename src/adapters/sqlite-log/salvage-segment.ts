@@ -23,9 +23,12 @@ interface Found extends SalvagedFrame {
   readonly bodyBytes: number
 }
 
+type Salts = [own: Buffer, first: Buffer, second: Buffer]
+
 const leafPage = 0x0d
 const walHeaderBytes = 32
 const walFrameHeaderBytes = 24
+const saltBytes = 8
 /** The longest payload that is stored in the page of its row alone. */
 const localBytesMax = pageBytes - 35
 const localBytesMin = Math.floor(((pageBytes - 12) * 32) / 255) - 23
@@ -92,18 +95,23 @@ export class SalvagedSegment {
     }
   }
 
-  /** Skips frames left from an earlier round of the side file: their salts differ from its header's. */
+  /** Skips frames left from an earlier round of the side file: they have other salts. */
   #readWal(wal: number, take: (frame: Found) => void): void {
-    const header = Buffer.alloc(walHeaderBytes)
-    if (readSync(wal, header, 0, walHeaderBytes, 0) < walHeaderBytes) return
-    const salts = header.subarray(16, 24)
-    const frameHeader = Buffer.alloc(walFrameHeaderBytes)
-    const page = Buffer.alloc(pageBytes)
     const { size } = fstatSync(wal)
     const step = walFrameHeaderBytes + pageBytes
+    const frameHeader = Buffer.alloc(walFrameHeaderBytes)
+    const saltsAt = (position: number) => {
+      const salts = Buffer.alloc(saltBytes)
+      readSync(wal, salts, 0, saltBytes, position)
+      return salts
+    }
+    const [own, first, second] = [16, walHeaderBytes + 8, walHeaderBytes + step + 8].map(saltsAt) as Salts
+    // Damage at the beginning may have changed the file's own, those of its first frame, or both.
+    const salts = own.equals(first) ? [own] : [first, second]
+    const page = Buffer.alloc(pageBytes)
     for (let at = walHeaderBytes; at + step <= size; at += step) {
       readSync(wal, frameHeader, 0, walFrameHeaderBytes, at)
-      if (!frameHeader.subarray(8, 16).equals(salts)) continue
+      if (!salts.some(each => frameHeader.subarray(8, 16).equals(each))) continue
       readSync(wal, page, 0, pageBytes, at + walFrameHeaderBytes)
       this.#walPages.set(frameHeader.readUInt32BE(0), at + walFrameHeaderBytes)
       takeFrames(page, wal, at + walFrameHeaderBytes, take)

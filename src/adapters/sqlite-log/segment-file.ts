@@ -35,12 +35,14 @@ export class NotASegmentError extends Error {
 export const damagedSegmentLine =
   'a segment of the log is damaged: it was set aside, and what can still be read of it is processed'
 
-/** SQLite reads the file, but no writer can have written what it holds. */
+/** SQLite reads the file, but no writer can have left it like this. */
 export class DamageError extends Error {
-  constructor(what: string) {
-    super(`${what} is damaged`)
-    this.name = 'DamageError'
-  }
+  override name = 'DamageError'
+}
+
+/** Of a newest segment that lacks records, by the mark of its stream. */
+export function lacksItsEnd(endOffset: number, markedOffset: number): DamageError {
+  return new DamageError(`it ends at offset ${endOffset}, and the stream had come to ${markedOffset}`)
 }
 
 /** Whether an error from SQLite, or from opening a segment, means that the file itself is damaged. */
@@ -158,16 +160,19 @@ export function createSegmentTables(
 
 /**
  * A connection to a segment. `write` waits for other writers up to `busyTimeoutMs` and syncs every commit; `read` never
- * waits and never writes.
+ * waits and never writes, but as the last one to close it takes the side file into the segment and removes it, as `write`
+ * does. `look` leaves a side file that is there as it is: before a start, SQLite may not see all of it.
  * @throws SqliteError; NotASegmentError.
  */
-export function openSegment(path: string, mode: 'write' | 'read', busyTimeoutMs = 0): Database.Database {
-  const db = new Database(path, { fileMustExist: true, timeout: mode === 'write' ? busyTimeoutMs : 0 })
+export function openSegment(path: string, mode: 'write' | 'read' | 'look', busyTimeoutMs = 0): Database.Database {
+  // Only then, since such a connection would leave an empty side file behind.
+  const readonly = mode === 'look' && (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const db = new Database(path, { readonly, fileMustExist: true, timeout: mode === 'write' ? busyTimeoutMs : 0 })
   try {
     const version = db.pragma('user_version', { simple: true })
     if (version !== segmentVersion) throw new NotASegmentError(version)
     requireDurable(db)
-    if (mode === 'read') db.pragma('query_only = ON')
+    if (mode !== 'write') db.pragma('query_only = ON')
     return db
   } catch (error) {
     db.close()

@@ -1,12 +1,13 @@
-// Renames a segment that SQLite can no longer read: no process appends to it again, what is left of it is read page by
-// page, and operators see which file it is. Any process that finds the damage does this, at any time.
+// Renames a segment that SQLite can no longer read, or whose end it does not see: no process appends to it again, what is
+// left of it is read page by page, and operators see which file it is. Any process that finds the damage does this, at any
+// time.
 //
 // A process that has the file open checks its name before each commit. If the name is gone, even because the file was
 // processed and deleted since, it continues in the newest segment. The rename may still happen during a commit. So
 // before it acknowledges, the process writes its mark (`stream-mark.ts`) and then checks the name once more: either it
 // acknowledges nothing, or the next segment begins at a mark that covers what it acknowledged.
 
-import { existsSync, renameSync } from 'node:fs'
+import { existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type SegmentName, segmentPath, syncFolder } from './segment-file.ts'
 
@@ -14,17 +15,11 @@ import { type SegmentName, segmentPath, syncFolder } from './segment-file.ts'
 export function setAside(segment: SegmentName): string | null {
   const streamFolder = dirname(segment.path)
   const path = freePath(streamFolder, segment.firstOffset)
-  try {
-    renameSync(segment.path, path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
-  }
-  try {
-    renameSync(`${segment.path}-wal`, `${path}-wal`)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  const side = `${segment.path}-wal`
+  // Linked first: after a crash in between, a start would remove a side file that stands alone.
+  unless('ENOENT', () => unless('EEXIST', () => linkSync(side, `${path}-wal`)))
+  if (!unless('ENOENT', () => renameSync(segment.path, path))) return null
+  rmSync(side, { force: true })
   syncFolder(streamFolder)
   return path
 }
@@ -33,5 +28,16 @@ function freePath(streamFolder: string, firstOffset: number): string {
   for (let count = 1; ; count++) {
     const path = segmentPath(streamFolder, firstOffset, `.damaged${count === 1 ? '' : count}`)
     if (!existsSync(path)) return path
+  }
+}
+
+/** @returns false when the system refused with this code, as it does when another process was faster. */
+function unless(code: string, act: () => void): boolean {
+  try {
+    act()
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === code) return false
+    throw error
   }
 }

@@ -121,7 +121,7 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
         if (isLost)
           logger.error(
             gap,
-            'records of the log that were accepted and not processed are gone: a file of it was removed, cut or damaged',
+            'records of the log that were accepted and not processed are gone: a file of it was removed',
           )
         else
           logger.warn(

@@ -65,16 +65,15 @@ describe('stream appender beside another', () => {
   })
 
   it('names only what was not processed as lost', t => {
-    const limits = { segmentBytesMax: 1e6, segmentAgeMs: Infinity, busyTimeoutMs: 1_000 }
+    const limits = { segmentBytesMax: 1, segmentAgeMs: Infinity, busyTimeoutMs: 1_000 }
     const gapsAt = (position: number) => {
       const gaps: StreamGap[] = []
       const streamFolder = join(tempDir(t), 'main')
       const before = new StreamAppender({ ...limits, streamFolder, firstOffset: 0 })
       appendTo(before, 0, 1, 2, 3)
+      appendTo(before, 4, 5, 6, 7, 8)
       before.close()
-      const mark = new StreamMark(streamFolder)
-      mark.write(9)
-      mark.close()
+      removeSegmentFiles(listSegments(streamFolder).at(-1)!.path)
       const onGap = (gap: StreamGap) => gaps.push(gap)
       new StreamAppender({ ...limits, streamFolder, firstOffset: position, onGap }).close()
       return gaps
@@ -84,6 +83,22 @@ describe('stream appender beside another', () => {
       [{ endOffset: 6, firstOffset: 9, isLost: true }],
       [{ endOffset: 4, firstOffset: 9, isLost: false }],
     ])
+  })
+
+  it('sets aside what ends before the mark of its stream, with its side file, in one of several', async t => {
+    const { streamFolder, still, other, gaps, damages, open } = await twoAppenders(t, 1_000_000)
+    appendTo(still, 1, 2, 3)
+    const mark = new StreamMark(streamFolder)
+    mark.write(9)
+    mark.close()
+    const side = readFileSync(`${listSegments(streamFolder)[0]!.path}-wal`)
+    const offsets = [open(), still, open(), other].map(appender => appendTo(appender, 9))
+    assert.deepEqual(offsets, [9, 10, 11, 12])
+    const [aside, ...others] = listSegments(streamFolder)
+    assert.deepEqual([aside!.form, others.map(({ firstOffset }) => firstOffset)], ['damaged', [9]])
+    assert.deepEqual(damages, [[aside!.path, 'it ends at offset 4, and the stream had come to 9']])
+    assert.deepEqual(gaps, [])
+    assert.ok(readFileSync(`${aside!.path}-wal`).equals(side))
   })
 
   it('refuses what it would append to a removed segment that is not complete', async t => {
@@ -143,9 +158,14 @@ async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
   const folder = tempDir(t)
   const streamFolder = join(folder, 'main')
   const gaps: StreamGap[] = []
+  const damages: [path: string, message: string][] = []
   const open = () => {
     const options = { streamFolder, firstOffset: 0, segmentBytesMax, segmentAgeMs: Infinity, busyTimeoutMs: 1_000 }
-    const appender = new StreamAppender({ ...options, onGap: gap => gaps.push(gap) })
+    const appender = new StreamAppender({
+      ...options,
+      onGap: gap => gaps.push(gap),
+      onDamage: ({ path, error }) => damages.push([path, (error as Error).message]),
+    })
     t.after(() => appender.close())
     return appender
   }
@@ -154,7 +174,7 @@ async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
   appendTo(still, 0)
   const reader = openedReader(t, folder)
   return {
-    ...{ streamFolder, gaps, still, other, reader },
+    ...{ streamFolder, gaps, damages, still, other, open, reader },
     completeAndTakeAway: async (what: 'packed' | 'deleted') => {
       for (const n of [1, 2, 3]) appendTo(other, n)
       if (what === 'packed') await reader.pack(new AbortController().signal)

@@ -2,6 +2,7 @@
 // in a thread of its own (`log-writer-thread.ts`). Several processes append to the same stream at once, so it reads the
 // next offset, and whether the segment is still open, only inside `BEGIN IMMEDIATE`.
 
+import { existsSync } from 'node:fs'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import {
@@ -10,6 +11,7 @@ import {
   frameBytesMax,
   frameRecordsMax,
   isDamage,
+  lacksItsEnd,
   listSegments,
   removeAbandonedDrafts,
   type SegmentName,
@@ -36,12 +38,12 @@ export interface StreamAppenderOptions {
   /** How long to wait for other processes' commits. */
   readonly busyTimeoutMs: number
   /**
-   * Called in the one appender that continued the stream further on than it ended: the records from `endOffset` on are
-   * gone. `isLost`: they had been accepted into this very log, by the stream's mark, so the gap is not that of an older
-   * copy, and they were not processed: then `endOffset` is at least the state's position.
+   * Called in the one appender that continued the stream further on than it ended, with no file that may hold more: the
+   * records from `endOffset` on are gone. `isLost`: they had been accepted into this very log, by the stream's mark, so the
+   * gap is not that of an older copy, and they were not processed: then `endOffset` is at least the state's position.
    */
   readonly onGap?: (gap: StreamGap) => void
-  /** A segment that cannot be read any more was set aside; the stream goes on in another. */
+  /** A segment that cannot be read any more, or lacks its end, was set aside; the stream goes on in another. */
   readonly onDamage?: (damage: { path: string; error: unknown }) => void
 }
 
@@ -141,6 +143,9 @@ export class StreamAppender {
         if (state.nextOffset !== null) {
           segment.rollback()
           this.#moveOn(state.nextOffset)
+        } else if (state.endOffset < this.#markedOffset && !segment.isEmpty(state)) {
+          // SQLite stops at the first bad checksum of the side file, and its next write would replace what lies behind it.
+          throw lacksItsEnd(state.endOffset, this.#markedOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
           // What lies before the state's position was processed, so only what follows it is lost with the file.
@@ -165,11 +170,16 @@ export class StreamAppender {
         }
       }
     } catch (error) {
-      const path = this.#segment?.name
-      // A connection that failed once is not trusted again; closing it rolls back its transaction.
-      this.#closeSegment()
-      if (path === undefined || !isDamage(error) || this.#setAsideCount >= setAsideCountMax) throw error
-      this.#setAside(path, error)
+      const name = this.#segment?.name
+      const isToSetAside = name !== undefined && isDamage(error) && this.#setAsideCount < setAsideCountMax
+      try {
+        // Before it is closed: the last to close a file removes its side file, but not that of a file that was renamed.
+        if (isToSetAside) this.#setAside(name, error)
+      } finally {
+        // A connection that failed once is not trusted again; closing it rolls back its transaction.
+        this.#closeSegment()
+      }
+      if (!isToSetAside) throw error
       return this.#append(frames, nowMs, isProbe)
     }
   }
@@ -235,7 +245,9 @@ export class StreamAppender {
     try {
       return new WritableSegment(name, busyTimeoutMs)
     } catch (error) {
-      if (!isDamage(error) || this.#setAsideCount >= setAsideCountMax) {
+      // Another process may have set it aside since it was listed.
+      const isGoneOrDamaged = isDamage(error) || !existsSync(name.path)
+      if (!isGoneOrDamaged || this.#setAsideCount >= setAsideCountMax) {
         const message = `log segment ${name.path} cannot be opened: ${(error as Error).message}`
         throw Object.assign(new Error(message, { cause: error }), { code: (error as { code?: unknown }).code })
       }

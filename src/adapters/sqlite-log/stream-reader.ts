@@ -26,6 +26,8 @@ export interface StreamReaderOptions {
    * page by page. In other processes such a segment is `corrupt`.
    */
   readonly onDamage?: OnDamage
+  /** Leaves the files as they are, also where a start would mend them first. */
+  readonly isAsFound?: boolean
   /** For tests: lists the segments in a stream's folder. */
   readonly list?: typeof listSegments
 }
@@ -45,7 +47,7 @@ export class StreamReader {
     this.#info = info
     this.#folder = folder
     this.#list = options.list ?? listSegments
-    this.#open = new OpenSegments(info.stream, options.onDamage ?? null)
+    this.#open = new OpenSegments(info.stream, options.onDamage ?? null, options.isAsFound === true ? 'look' : 'read')
   }
 
   read(fromOffset: number, limits: Limits): LogChunk {

@@ -92,12 +92,18 @@ export class WritableSegment {
   state(): { endOffset: number; nextOffset: number | null; bytes: number } {
     const endOffset = (this.#end.get() as number | undefined) ?? this.name.firstOffset
     if (!Number.isSafeInteger(endOffset) || endOffset < this.name.firstOffset)
-      throw new DamageError(`the last frame of ${this.name.path}`)
+      throw new DamageError(`the last frame of ${this.name.path} is damaged`)
     return {
       endOffset,
       nextOffset: this.#next.get() as number | null,
       bytes: (this.#pageCount.get() as number) * this.#pageBytes,
     }
+  }
+
+  /** Whether it holds no record, and its side file no page either. @param state of the transaction that is open. */
+  isEmpty({ endOffset }: { readonly endOffset: number }): boolean {
+    const side = statSync(`${this.name.path}-wal`, { throwIfNoEntry: false })
+    return endOffset === this.name.firstOffset && (side?.size ?? 0) === 0
   }
 
   /** When its first records were appended, epoch ms; undefined while it is empty. */

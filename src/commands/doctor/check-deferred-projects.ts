@@ -19,7 +19,7 @@ export async function checkDeferredProjects(config: Config, nowMs: number): Prom
   const opened = await openExistingManagement(config, silentLogger())
   if (!opened.ok) return []
   const management = opened.value
-  const log = openLogReader(config)
+  const log = openLogReader(config, { isAsFound: true })
   try {
     const found: Finding[] = []
     for (const { stream } of await log.streams()) {

@@ -1,10 +1,12 @@
-// What is damaged in the log of a data folder: every file of it is opened, and nothing is changed.
+// What is damaged in the log of a data folder: every file of it is opened, and nothing is changed. A start would set aside a
+// segment that ends before the mark of its stream, so that is damage as well.
 
 import { join } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { LogIdentityError, readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { openReadable, readError } from '#adapters/sqlite-log/readable-segment.ts'
-import { listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
+import { lacksItsEnd, listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
+import { readStreamMark } from '#adapters/sqlite-log/stream-mark.ts'
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
 import { logFolder } from './log.ts'
@@ -19,8 +21,15 @@ export type LogDamage =
 /** @throws any error that is not damage. */
 export function findLogDamage(config: Config): readonly LogDamage[] {
   const folder = logFolder(config)
-  const segments = embeddedStreamNames.flatMap(stream => listSegments(join(folder, stream)))
-  return [...damageOfIdentity(folder), ...segments.flatMap(damageOfSegment)]
+  return [...damageOfIdentity(folder), ...embeddedStreamNames.flatMap(stream => damageOfStream(join(folder, stream)))]
+}
+
+function damageOfStream(streamFolder: string): LogDamage[] {
+  // Before the segments are listed, so that they have what it promises.
+  const markedOffset = readStreamMark(streamFolder)
+  const segments = listSegments(streamFolder)
+  const newest = segments.at(-1)
+  return segments.flatMap(segment => damageOfSegment(segment, segment === newest ? markedOffset : 0))
 }
 
 function damageOfIdentity(folder: string): LogDamage[] {
@@ -33,13 +42,15 @@ function damageOfIdentity(folder: string): LogDamage[] {
   }
 }
 
-function damageOfSegment(segment: SegmentName): LogDamage[] {
+/** @param markedOffset it has to have what lies before this offset. */
+function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[] {
   const { path, form } = segment
   if (form === 'damaged') return [{ kind: 'set_aside', path }]
   try {
-    const opened = openReadable(segment)
+    const opened = openReadable(segment, 'look')
     try {
-      opened.endOffset()
+      const endOffset = opened.endOffset()
+      if (endOffset < markedOffset) throw lacksItsEnd(endOffset, markedOffset)
     } finally {
       opened.close()
     }

@@ -19,10 +19,15 @@ import type { Logger } from '#telemetry/log.ts'
 /**
  * Opens the log's reader and retention.
  * @param mender passed only by the process that processes the log: it sets damaged segments aside and logs them here.
+ * @param isAsFound passed by what looks at a log from outside, whether its instance runs or not.
  */
-export function openLogReader(config: Config, mender?: Logger): SqliteLogReader {
+export function openLogReader(
+  config: Config,
+  { mender, isAsFound = false }: { readonly mender?: Logger; readonly isAsFound?: boolean } = {},
+): SqliteLogReader {
   const { logBytesMax, freeBytesMin } = config
   return openSqliteLogReader({
+    isAsFound,
     folder: logFolder(config),
     logBytesMax,
     minFreeBytes: freeBytesMin,

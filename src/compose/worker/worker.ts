@@ -52,7 +52,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const { chunks, management } = await openWorkerState(config, logger)
   const followedLogId = readLogId(config)
   const logId = followedLogId ?? ''
-  const log = openLogReader(config, logger)
+  const log = openLogReader(config, { mender: logger })
   const events = openEventStore(config, clock)
   // The log is in this data folder, and one worker processes it: its id survives a restart, and no other worker has it.
   const lease = createScheduleLease({ owners: management, ownerId: logId, clock })
