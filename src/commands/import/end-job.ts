@@ -30,6 +30,7 @@ import { endInterrupted, interruptible, isInterruption } from './words/interrupt
 import { printLines } from './words/print.ts'
 import { confirmTarget } from './words/prompt.ts'
 import { nextLine, quoted } from './words/step-words.ts'
+import { tellSteps } from './words/told-steps.ts'
 
 const personsFile = 'verify-persons.json'
 const personsSchema = Type.Object({ differences: Type.Array(Type.String()) })
@@ -112,7 +113,7 @@ async function end(
         request.state = 'accepted'
         keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: false })
       },
-      onStep: tellSteps(how),
+      onStep: tellSteps(how, { nowMs: () => api.clock.nowMs(), say }),
     })
     await keepDone(folder, serviceJob.id, how, api)
   } catch (error) {
@@ -175,29 +176,6 @@ function afterPublish(at: string, differing: number): string {
 async function differingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
   const told = job.folder.readJson(personsFile, personsSchema)
   return told === null ? tellPersons(job, serviceJobId, api) : told.differences.length
-}
-
-/** The service is asked every second; a step is told of once. */
-function tellSteps(how: string): (step: string | null) => void {
-  let told: string | null = null
-  return step => {
-    if (step !== null && step !== told) say(`${how}: ${stepWords[`${how} ${step}`] ?? stepWords[step] ?? step}`)
-    told = step
-  }
-}
-
-const stepWords: Readonly<Record<string, string>> = {
-  draining: 'waiting for events that are still being processed',
-  links: 'linking persons',
-  persons: 'joining properties of persons',
-  groups: 'joining groups',
-  person_properties: 'adding to the events what is known of their persons',
-  'publish rows': 'making the events visible',
-  'discard rows': 'removing the events',
-  undo_merges: 'splitting persons',
-  undo_persons: 'putting persons back',
-  undo_groups: 'putting groups back',
-  clearing: 'clearing up',
 }
 
 /** Only now do persons have what the import says of them. @returns how many differ. */

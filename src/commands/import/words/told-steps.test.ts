@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { tellSteps } from './told-steps.ts'
+
+describe('what is said while the service publishes', () => {
+  it('names each step once, and again every half a minute while it takes long', () => {
+    const lines: string[] = []
+    let seconds = 0
+    const tell = tellSteps('publish', { nowMs: () => seconds * 1_000, say: line => lines.push(`${seconds} ${line}`) })
+    const stepAt = (second: number) => (second < 5 ? 'links' : second < 80 ? 'persons' : second < 82 ? null : 'rows')
+    for (; seconds < 90; seconds++) tell(stepAt(seconds))
+    assert.deepEqual(lines, [
+      '0 publish: linking persons',
+      '5 publish: joining properties of persons',
+      '35 publish: still joining properties of persons, after 30 s',
+      '65 publish: still joining properties of persons, after 1 min',
+      '82 publish: making the events visible',
+    ])
+  })
+})

@@ -1,0 +1,40 @@
+// What `publish` and `discard` say while the service works: each step once, and again while it takes long. Joining a
+// million persons takes many minutes, in which silence would look like a standstill.
+
+import { spanInWords } from '#importer/fetch/wait-words.ts'
+
+const againMs = 30_000
+
+const stepWords: Readonly<Record<string, string>> = {
+  draining: 'waiting for events that are still being processed',
+  links: 'linking persons',
+  persons: 'joining properties of persons',
+  groups: 'joining groups',
+  person_properties: 'adding to the events what is known of their persons',
+  'publish rows': 'making the events visible',
+  'discard rows': 'removing the events',
+  undo_merges: 'splitting persons',
+  undo_persons: 'putting persons back',
+  undo_groups: 'putting groups back',
+  clearing: 'clearing up',
+}
+
+/** @returns what to call with the step each time that the service is asked, which is every second. */
+export function tellSteps(
+  how: string,
+  { nowMs, say }: { readonly nowMs: () => number; readonly say: (line: string) => void },
+): (step: string | null) => void {
+  let current: string | null = null
+  let [begunMs, toldMs] = [0, 0]
+  return step => {
+    const atMs = nowMs()
+    const isNew = step !== current
+    current = step
+    if (isNew) begunMs = atMs
+    else if (atMs - toldMs < againMs) return
+    if (step === null) return
+    toldMs = atMs
+    const words = stepWords[`${how} ${step}`] ?? stepWords[step] ?? step
+    say(isNew ? `${how}: ${words}` : `${how}: still ${words}, after ${spanInWords(atMs - begunMs)}`)
+  }
+}
