@@ -2,7 +2,7 @@
 
 import type { TSchema } from 'typebox'
 import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
-import { holdsMoreFieldsThan, nestsDeeperThan } from '#core/json-depth.ts'
+import { holdsMoreFieldsThan, holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
@@ -11,10 +11,17 @@ import { invalid } from './answers.ts'
 const partCountMax = 32
 const nestingMax = 300
 /**
- * Bounds the fields of JSON, with its objects and lists: parsing and checking so many takes some 40 ms. Even the largest
- * flag has fewer. Source: ours.
+ * Bounds the fields of JSON, with its objects and lists, and all of its values, most of which may be in long lists. Parsing
+ * and checking either takes some 40 ms, numbers whose literals are kept included. Even the largest flag has fewer fields.
+ * Source: ours.
  */
-export const fieldCountMax = 32 * 1024
+export const jsonLimits = { fieldCountMax: 32 * 1024, valueCountMax: 128 * 1024 } as const
+
+/** Whether JSON has more than may be parsed here. */
+export function isTooMuchToParse(text: string): boolean {
+  const { fieldCountMax, valueCountMax } = jsonLimits
+  return holdsMoreFieldsThan(text, fieldCountMax) || holdsMoreValuesThan(text, valueCountMax)
+}
 
 export function isMultipart(contentType: string): boolean {
   return /^\s*multipart\/form-data\s*;/i.test(contentType)
@@ -89,7 +96,7 @@ function typesOf(schema: TSchema): unknown[] {
 }
 
 function jsonOrText(text: string): JsonValue {
-  if (holdsMoreFieldsThan(text, fieldCountMax) || nestsDeeperThan(text, nestingMax)) return text
+  if (isTooMuchToParse(text) || nestsDeeperThan(text, nestingMax)) return text
   try {
     return parseJson(text)
   } catch (error) {

@@ -2,13 +2,13 @@
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, parseJson, withPlainNumbers } from '#core/json.ts'
-import { holdsMoreFieldsThan, nestsDeeperThan } from '#core/json-depth.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
 import { findMisspeltWithin, findUntaken, propertyNames, type TakenFields } from './misspelt.ts'
-import { fieldCountMax, isMultipart, parseForm } from './request-form.ts'
+import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
 import { type CompileSchema, firstProblems, type SchemaProblem } from './schema-problems.ts'
 
 /** A cohort's groups may be nested 64 deep, two levels each. Recursive code can handle far more than this bound. */
@@ -78,17 +78,17 @@ function jsonTooLarge(bytesMax: number): WireError {
   return wireError(413, 'payload_too_large', detail)
 }
 
-const tooManyFields = wireError(
+const tooMuchToParse = wireError(
   413,
   'payload_too_large',
-  `JSON bodies have at most ${fieldCountMax} fields, objects and lists.`,
+  `JSON bodies have at most ${jsonLimits.fieldCountMax} fields, objects and lists, and ${jsonLimits.valueCountMax} values.`,
 )
 
 function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
   const text = bytes.toString('utf8')
   if (text.trim() === '') return ok({})
-  if (holdsMoreFieldsThan(text, fieldCountMax)) return err(tooManyFields)
   if (nestsDeeperThan(text, nestingMax)) return err(invalid(null, 'The request body is nested too deeply.'))
+  if (isTooMuchToParse(text)) return err(tooMuchToParse)
   try {
     const value = parseJson(text)
     return isJsonObject(value) ? ok(value) : err(invalid(null, 'The request body must be a JSON object.'))
