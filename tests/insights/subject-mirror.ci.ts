@@ -7,7 +7,6 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { mirrorIsFilled } from '#adapters/clickhouse/queries/persons-of-today.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { Group } from '#core/groups/group.ts'
@@ -20,6 +19,7 @@ import { createSubjectMirrorKeeper, type MirrorFaultPoint } from '#services/work
 import { silentLogger } from '#telemetry/log.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { writeNewState } from '../support/new-state.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { aGroup, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -54,7 +54,7 @@ describe('the mirror of persons and groups', () => {
   /** A new state, and an event store whose mirror is of no state that this one knows. */
   async function openState(t: TestContext) {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const management = openSqliteManagementStore({ dataFolder, access: 'write' })
     const chunks = openSqliteChunkStore({ dataFolder })
     t.after(async () => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import { writeNewState } from '../support/new-state.ts'
 import { chunkChanges } from '../support/state-builders.ts'
 import { openMemoryState, openSqliteState } from '../support/state-harness.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -16,7 +16,7 @@ chunkStoreContract('sqlite', openSqliteState)
 describe('ChunkStore on sqlite', () => {
   it('fails as `timeout` while another process holds the lock, writes nothing, and can go on afterwards', async t => {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const store = openSqliteChunkStore({ dataFolder, busyTimeoutMs: 20 })
     const other = openStateForWriting(dataFolder, 0)
     t.after(async () => {
@@ -35,7 +35,7 @@ describe('ChunkStore on sqlite', () => {
 
   it('waits for a transaction of its own thread without keeping it from its end', async t => {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const store = openSqliteChunkStore({ dataFolder, busyTimeoutMs: 1_000 })
     const management = openSqliteManagementStore({ dataFolder, access: 'write', busyTimeoutMs: 1_000 })
     t.after(async () => {
@@ -55,7 +55,7 @@ describe('ChunkStore on sqlite', () => {
 
   it('counts every warning of a day and keeps twenty of them, of merges a thousand', async t => {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const store = openSqliteChunkStore({ dataFolder })
     const management = openSqliteManagementStore({ dataFolder, access: 'write' })
     t.after(async () => {

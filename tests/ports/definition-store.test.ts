@@ -1,16 +1,16 @@
 import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { silentLogger } from '#telemetry/log.ts'
+import { writeNewState } from '../support/new-state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
 
 definitionStoreContract('sqlite', async t => {
   const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
+  await writeNewState(dataFolder)
   const loader = openDefinitionLoader({ dataFolder })
   const definitions = openSqliteDefinitionStore({ dataFolder, loadChanges: loader.loadChanges })
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })

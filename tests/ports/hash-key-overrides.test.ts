@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { PortError } from '#ports/port-error.ts'
+import { writeNewState } from '../support/new-state.ts'
 import { openSqliteState } from '../support/state-harness.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
@@ -13,7 +13,7 @@ hashKeyOverridesContract('sqlite', openSqliteState)
 describe('hash key overrides on sqlite', () => {
   it('fail together as `timeout` after a quarter of a second while another process writes', async t => {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const writer = openHashKeyWriter({ dataFolder })
     const other = openStateForWriting(dataFolder, 0)
     t.after(() => {
@@ -50,7 +50,7 @@ describe('hash key overrides on sqlite', () => {
 
   it('finish what waits before they close', async t => {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const writer = openHashKeyWriter({ dataFolder })
     const kept = writer.keepHashKey({ projectId: 1, distinctId: 'ada', anonDistinctId: 'anon', flagKeys: ['beta'] })
     writer.close()

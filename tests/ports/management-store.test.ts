@@ -3,13 +3,20 @@ import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-projects.ts'
 import { memoryState } from '#adapters/memory/memory-state.ts'
 import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { serveStateCall } from '#adapters/sqlite/serve-state-call.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
-import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
+import {
+  decodeAnswer,
+  encodeCall,
+  errorOf,
+  type StateCalls,
+  type StateMethod,
+  searchMethods,
+} from '#adapters/sqlite/state-writer-protocol.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { writeNewState } from '../support/new-state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
@@ -28,33 +35,46 @@ import { secretKeyStoreContract } from './secret-key-store.contract.ts'
 import { subjectMirrorSourceContract } from './subject-mirror-source.contract.ts'
 import { trustedTimeStoreContract } from './trusted-time-store.contract.ts'
 
-const adapters: Record<string, OpenManagement> = {
-  sqlite: t =>
-    open(t, async dataFolder => {
-      await migrateSqlite(dataFolder)
-      return openSqliteManagementStore({ dataFolder, access: 'write' })
-    }),
-  'sqlite through the state thread': t =>
-    open(t, dataFolder => openStateWriter({ dataFolder, logger: silentLogger() })),
-}
+// As a front has it: every call and its answer is text on the way, and a search has a connection that only reads. The thread
+// around that is tested by `state-writer-client.test.ts`; starting one for each test would take longer than all of them.
+const byStateCalls: OpenManagement = t =>
+  open(t, async dataFolder => {
+    await writeNewState(dataFolder)
+    const writing = openSqliteManagementStore({ dataFolder, access: 'write' })
+    const searching = openSqliteManagementStore({ dataFolder, access: 'read' })
+    const callOf =
+      (method: StateMethod) =>
+      async (...args: unknown[]) => {
+        const calls = (searchMethods.has(method) ? searching : writing) as unknown as StateCalls
+        const answer = decodeAnswer(await serveStateCall(calls, encodeCall(1, method, args)))
+        if ('failure' in answer) throw errorOf(answer.failure)
+        return answer.value
+      }
+    const { close: _close, ...methods } = writing
+    return {
+      ...(Object.fromEntries(Object.keys(methods).map(name => [name, callOf(name as StateMethod)])) as typeof methods),
+      close: async () => {
+        await searching.close()
+        await writing.close()
+      },
+    }
+  })
 
-for (const [adapter, openAdapter] of Object.entries(adapters)) {
-  managementStoreContract(adapter, openAdapter)
-  accountingStoreContract(adapter, openAdapter)
-  flagStoreContract(adapter, openAdapter)
-  flagLifeContract(adapter, openAdapter)
-  flagOwnersContract(adapter, openAdapter)
-  boundedListsContract(adapter, openAdapter)
-  cohortStoreContract(adapter, openAdapter)
-  erasureStoreContract(adapter, openAdapter)
-  groupTypesContract(adapter, openAdapter)
-  importJobStoreContract(adapter, openAdapter)
-  secretKeyStoreContract(adapter, openAdapter)
-  scheduleOwnersContract(adapter, openAdapter)
-  deferredProjectsContract(adapter, openAdapter)
-  subjectMirrorSourceContract(adapter, openAdapter)
-  trustedTimeStoreContract(adapter, openAdapter)
-}
+managementStoreContract('sqlite', byStateCalls)
+accountingStoreContract('sqlite', byStateCalls)
+flagStoreContract('sqlite', byStateCalls)
+flagLifeContract('sqlite', byStateCalls)
+flagOwnersContract('sqlite', byStateCalls)
+boundedListsContract('sqlite', byStateCalls)
+cohortStoreContract('sqlite', byStateCalls)
+erasureStoreContract('sqlite', byStateCalls)
+groupTypesContract('sqlite', byStateCalls)
+importJobStoreContract('sqlite', byStateCalls)
+secretKeyStoreContract('sqlite', byStateCalls)
+scheduleOwnersContract('sqlite', byStateCalls)
+deferredProjectsContract('sqlite', byStateCalls)
+subjectMirrorSourceContract('sqlite', byStateCalls)
+trustedTimeStoreContract('sqlite', byStateCalls)
 
 deferredProjectsContract('memory', async () => {
   const state = memoryState()

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import { writeNewState } from '../support/new-state.ts'
 import { openMemoryState, openSqliteState } from '../support/state-harness.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { subjectStoreContract } from './subject-store.contract.ts'
@@ -39,7 +39,7 @@ describe('SubjectStore on sqlite', () => {
 
   it('closes in the turn of a look-up', async t => {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const store = openSqliteSubjectStore({ dataFolder })
     assert.equal(store.findPerson(1, 'ada'), null)
     store.close()
@@ -48,7 +48,7 @@ describe('SubjectStore on sqlite', () => {
 
   it('says `corrupt` when stored properties are not JSON, and `unavailable` once closed', async t => {
     const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
+    await writeNewState(dataFolder)
     const writer = openStateForWriting(dataFolder, 0)
     writer.exec(`INSERT INTO person VALUES (1, 1, 'u', '{"a":', '{}', 0, 0, 0, 0);
       INSERT INTO person_distinct_id VALUES (1, 'ada', 1, 0)`)
@@ -68,7 +68,7 @@ describe('SubjectStore on sqlite', () => {
 
 async function openedWithWriter(t: TestContext) {
   const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
+  await writeNewState(dataFolder)
   const store = openSqliteSubjectStore({ dataFolder })
   const writer = openStateForWriting(dataFolder, 0)
   t.after(() => {

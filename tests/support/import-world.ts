@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
@@ -23,6 +22,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { recordsAt } from './captured-events.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { loadWhole } from './load-chunk.ts'
+import { writeNewState } from './new-state.ts'
 import { aNewProject } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
 import { WatchedEventStore } from './watched-event-store.ts'
@@ -40,7 +40,7 @@ export type OpenImportState = (t: TestContext) => Promise<ImportState>
 
 export const openSqliteImportState: OpenImportState = async t => {
   const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
+  await writeNewState(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })
   const chunks = openSqliteChunkStore({ dataFolder })
   const database = openStateForWriting(dataFolder, 1_000)

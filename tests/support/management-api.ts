@@ -8,7 +8,6 @@ import type { TestContext } from 'node:test'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
 import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
@@ -31,6 +30,7 @@ import { createPayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testParts } from './front-parts.ts'
+import { writeNewState } from './new-state.ts'
 import { chunkChanges } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
 
@@ -106,7 +106,7 @@ function comparedWithWhole(loadChanges: DefinitionStore['loadChanges']): Definit
 /** Starts a server with project 1 (`phc_first`) and `allScopesKey`. */
 export async function startManagement(t: TestContext, options: StartManagementOptions = {}): Promise<ManagementApi> {
   const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
+  await writeNewState(dataFolder)
   const opened = new AsyncDisposableStack()
   const open = <Store extends { close(): unknown }>(store: Store): Store => {
     opened.defer(async () => {

@@ -6,7 +6,6 @@ import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
 import { memorySubjectStore } from '#adapters/memory/memory-subject-store.ts'
 import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
@@ -15,6 +14,7 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkOutcome, ChunkStore } from '#ports/state/chunk-store.ts'
 import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
+import { writeNewState } from './new-state.ts'
 import { aNewProject } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
 
@@ -87,7 +87,7 @@ export const openMemoryState: OpenState = async () => {
 
 export const openSqliteState: OpenSqlState = async t => {
   const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
+  await writeNewState(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })
   await management.createProject(aNewProject())
   await management.createProject(aNewProject())

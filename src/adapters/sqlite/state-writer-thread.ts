@@ -3,17 +3,14 @@
 
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
 import { PortError } from '#ports/port-error.ts'
 import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
 import { openDefinitionLoader } from './definition-loader.ts'
-import { packDefinitions } from './definition-texts.ts'
 import { openHashKeyWriter } from './hash-key-writer.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
+import { serveStateCall } from './serve-state-call.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 import {
-  decodeCall,
-  encodeAnswer,
   failureOf,
   type StateCalls,
   type StateMethod,
@@ -37,7 +34,7 @@ try {
     keepHashKey: hashKeys?.keepHashKey ?? refuseToWrite,
   }
   port.on('message', (message: string | null) => {
-    if (message !== null) void serve(calls, message)
+    if (message !== null) void serveStateCall(calls, message).then(answer => port.postMessage(answer))
     else void Promise.all([closeStore(), definitions.close(), hashKeys?.close()]).then(() => port.close())
   })
   const methods = Object.keys(calls) as StateMethod[]
@@ -50,15 +47,4 @@ try {
 /** Replaces the writes in a thread that only reads; no caller sends it one. */
 function refuseToWrite(): Promise<never> {
   return Promise.reject(new PortError('state', 'unavailable', new Error('this thread does not write')))
-}
-
-async function serve(calls: StateCalls, message: string): Promise<void> {
-  const { id, method, args } = decodeCall(message, calls)
-  try {
-    const found = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
-    const value = method === 'readChanges' ? packDefinitions(found as ReadChanges) : found
-    port!.postMessage(encodeAnswer({ id, value: value ?? null }))
-  } catch (cause) {
-    port!.postMessage(encodeAnswer({ id, failure: failureOf(cause) }))
-  }
 }
