@@ -3,7 +3,17 @@
 
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chownSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -66,10 +76,12 @@ export async function startPostgres(): Promise<TestPostgres> {
   if (isRoot) chownSync(folder, idOf('-u'), idOf('-g'))
   const dataFolder = join(folder, 'data')
   const asServer = (program: string, args: readonly string[]) => launch(join(binaries, program), args, isRoot)
-  const initdb = asServer('initdb', [
-    ...['-D', dataFolder, '-U', 'pennon', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C'],
-  ])
-  execFileSync(initdb.command, initdb.args, { stdio: ['ignore', 'ignore', 'inherit'], cwd: tmpdir() })
+  makeCluster(dataFolder, () => {
+    const initdb = asServer('initdb', [
+      ...['-D', dataFolder, '-U', 'pennon', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C'],
+    ])
+    execFileSync(initdb.command, initdb.args, { stdio: ['ignore', 'ignore', 'inherit'], cwd: tmpdir() })
+  })
   const trust = 'host all all 127.0.0.1/32 trust\n'
   writeFileSync(join(dataFolder, 'pg_hba.conf'), `host all ${guardedRole} 127.0.0.1/32 scram-sha-256\n${trust}`)
   const port = await freePort()
@@ -134,6 +146,25 @@ export async function startPostgres(): Promise<TestPostgres> {
       await kill('SIGQUIT')
       await removeFolder(folder)
     },
+  }
+}
+
+/** The files of a whole run copy the first one's cluster, since `initdb` takes more than a second of processor time. */
+function makeCluster(dataFolder: string, initialize: () => void): void {
+  const { TESTS_RUN } = process.env
+  const made = TESTS_RUN === undefined ? null : join(TESTS_RUN, 'postgres-cluster')
+  const copy = (from: string, to: string) => execFileSync('cp', ['-a', from, to])
+  if (made !== null && existsSync(made)) return void copy(made, dataFolder)
+  initialize()
+  if (made === null) return
+  const draft = `${made}-${process.pid}`
+  copy(dataFolder, draft)
+  try {
+    renameSync(draft, made)
+  } catch (error) {
+    // Another file of the run was faster.
+    if (!existsSync(made)) throw error
+    rmSync(draft, { recursive: true })
   }
 }
 
