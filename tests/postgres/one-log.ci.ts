@@ -55,15 +55,21 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     return Number(rows[0]!.n)
   }
 
-  it('goes on in a new data folder where the old one ended, without skipping an event', async t => {
+  it('goes on in another data folder where the last one ended, or again in the right one, without skipping an event', async t => {
     const url = await postgres.createDatabase()
-    const [firstFolder, secondFolder] = [tempDir(t), tempDir(t)]
-    const first = await started(t, firstFolder, url)
-    await capture(first, 'first', 50)
+    const [right, wrong, next] = [tempDir(t), tempDir(t), tempDir(t)]
+    const first = await started(t, right, url)
+    await capture(first, 'first', 20)
     await first.caughtUp()
     await stopped(first)
+    await stopped(await started(t, wrong, url))
+    const again = await started(t, right, url)
+    await capture(again, 'again', 30)
+    await again.caughtUp()
+    assert.equal(await storedCount(url), 50)
+    await stopped(again)
 
-    const second = await started(t, secondFolder, url)
+    const second = await started(t, next, url)
     assert.match(second.output(), /leaves the one it followed before/)
     const { lanes } = await second.api<{ lanes: unknown }>('GET', '/api/projects/@current/ingestion_status/')
     assert.match(JSON.stringify(lanes), /"appended":50,"processed":50/)
@@ -73,27 +79,12 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await stopped(second)
 
     assert.match(
-      await refusedStart(firstFolder, { DATABASE_URL: url }),
-      new RegExp(`another state: .* follows the one in .*${secondFolder}`),
+      await refusedStart(right, { DATABASE_URL: url }),
+      new RegExp(`another state: .* follows the one in .*${next}`),
     )
   })
 
-  it('goes back to the folder that a start had wrong, with what was not processed in it', async t => {
-    const url = await postgres.createDatabase()
-    const [right, wrong] = [tempDir(t), tempDir(t)]
-    const first = await started(t, right, url)
-    await capture(first, 'first', 20)
-    await first.caughtUp()
-    await stopped(first)
-    await stopped(await started(t, wrong, url))
-    const again = await started(t, right, url)
-    await capture(again, 'again', 20)
-    await again.caughtUp()
-    assert.equal(await storedCount(url), 40)
-    await stopped(again)
-  })
-
-  it('lets one instance use a database at a time, and the next once it has ended', async t => {
+  it('lets one instance use a database at a time, also once the server was restarted, and the next once it has ended', async t => {
     const url = await postgres.createDatabase()
     const folders = [tempDir(t), tempDir(t)] as const
     const first = await started(t, folders[0], url)
@@ -103,25 +94,15 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(await storedCount(url), 30)
     running.delete(first)
     await first.killTree()
-    const second = await started(t, folders[1], url)
-    await stopped(second)
-  })
 
-  it('holds the database again after the server was restarted', async t => {
-    const url = await postgres.createDatabase()
-    const pennon = await started(t, tempDir(t), url)
+    const second = await started(t, folders[1], url)
     await postgres.restart()
     await eventually(async () => (await holders(url)) === 1, { what: 'the lock' })
-    await capture(pennon, 'after', 10)
-    await pennon.caughtUp()
-    assert.equal(await storedCount(url), 10)
-    await stopped(pennon)
-  })
+    await capture(second, 'after', 10)
+    await second.caughtUp()
+    assert.equal(await storedCount(url), 40)
 
-  it('ends itself when another instance has taken the database while its own session was lost', async t => {
-    const url = await postgres.createDatabase()
-    const pennon = await started(t, tempDir(t), url)
-    // Already queued for the lock, so that it gets it at once.
+    // Another one, queued for the lock already, so that it gets it as soon as the session of this one is lost.
     const other = new pg.Client({ connectionString: url })
     await other.connect()
     t.after(() => other.end())
@@ -133,9 +114,9 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
       url,
     )
     await taken
-    await eventually(() => /took it over/.test(pennon.output()), { what: 'the end' })
-    running.delete(pennon)
-    assert.equal(await pennon.stop(), 2)
+    await eventually(() => /took it over/.test(second.output()), { what: 'the end' })
+    running.delete(second)
+    assert.equal(await second.stop(), 2)
   })
 
   it('ends itself when the database came back as a copy that follows another log', async t => {

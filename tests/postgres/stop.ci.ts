@@ -3,27 +3,33 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { childProcessesOf } from '../support/child-processes.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
-import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Longer than the limits of most connections, so that the first ones have been given up. */
 const hangSeconds = 8
 
 describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
+  let postgres: TestPostgres
+  before(async () => {
+    postgres = await startPostgres()
+  })
+  after(() => postgres?.stop())
+
   for (const fronts of ['1', '2'])
     it(`ends within its own 10 s, and loses no event (${fronts} front)`, async t => {
-      await stopsWhileHanging(t, fronts, async () => {})
+      await stopsWhileHanging(t, postgres, fronts, async () => {})
     })
 
   // Limits that add up: a client that does not finish its request, a worker in the middle of a chunk, connections that
   // are given up and reopened.
   for (const fronts of ['1', '2'])
     it(`takes no longer when it hung for long and a client is slow (${fronts} front)`, async t => {
-      await stopsWhileHanging(t, fronts, async pennon => {
+      await stopsWhileHanging(t, postgres, fronts, async pennon => {
         for (let count = 0; count < hangSeconds; count++) {
           const body = { api_key: testProjectKey, distinct_id: 'ada' }
           await pennon.post('/flags?v=2', body)
@@ -37,10 +43,10 @@ describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
 
 async function stopsWhileHanging(
   t: TestContext,
+  postgres: TestPostgres,
   fronts: string,
   beforeStop: (pennon: Pennon) => Promise<void>,
 ): Promise<void> {
-  const postgres = await startPostgresForTests(t)
   const dataFolder = tempDir(t)
   const settings = { DATABASE_URL: await postgres.createDatabase(), PENNON_FRONT_PROCESSES: fronts }
   const pennon = await startPennon({ dataFolder, settings })
