@@ -27,22 +27,18 @@ function lockedPid(dataFolder: string): number {
   return (JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as { pid: number }).pid
 }
 
-describe('a data folder', () => {
-  it('is taken again by a fresh container, in which every number of the killed one is given again', async t => {
+// Side by side, since a start that is refused waits up to 30 s before it is.
+describe('a data folder', { concurrency: true }, () => {
+  it('is refused beside a container that serves on it, and taken by a fresh one, in which every number is given again', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, container)
     assert.equal(lockedPid(dataFolder), 1)
+    const line = await refusedStart(dataFolder, {}, { launcher: container })
+    assert.match(line, /in use by process 1 of another container or host \(.+\)\. Stop that, or set PENNON_DATA/)
     await first.killTree()
     assert.equal(lockedPid(dataFolder), 1, 'the file outlives the kill')
     const second = await start(t, dataFolder, container)
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
-  })
-
-  it('is refused beside a container that serves on it, whose process is named as one of elsewhere', async t => {
-    const dataFolder = tempDir(t)
-    await start(t, dataFolder, container)
-    const line = await refusedStart(dataFolder, {}, { launcher: container })
-    assert.match(line, /in use by process 1 of another container or host \(.+\)\. Stop that, or set PENNON_DATA/)
   })
 
   it('is taken again under a process 1 that reaps nobody', async t => {
@@ -62,7 +58,7 @@ describe('a data folder', () => {
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('is refused while children of a killed front live on, which are named, and taken once they have ended', async t => {
+  it('is refused while named children of a killed front live on, then taken, and kept without the files of its locks', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [])
     const { work, events } = first.childPids()
@@ -73,22 +69,10 @@ describe('a data folder', () => {
     for (const named of [`process ${work} (work)`, `process ${events} (events)`]) assert.ok(line.includes(named), line)
 
     process.kill(work!, 'SIGCONT')
-    const second = startPennon({ dataFolder, waitForProcessing: false })
+    const starting = startPennon({ dataFolder })
     process.kill(events!, 'SIGCONT')
-    t.after(async () => (await second).killTree())
-    await second
-  })
-
-  it('stays with its instance when the files of its locks are removed', async t => {
-    const dataFolder = tempDir(t)
-    const first = await start(t, dataFolder, [])
-    for (const name of ['lock.db', 'children.db']) rmSync(join(dataFolder, name))
-    await eventually(() => first.output().includes('lock.db was removed or replaced while it was in use'))
-    assert.match(await refusedStart(dataFolder), new RegExp(`in use by process ${first.pid} \\(pennon serve\\)`))
-    const sent = await first.post('/capture/', { api_key: testProjectKey, event: 'after', distinct_id: 'ada' })
-    assert.equal(sent.status, 200)
-    await first.caughtUp()
-    assert.equal(await first.stop(), 0)
+    t.after(async () => (await starting).killTree())
+    await staysWithoutItsFiles(await starting)
   })
 
   it('is waited for while a backup has it', async t => {
@@ -107,3 +91,14 @@ describe('a data folder', () => {
     await eventually(() => output.includes('serving on'), { timeoutMs: 60_000 })
   })
 })
+
+/** Removes the files of the locks: the instance keeps its folder, and goes on until it is stopped. */
+async function staysWithoutItsFiles(pennon: Pennon): Promise<void> {
+  for (const name of ['lock.db', 'children.db']) rmSync(join(pennon.dataFolder, name))
+  await eventually(() => pennon.output().includes('lock.db was removed or replaced while it was in use'))
+  assert.match(await refusedStart(pennon.dataFolder), new RegExp(`in use by process ${pennon.pid} \\(pennon serve\\)`))
+  const sent = await pennon.post('/capture/', { api_key: testProjectKey, event: 'after', distinct_id: 'ada' })
+  assert.equal(sent.status, 200)
+  await pennon.caughtUp()
+  assert.equal(await pennon.stop(), 0)
+}
