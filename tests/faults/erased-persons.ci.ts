@@ -114,12 +114,12 @@ function erasedPersons(state: string, openState: OpenImportState, points: readon
       )
     })
 
-    for (const point of points)
-      it(`is gone when the worker ends after the step \`${point}\``, async t => {
-        const world = await open(t)
-        const others = await world.others()
-        await world.append(world.event(`visitor-${mark}`, 'waits'))
-        await world.erase()
+    it(`is gone when workers end after the steps ${points.join(', ')}, one after the other`, async t => {
+      const world = await open(t)
+      const others = await world.others()
+      await world.append(world.event(`visitor-${mark}`, 'waits'))
+      await world.erase()
+      for (const point of points) {
         // The last step waits for what the log has.
         if (point === 'marked') await world.process()
         await assert.rejects(
@@ -128,13 +128,14 @@ function erasedPersons(state: string, openState: OpenImportState, points: readon
           }),
           Crash,
         )
-        await world.process()
-        await world.finish()
-        await assertGone(world)
-        assert.deepEqual(await world.others(), others)
-        const [erased] = (await world.management.listErasedPersons(1, { limit: 1, offset: 0 })).results
-        assert.equal(erased!.removed!.events, 7)
-      })
+      }
+      await world.process()
+      await world.finish()
+      await assertGone(world)
+      assert.deepEqual(await world.others(), others)
+      const [erased] = (await world.management.listErasedPersons(1, { limit: 1, offset: 0 })).results
+      assert.equal(erased!.removed!.events, 7)
+    })
 
     it('takes what was accepted before and not yet processed with it, and the balance says so', async t => {
       const world = await open(t)
