@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { after, describe, it, type TestContext } from 'node:test'
 import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -19,54 +19,62 @@ interface Found {
   readonly outcomes: readonly object[]
 }
 
+// One data folder, on which each test goes on where the one before it ended: starts take most of the time.
 describe('an event store that is not as it was left', () => {
-  for (const end of ['stopped', 'killed'] as const) {
-    it(`is filled again from the log when it was removed after the instance was ${end}`, async t => {
-      const dataFolder = tempDir(t)
-      const before = await fill(t, dataFolder, end)
-      rmSync(join(dataFolder, 'events'), { recursive: true })
-      const pennon = await start(t, dataFolder)
+  const dataFolder = tempDir({ after })
+  const events = join(dataFolder, 'events')
+  let pennon: Pennon
+  let before: Found
+
+  async function startAgain(): Promise<Pennon> {
+    pennon = await startPennon({ dataFolder })
+    return pennon
+  }
+  after(() => pennon?.killTree())
+
+  it('is filled again from the log when it was removed after the instance was killed, or stopped', async t => {
+    before = await fill(t, dataFolder, 'killed')
+    for (const _ of ['killed', 'stopped']) {
+      rmSync(events, { recursive: true })
+      await startAgain()
       assert.deepEqual(await found(pennon), before)
       assert.match(pennon.output(), /the event store is not as it was left/)
       assert.equal((await readiness(pennon)).events, 'ok')
-    })
-  }
+      assert.equal(await pennon.stop(), 0)
+    }
+  })
 
-  it('is filled again when parts of it are cut, or gone', async t => {
-    const dataFolder = tempDir(t)
-    const before = await fill(t, dataFolder, 'stopped')
-    const files = globSync(join(dataFolder, 'events/store/store/*/*/*_*_*/data.bin'))
+  it('is filled again when parts of it are cut, or gone', async () => {
+    const files = globSync(join(events, 'store/store/*/*/*_*_*/data.bin'))
     assert.ok(files.length > 3)
     for (const file of files) truncateSync(file, statSync(file).size >> 1)
-    const pennon = await start(t, dataFolder)
+    await startAgain()
     assert.deepEqual(await found(pennon), before)
     assert.equal(await pennon.stop(), 0)
 
-    const part = globSync(join(dataFolder, 'events/store/store/*/*/0-*_*_*'))[0]!
+    const part = globSync(join(events, 'store/store/*/*/0-*_*_*'))[0]!
     rmSync(part, { recursive: true })
-    const next = await start(t, dataFolder)
-    assert.deepEqual(await found(next), before)
+    await startAgain()
+    assert.deepEqual(await found(pennon), before)
+    assert.equal(await pennon.stop(), 0)
   })
 
   it('is brought up to date when it is an older copy', async t => {
-    const dataFolder = tempDir(t)
-    await fill(t, dataFolder, 'stopped')
     const copy = join(tempDir(t), 'events')
-    cpSync(join(dataFolder, 'events'), copy, { recursive: true })
-    const before = await fill(t, dataFolder, 'stopped', 'later')
-    rmSync(join(dataFolder, 'events'), { recursive: true })
-    cpSync(copy, join(dataFolder, 'events'), { recursive: true })
-    const pennon = await start(t, dataFolder)
+    cpSync(events, copy, { recursive: true })
+    before = await fill(t, dataFolder, 'stopped', 'later')
+    rmSync(events, { recursive: true })
+    cpSync(copy, events, { recursive: true })
+    await startAgain()
     assert.deepEqual(await found(pennon), before)
     assert.equal((await readiness(pennon)).events, 'ok')
+    assert.equal(await pennon.stop(), 0)
   })
 
-  it('says which span it lost that the log does not have, in readiness and doctor, until that is accepted', async t => {
-    const dataFolder = tempDir(t)
-    await fill(t, dataFolder, 'stopped')
-    rmSync(join(dataFolder, 'events'), { recursive: true })
+  it('says which span it lost that the log does not have, in readiness and doctor, until that is accepted', async () => {
+    rmSync(events, { recursive: true })
     for (const file of readdirSync(join(dataFolder, 'log/main'))) rmSync(join(dataFolder, 'log/main', file))
-    const pennon = await start(t, dataFolder)
+    await startAgain()
     await eventually(async () => (await readiness(pennon)).events === 'rows_missing', { what: 'readiness' })
     assert.match(pennon.output(), /are gone from the event store, and the log does not have it any more/)
     assert.equal((await fetch(`${pennon.url}/_readiness?require=events`)).status, 503)
@@ -80,8 +88,10 @@ describe('an event store that is not as it was left', () => {
     assert.equal((await send(pennon, 'goes on')).status, 200)
     await pennon.caughtUp()
   })
+})
 
-  it('is filled again when the database of CLICKHOUSE_URL was emptied or dropped, and says what the log does not have', async t => {
+describe('an event store of CLICKHOUSE_URL', () => {
+  it('is filled again when its database was emptied or dropped, and says what the log does not have', async t => {
     const engine = await startEngineForTests(t)
     const { url, writer, database } = engine.endpoint()
     const settings = {
