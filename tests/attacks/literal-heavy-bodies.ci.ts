@@ -65,7 +65,7 @@ describe('bodies of very many tiny literals', () => {
   it('are not read again as properties and options of a v1 event', async t => {
     const server = await startCaptureServer(t)
     for (const value of values) {
-      const list = listOf(value, Math.min(900_000, 60_000 * (value.length + 1)))
+      const list = listOf(value, 60_000)
       for (const [field, json] of [
         ['properties', `{"$lib":"mine","list":${list}}`],
         ['options', `{"product_tour_id":12345678901234567890,"list":${list}}`],
