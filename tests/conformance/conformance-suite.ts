@@ -115,13 +115,17 @@ export function convertedByCommand(): string[] {
 }
 
 /**
- * Halves the ingestion vectors that are processed, so that each runs on one kind of state in CI. `npm test` runs all of
- * them in memory, and `npm run vectors` runs all on either.
+ * Halves the vectors that need a state, so that each runs on one kind of it in CI. `npm test` runs all of them in memory, save
+ * those of continuity, which both stores have a contract for (`tests/ports/hash-key-overrides.contract.ts`). `npm run
+ * vectors` runs all on either.
  */
-export function processedOn(): { readonly sqlite: string[]; readonly postgres: string[] } {
-  const edge = new Set(decidedAtTheEdge())
-  const processed = ingestionVectors().filter(({ id }) => !edge.has(id))
-  const half = (remainder: number) => processed.flatMap(({ id }, index) => (index % 2 === remainder ? [id] : []))
+export function statefulOn(): { readonly sqlite: string[]; readonly postgres: string[] } {
+  const alone = new Set([...definitionsAlone(), ...decidedAtTheEdge()])
+  const evaluation = JSON.parse(readFileSync(vectorFiles[0]!, 'utf8')) as Record<string, { id: string }[]>
+  const { flag_vectors, decoding_vectors, response_vectors, continuity_write_vectors } = evaluation
+  const lists = [flag_vectors, decoding_vectors, response_vectors, continuity_write_vectors, ingestionVectors()]
+  const stateful = lists.flatMap(list => list!.filter(({ id }) => !alone.has(id)))
+  const half = (remainder: number) => stateful.flatMap(({ id }, index) => (index % 2 === remainder ? [id] : []))
   return { sqlite: half(0), postgres: half(1) }
 }
 
