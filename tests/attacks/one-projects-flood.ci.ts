@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { eventually } from '../support/eventually.ts'
 import { largePersonEvents, makeLargePerson } from '../support/large-person.ts'
@@ -20,10 +20,14 @@ const largeEventCount = 3_000
 const largeIdCount = 2_050
 const mergeCount = 200
 
+let pennon: Pennon
+before(async () => {
+  pennon = await startPennon()
+})
+after(() => pennon?.stop())
+
 describe('a flood of one project', () => {
-  it('is bounded, and keeps no event of another project waiting', async t => {
-    const pennon = await startPennon()
-    t.after(() => pennon.stop())
+  it('is bounded, and keeps no event of another project waiting', async () => {
     const { api_token: floodKey } = await pennon.api<{ api_token: string }>('POST', '/api/projects/', { name: 'flood' })
     const { id: quietId, api_token: quietKey } = await pennon.api<{ id: number; api_token: string }>(
       'POST',
@@ -45,31 +49,31 @@ describe('a flood of one project', () => {
       }
     })
     const waits: number[] = []
-    const before: number[] = []
+    const ahead: number[] = []
     for (let n = 0; n < probeCount; n++) {
       const distinctId = randomUUID()
-      before.push(await waitingRecords(pennon))
+      ahead.push(await waitingRecords())
       const sent = await pennon.post('/capture/', { api_key: quietKey, event: 'probe', distinct_id: distinctId })
       assert.equal(sent.status, 200, 'nobody else is refused')
       const startedMs = performance.now()
-      await eventually(() => isQueryable(pennon.url, quietId, distinctId), { what: 'the probe' })
+      await eventually(() => isQueryable(quietId, distinctId), { what: 'the probe' })
       waits.push((performance.now() - startedMs) / 1000)
     }
     await Promise.all(senders)
     await pennon.caughtUp(120_000)
     console.log(
       `${body.length} bytes × ${eventsPerRequest} events: answers ${JSON.stringify([...answers])};`,
-      `another's event was queryable after ${waits.map(s => s.toFixed(1)).join(' ')} s, behind ${before.join(' ')} records`,
+      `another's event was queryable after ${waits.map(s => s.toFixed(1)).join(' ')} s, behind ${ahead.join(' ')} records`,
     )
     assert.ok((answers.get(503) ?? 0) > 0, 'the flood is refused now and then')
     // One request that finds nothing waiting, plus those in transit, but not the hundreds of thousands that were sent.
-    for (const count of before) assert.ok(count <= 2 * eventsPerRequest, `${count} records were ahead`)
+    for (const count of ahead) assert.ok(count <= 2 * eventsPerRequest, `${count} records were ahead`)
   })
 })
 
 describe('a project whose events cost far more than they look', () => {
-  it('keeps no event of another project waiting, however many events it sends to one very large person', async t => {
-    await keepsNobodyWaiting(t, async (pennon, token) => {
+  it('keeps no event of another project waiting, however many events it sends to one very large person', async () => {
+    await keepsNobodyWaiting(async token => {
       const personBytes = await makeLargePerson(pennon, token)
       const batch = Array.from({ length: largeEventCount }, (_, n) => ({
         event: 'large',
@@ -79,8 +83,8 @@ describe('a project whose events cost far more than they look', () => {
     })
   })
 
-  it('keeps no event of another project waiting, however often it merges a person of many ids', async t => {
-    await keepsNobodyWaiting(t, async (pennon, api_key) => {
+  it('keeps no event of another project waiting, however often it merges a person of many ids', async () => {
+    await keepsNobodyWaiting(async api_key => {
       const ids = Array.from({ length: largeIdCount }, (_, n) => ({
         event: '$identify',
         properties: { distinct_id: 'm0', $anon_distinct_id: `id-${n}` },
@@ -110,28 +114,23 @@ interface CostlyEvents {
 }
 
 /** @param prepare sends what the costly events need, with the project's key, and returns them. */
-async function keepsNobodyWaiting(
-  t: TestContext,
-  prepare: (pennon: Pennon, token: string) => Promise<CostlyEvents>,
-): Promise<void> {
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
+async function keepsNobodyWaiting(prepare: (token: string) => Promise<CostlyEvents>): Promise<void> {
   type NewProject = { id: number; api_token: string }
   const costly = await pennon.api<NewProject>('POST', '/api/projects/', { name: 'costly' })
   const quiet = await pennon.api<NewProject>('POST', '/api/projects/', { name: 'quiet' })
-  const { what, before, batch } = await prepare(pennon, costly.api_token)
+  const { what, before, batch } = await prepare(costly.api_token)
 
   const sentAtMs = performance.now()
   assert.equal((await pennon.post('/batch/', { api_key: costly.api_token, batch })).status, 200)
   const waits: number[] = []
   const waiting: number[] = []
-  while (waits.length < probeCount || (performance.now() - sentAtMs < 20_000 && (await waitingRecords(pennon)) > 0)) {
+  while (waits.length < probeCount || (performance.now() - sentAtMs < 20_000 && (await waitingRecords()) > 0)) {
     const distinctId = randomUUID()
-    waiting.push(await waitingRecords(pennon))
+    waiting.push(await waitingRecords())
     const sent = await pennon.post('/capture/', { api_key: quiet.api_token, event: 'probe', distinct_id: distinctId })
     assert.equal(sent.status, 200)
     const startedMs = performance.now()
-    await eventually(() => isQueryable(pennon.url, quiet.id, distinctId), { what: 'the probe' })
+    await eventually(() => isQueryable(quiet.id, distinctId), { what: 'the probe' })
     waits.push((performance.now() - startedMs) / 1000)
     await new Promise(resolve => setTimeout(resolve, 500))
   }
@@ -147,15 +146,15 @@ async function keepsNobodyWaiting(
   assert.deepEqual(await outcomesOf(pennon, quiet.id), [['stored', waits.length]])
 }
 
-async function isQueryable(url: string, projectId: number, distinctId: string): Promise<boolean> {
-  const answer = await fetch(`${url}/api/projects/${projectId}/events/?distinct_id=${distinctId}`, {
+async function isQueryable(projectId: number, distinctId: string): Promise<boolean> {
+  const answer = await fetch(`${pennon.url}/api/projects/${projectId}/events/?distinct_id=${distinctId}`, {
     headers: { authorization: `Bearer ${testPersonalKey}` },
   })
   const { results } = (await answer.json()) as { results?: unknown[] }
   return results?.length === 1
 }
 
-async function waitingRecords(pennon: Pennon): Promise<number> {
+async function waitingRecords(): Promise<number> {
   const { lanes } = await pennon.api<{ lanes: Record<'main', { appended: number; processed: number }> }>(
     'GET',
     '/api/projects/1/ingestion_status/',
