@@ -18,7 +18,7 @@ import { s3Missing, startS3 } from '../support/s3-server.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const killCount = 10
+const killCount = 6
 const may = { from: '2024-05-01', to: '2024-05-24' }
 const days = dayWindows(may, 1).map(window => window.from)
 const range = ['--from', may.from, '--to', may.to]
@@ -113,7 +113,7 @@ describe('a fetch that is killed and started again', () => {
   it('has the bytes of one that was not, from S3', { skip: s3Missing }, async t => {
     const s3 = await startS3(t)
     await s3.client.send(new CreateBucketCommand({ Bucket: 'exports' }))
-    for (let index = 0; index < 12; index++)
+    for (let index = 0; index < 8; index++)
       await s3.client.send(
         new PutObjectCommand({
           Bucket: 'exports',
