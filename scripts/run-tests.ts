@@ -54,18 +54,11 @@ const sets: Record<string, TestSet> = {
     first: [
       'tests/import/kill-sources.ci.ts',
       ...['tests/postgres/one-log.ci.ts', 'tests/postgres/stop.ci.ts'],
-      ...['tests/import/fetch-kill.ci.ts', 'tests/import/import-jobs.ci.ts'],
-      'tests/conformance/vectors.ci.ts',
+      ...['tests/import/fetch-kill.ci.ts', 'tests/import/import-jobs.ci.ts', 'tests/faults/folder-lock.ci.ts'],
+      ...['tests/ports/postgres-stores.ci.ts', 'tests/conformance/vectors.ci.ts'],
+      'tests/conformance/vectors-postgres.ci.ts',
     ],
-    forLargeMachines: [
-      ...['tests/conformance/vectors-postgres.ci.ts', 'tests/import/send-job.ci.ts'],
-      ...[
-        'tests/import/what-comes-next.ci.ts',
-        'tests/faults/folder-lock.ci.ts',
-        'tests/faults/event-store-lost.ci.ts',
-      ],
-      'tests/attacks/one-projects-flood.ci.ts',
-    ],
+    forLargeMachines: ['tests/import/send-job.ci.ts', 'tests/import/what-comes-next.ci.ts'],
     concurrency: threeForTwo(),
     timeoutMs: 1_200_000,
   },
