@@ -18,7 +18,7 @@ import type { FlagDefinition } from './state.ts'
 import type { VectorCase } from './vector-case.ts'
 
 const evaluationProjectKey = 'phc_test'
-const vectorMsMax = 60_000
+const vectorMsMax = 180_000
 /** Parts of a file that are read but are not vectors. */
 const otherParts = ['about', 'meta', 'response_flags', '$comment', 'version', 'conventions']
 
