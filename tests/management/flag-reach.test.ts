@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import type { JsonObject } from '#core/json.ts'
+import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
 import {
@@ -129,6 +129,86 @@ describe('the blast radius of a condition', () => {
     const ofItself = { ...condition(large), aggregation_group_type_index: 0 }
     assert.deepEqual((await blastRadius(api, { condition: ofItself })).body, counted.body)
     assert.deepEqual((await blastRadius(api, { condition: condition(ofFree), group_type_index: 4 })).body.total, 0)
+  })
+
+  it('reads those persons alone whose texts may meet it, and counts what it would count of all', async t => {
+    let isNarrowed = true
+    let read = 0
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        async listPersonsAfter(projectId, { propertyParts, ...page }, ofCohortIds) {
+          const narrowed = isNarrowed && propertyParts !== undefined ? { propertyParts } : {}
+          const found = await store.listPersonsAfter(projectId, { ...page, ...narrowed }, ofCohortIds)
+          read += found.results.length
+          return found
+        },
+      }),
+    })
+    const values: readonly JsonValue[] = [
+      ...[
+        'pro',
+        'PRO',
+        'Kelvin',
+        '\u212aELVIN',
+        'İx',
+        'a"b\\/',
+        '12345',
+        12345,
+        parseJson('12345.0'),
+        true,
+        null,
+        ['pro'],
+      ],
+      ...['x'.repeat(150), 'tab\t', '日本語', ''],
+    ]
+    const names = ['plan', 'i"k', 'naïve', '$os', '$os_name', '$initial_referrer', '$referrer', 'toString']
+    const persons = Array.from({ length: 130 }, (_, index) => {
+      const value = values[Math.floor(index / names.length) % values.length]!
+      return aPerson({
+        uuid: uuidOf(index),
+        properties: { [names[index % names.length]!]: value, of: `number ${index}` },
+      })
+    })
+    await api.commit({
+      persons: persons.map(created),
+      mappings: persons.map((person, index) => created(aMapping(person, `user-${index}`))),
+    })
+    const filters = names.flatMap(key => [
+      ...values.filter(value => value !== null).map(value => ({ key, type: 'person', value })),
+      ...['is_set', 'is_not_set', 'is_not', 'icontains', 'regex', 'gt', 'not_regex'].map(operator => {
+        return { key, type: 'person', operator, value: operator === 'gt' ? 5 : 'pro' }
+      }),
+    ])
+    const tree = (type: string, entries: readonly object[]) => ({ properties: { type, values: entries } })
+    const inTree = async (name: string, type: string, entries: readonly object[]) => {
+      const body = { name, filters: tree(type, entries) }
+      const cohort = await api.call('POST', '/api/projects/1/cohorts/', { body })
+      assert.equal(cohort.status, 201, cohort.text)
+      return { key: 'id', type: 'cohort', value: cohort.body.id }
+    }
+    const either = await inTree('either', 'OR', [plan('pro'), { ...plan('of'), key: 'of', value: 'number 7' }])
+    const both = await inTree('both', 'AND', [either, { ...plan('x'), operator: 'is_not' }])
+    const others = await inTree('others', 'AND', [{ ...plan('pro'), negation: true }])
+    const conditions = [
+      ...filters.map(filter => [filter]),
+      ...[[either], [both], [others], [both, plan('pro')], [plan('pro'), { ...either, operator: 'not_in' }]],
+    ]
+    for (const properties of conditions) {
+      isNarrowed = true
+      const narrowed = await blastRadius(api, { condition: condition(...properties) })
+      isNarrowed = false
+      const whole = await blastRadius(api, { condition: condition(...properties) })
+      assert.deepEqual([narrowed.status, narrowed.body], [200, whole.body], JSON.stringify(properties))
+    }
+    isNarrowed = true
+    read = 0
+    const seventh = { key: 'of', type: 'person', value: 'number 77' }
+    assert.deepEqual((await blastRadius(api, { condition: condition(seventh) })).body.affected, 1)
+    const draft = { groups: [{ properties: [seventh], rollout_percentage: 100 }] }
+    const last = await reached(api, { definition: { key: 'new', filters: draft } })
+    assert.deepEqual([last.gained, last.unchanged, last.evaluated, last.of], [1, 129, 130, 130])
+    assert.ok(read <= 4, `${read} persons are read`)
   })
 
   it('refuses what a flag would refuse, by the place in the condition', async t => {

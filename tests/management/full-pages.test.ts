@@ -174,7 +174,8 @@ describe('a page', () => {
       aPerson({ uuid: uuid(index), properties: { plan: index % 300 === 0 ? 'pro' : 'free' } }),
     )
     await api.commit({ persons: persons.map(created), mappings: [created(aMapping(persons[0]!, 'ada'))] })
-    const filters = { properties: { type: 'AND', values: [{ key: 'plan', type: 'person', value: 'pro' }] } }
+    const isPro = { key: 'plan', type: 'person', operator: 'is_not', value: 'free' }
+    const filters = { properties: { type: 'AND', values: [isPro] } }
     const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body: { name: 'Pro', filters } })
     const path = `/api/projects/1/cohorts/${cohort.id}/persons/`
     assert.equal((await api.call('GET', path)).body.results.length, 2, 'searched to the end while there is time')

@@ -168,6 +168,9 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(read.splice(0), [0, 0, 1])
     assert.deepEqual(await found(api, { email: 'p7@example.com', distinct_id: 'p7' }), ['p7'])
     assert.deepEqual(read.splice(0), [1])
+    const exported = await api.call('GET', `${list}export/?search=p7@example.com`)
+    assert.deepEqual(JSON.parse(exported.text).distinct_ids, ['p7'])
+    assert.deepEqual(read.splice(0), [0, 0, 1])
   })
 
   it('come in full pages, which follow each other by next', async t => {

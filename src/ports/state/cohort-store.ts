@@ -56,15 +56,19 @@ export interface CohortMemberStore {
   ): Promise<Result<MemberChange, 'not_static'>>
   /** Persons with an id above `afterPersonId`, ascending. Large persons make a page short: see `hasMore`. */
   listCohortMembers(projectId: number, cohortId: number, page: PersonsAfter): Promise<PersonsPage>
-  /** All persons of a project in the same order. @param ofCohortIds static cohorts to report in `staticCohortIds`. */
+  /**
+   * All persons of a project in the same order, or those that `propertyParts` does not leave out. With those, a page may be
+   * empty before the last.
+   * @param ofCohortIds static cohorts to report in `staticCohortIds`.
+   */
   listPersonsAfter(
     projectId: number,
-    page: PersonsAfter,
+    page: PersonsAfter & Pick<PersonFilters, 'propertyParts'>,
     ofCohortIds: readonly number[],
-  ): Promise<PersonsPage<PersonInCohorts>>
+  ): Promise<PassedPersons>
   /**
-   * Persons for whom the filters hold, newest first, with an id below `belowId`. Pages and cohorts as in `listPersonsAfter`,
-   * but with `propertyParts` a page may be empty before the last.
+   * Persons for whom the filters hold, newest first, with an id below `belowId`. Pages and cohorts as in `listPersonsAfter`:
+   * with `propertyParts` or `search` a page may be empty before the last.
    */
   listPersonsBelow(
     projectId: number,
@@ -87,8 +91,13 @@ export interface PersonInCohorts extends PersonView {
 }
 
 export interface SearchedPersons extends PersonsPage<PersonInCohorts> {
-  /** Where the next page begins, below this person; null when there is none. */
-  readonly nextBelowId: number | null
+  /** Where the next page begins, behind this person; null when there is none. */
+  readonly nextBehindId: number | null
+}
+
+export interface PassedPersons extends SearchedPersons {
+  /** How many persons before the next page are left out. */
+  readonly leftOutCount: number
 }
 
 export interface PersonsPage<T extends PersonView = PersonView> {

@@ -54,8 +54,12 @@ export async function listMembers<T>(
   if (served === null) return err('not_served')
   const probe = memberProbe(served, cohortId)
   const test = testBy(probe, deps.scans, deps.clock.nowMs())
-  const read = (afterPersonId: number, count: number) =>
-    deps.management.listPersonsAfter(projectId, { afterPersonId, limit: count }, probe.staticCohortIds)
+  const propertyParts = probe.neededParts()
+  const read = async (afterPersonId: number, count: number) => {
+    const asked = { afterPersonId, limit: count, ...(propertyParts.length > 0 && { propertyParts }) }
+    const page = await deps.management.listPersonsAfter(projectId, asked, probe.staticCohortIds)
+    return { ...page, nextAfter: page.nextBehindId }
+  }
   return findPersons(deps, { projectId, test, read, encode }, { after, limit }, signal)
 }
 

@@ -37,7 +37,8 @@ export async function countHolding(
   const { groupTypes, project } = definitions
   for await (const page of scanSubjects(deps, project.id, population, { probes: [probe], groupTypes, nowMs })) {
     signal.throwIfAborted()
-    for (const subject of page) {
+    all += page.offCount
+    for (const subject of page.subjects) {
       const evaluation = probe.evaluationOf(subject.read())
       await finishEvaluation(evaluation, deps.scans.pace)
       const holds = probe.holds(evaluation)
@@ -118,7 +119,8 @@ export async function countReach(
   }
   for await (const page of scanSubjects(deps, project.id, population, { probes, groupTypes, nowMs })) {
     signal.throwIfAborted()
-    for (const { read, otherIds } of page) {
+    tally.addOff(page.offCount)
+    for (const { read, otherIds } of page.subjects) {
       const subject = read()
       const valueBefore = await evaluate(before, subject)
       const valueAfter = await evaluate(after, subject)

@@ -5,10 +5,11 @@
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { type FlagProbe, probedGroup, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
+import { partsOfAny } from '#core/flags/evaluation/needed-parts.ts'
 import type { GroupType } from '#core/groups/group.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ProjectQueue } from '#core/project-queue.ts'
-import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
+import type { CohortMemberStore, PassedPersons } from '#ports/state/cohort-store.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
 import { createScanPace, type ScanPace } from './scan-pace.ts'
@@ -64,6 +65,12 @@ export interface ScanDeps {
 /** How many persons or groups are read at once, unless they are large. */
 export const subjectsPerPage = 200
 
+export interface ScannedPage {
+  readonly subjects: readonly ScannedSubject[]
+  /** How many others there are among them, for whom every probe is off. */
+  readonly offCount: number
+}
+
 /**
  * Everybody, page by page.
  * @param probes what will be evaluated for each of them.
@@ -74,7 +81,7 @@ export async function* scanSubjects(
   projectId: number,
   population: Population,
   { probes, groupTypes, nowMs }: { probes: readonly FlagProbe[]; groupTypes: readonly GroupType[]; nowMs: number },
-): AsyncGenerator<readonly ScannedSubject[]> {
+): AsyncGenerator<ScannedPage> {
   if (population.kind === 'groups') {
     const type = groupTypes.find(({ index }) => index === population.typeIndex)
     if (type === undefined) return
@@ -85,25 +92,35 @@ export async function* scanSubjects(
         limit: subjectsPerPage,
         ...after,
       })
-      yield page.results.map(group => ({ read: () => probedGroup(probes, group, type, nowMs), otherIds: [] }))
+      const subjects = page.results.map(group => ({
+        read: () => probedGroup(probes, group, type, nowMs),
+        otherIds: [],
+      }))
+      yield { subjects, offCount: 0 }
       if (!page.hasMore) return
       // Nobody is left of a page whose groups were deleted while it was read.
       afterKey = page.results.at(-1)?.key ?? afterKey
     }
   }
   const staticCohortIds = [...new Set(probes.flatMap(probe => probe.staticCohortIds))]
-  for (let afterPersonId = 0; ; ) {
-    const page = await management.listPersonsAfter(
+  const propertyParts = probes.every(probe => probe.isAlwaysKnown())
+    ? partsOfAny(probes.map(probe => probe.neededParts()))
+    : []
+  let isNarrowed = propertyParts.length > 0
+  for (let afterPersonId: number | null = 0; afterPersonId !== null; ) {
+    const { results, nextBehindId, leftOutCount }: PassedPersons = await management.listPersonsAfter(
       projectId,
-      { afterPersonId, limit: subjectsPerPage },
+      { afterPersonId, limit: subjectsPerPage, ...(isNarrowed && { propertyParts }) },
       staticCohortIds,
     )
-    yield page.results.map(person => ({
+    const subjects = results.map(person => ({
       read: () => probedPerson(probes, person, nowMs),
       otherIds: person.distinctIds.slice(1).map(({ distinctId }) => distinctId),
     }))
-    if (!page.hasMore) return
-    afterPersonId = page.results.at(-1)?.id ?? afterPersonId
+    yield { subjects, offCount: leftOutCount }
+    // Where few are left out, looking at the texts costs more than it saves.
+    isNarrowed &&= leftOutCount >= results.length
+    afterPersonId = nextBehindId
   }
 }
 

@@ -5,10 +5,11 @@ import type { Kysely } from 'kysely'
 import { isUuid } from '#core/events/uuid.ts'
 import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { CohortMemberStore, PersonInCohorts, PersonsPage } from '#ports/state/cohort-store.ts'
+import type { CohortMemberStore, PersonInCohorts, PersonsPage, SearchedPersons } from '#ports/state/cohort-store.ts'
+import type { PersonFilters } from '#ports/state/person-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { storableText } from '../tables/storable-text.ts'
-import { fittingPersons } from './person-queries.ts'
+import { fittingPersons, type PersonsBehind } from './person-queries.ts'
 import { pageOfPersons } from './person-views.ts'
 
 /** Parameters of one statement; the engines take far more, but each length is a different statement. */
@@ -66,30 +67,16 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
       return rows.map(({ uuid }) => uuid)
     },
 
-    async listPersonsAfter(projectId, { afterPersonId, limit }, ofCohortIds) {
-      const ids = db
-        .selectFrom('person')
-        .select('person.id as id')
-        .where('project_id', '=', projectId)
-        .where('person.id', '>', afterPersonId)
-        .orderBy('person.id')
-        .limit(limit + 1)
-      const page = { limit, direction: 'asc', bytesMax: pageBytesMax } as const
-      return inCohorts(db, await pageOfPersons(db, ids.as('page'), page), ofCohortIds)
+    async listPersonsAfter(projectId, { afterPersonId, limit, propertyParts }, ofCohortIds) {
+      const filters: PersonFilters = propertyParts === undefined ? {} : { propertyParts }
+      const behind = { direction: 'asc', id: afterPersonId } as const
+      const page = await pageBehind(db, projectId, filters, behind, { limit, ofCohortIds })
+      const leftOutCount = propertyParts === undefined ? 0 : await countPassed(db, projectId, behind, page)
+      return { ...page, leftOutCount }
     },
 
-    async listPersonsBelow(projectId, { belowId, limit, ...filters }, ofCohortIds) {
-      const isOfOne = filters.distinctId !== undefined || filters.uuid !== undefined
-      const looksAtTexts = filters.propertyParts !== undefined && !isOfOne
-      const lastId = looksAtTexts ? await endOfLook(db, projectId, belowId) : null
-      let fitting = fittingPersons(db, projectId, filters, belowId)
-      if (lastId !== null) fitting = fitting.where('person.id', '>=', lastId)
-      const ids = fitting.orderBy('person.id', 'desc').limit(limit + 1)
-      const page = { limit, direction: 'desc', bytesMax: pageBytesMax } as const
-      const { results, hasMore } = await inCohorts(db, await pageOfPersons(db, ids.as('page'), page), ofCohortIds)
-      const nextBelowId = hasMore ? results.at(-1)!.id : lastId
-      return { results, hasMore: nextBelowId !== null, nextBelowId }
-    },
+    listPersonsBelow: (projectId, { belowId, limit, ...filters }, ofCohortIds) =>
+      pageBehind(db, projectId, filters, { direction: 'desc', id: belowId }, { limit, ofCohortIds }),
 
     async countCohortMembers(cohortId) {
       const { count } = await db
@@ -102,18 +89,56 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
   }
 }
 
-/** The last of the persons whose texts one statement looks through; null when it can look through all that are left. */
-async function endOfLook(
+/** A page of the persons for whom the filters hold. */
+async function pageBehind(
   db: Kysely<StateSchema>,
   projectId: number,
-  belowId: number | undefined,
-): Promise<number | null> {
-  const row = await fittingPersons(db, projectId, {}, belowId)
-    .orderBy('person.id', 'desc')
+  filters: PersonFilters,
+  behind: PersonsBehind,
+  { limit, ofCohortIds }: { readonly limit: number; readonly ofCohortIds: readonly number[] },
+): Promise<SearchedPersons> {
+  const { direction } = behind
+  const lastId = looksAtTexts(filters) ? await endOfLook(db, projectId, behind) : null
+  let fitting = fittingPersons(db, projectId, filters, behind)
+  if (lastId !== null) fitting = fitting.where('person.id', direction === 'asc' ? '<=' : '>=', lastId)
+  const ids = fitting.orderBy('person.id', direction).limit(limit + 1)
+  const page = await pageOfPersons(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
+  const { results, hasMore } = await inCohorts(db, page, ofCohortIds)
+  // Everybody of the page may have been erased or merged away meanwhile.
+  const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
+  return { results, hasMore: nextBehindId !== null, nextBehindId }
+}
+
+/** Whether each person's texts are read to find those for whom the filters hold. */
+function looksAtTexts({ distinctId, uuid, search = '', propertyParts = [] }: PersonFilters): boolean {
+  return distinctId === undefined && uuid === undefined && (search !== '' || propertyParts.length > 0)
+}
+
+/** The last of the persons whose texts one statement looks through; null when it can look through all that are left. */
+async function endOfLook(db: Kysely<StateSchema>, projectId: number, behind: PersonsBehind): Promise<number | null> {
+  const row = await fittingPersons(db, projectId, {}, behind)
+    .orderBy('person.id', behind.direction)
     .offset(personsPerLook - 1)
     .limit(1)
     .executeTakeFirst()
   return row === undefined ? null : Number(row.id)
+}
+
+/** How many persons a page passed over. */
+async function countPassed(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  behind: PersonsBehind,
+  { results, nextBehindId }: SearchedPersons,
+): Promise<number> {
+  let passed = fittingPersons(db, projectId, {}, behind)
+  if (nextBehindId !== null) passed = passed.where('person.id', '<=', nextBehindId)
+  const { count } = await db
+    .selectFrom(passed.as('passed'))
+    .select(eb => eb.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow()
+  // Somebody of the page may have been erased or merged away meanwhile.
+  return Math.max(0, Number(count) - results.length)
 }
 
 /** @param write changes the rows of these persons, at most `idsPerStatement`, and returns how many it changed. */

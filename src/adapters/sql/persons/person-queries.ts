@@ -6,15 +6,22 @@ import { containsText, mayHaveParts } from '../tables/like.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { findPersonView, pageOfPersons } from './person-views.ts'
 
+/** Persons behind one, in the order of their ids or against it. */
+export interface PersonsBehind {
+  readonly direction: 'asc' | 'desc'
+  /** Absent for the first page. */
+  readonly id?: number | undefined
+}
+
 /** The ids of the persons for whom all given filters hold, in no order. */
 export function fittingPersons(
   db: Kysely<StateSchema>,
   projectId: number,
   { distinctId, uuid, search, propertyParts = [] }: PersonFilters,
-  belowId: number | undefined,
+  { direction, id }: PersonsBehind,
 ) {
   let persons = db.selectFrom('person').select('person.id as id').where('person.project_id', '=', projectId)
-  if (belowId !== undefined) persons = persons.where('person.id', '<', belowId)
+  if (id !== undefined) persons = persons.where('person.id', direction === 'asc' ? '>' : '<', id)
   if (uuid !== undefined) persons = persons.where('person.uuid', '=', uuid)
   if (distinctId !== undefined)
     persons = persons.where('person.id', 'in', eb =>
@@ -38,7 +45,7 @@ export function personQueries(db: Kysely<StateSchema>): PersonStore {
     findPersonByUuid: (projectId, uuid) => findPersonView(db, projectId, uuid),
 
     async listPersons(projectId, { belowId, limit, offset, ...filters }) {
-      const persons = fittingPersons(db, projectId, filters, belowId)
+      const persons = fittingPersons(db, projectId, filters, { direction: 'desc', id: belowId })
       const page = persons
         .orderBy('person.id', 'desc')
         .limit(limit + 1)

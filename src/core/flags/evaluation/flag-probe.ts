@@ -13,6 +13,7 @@ import { type CompiledProject, compileProject } from './compile-project.ts'
 import { FlagEvaluation } from './evaluate-flags.ts'
 import { type EvaluationSubject, noGroupRows, noHashKeyOverrides, noStaticCohorts } from './evaluation-subject.ts'
 import type { FlagOutcome, UnknownReason } from './flag-outcome.ts'
+import { type NeededParts, neededParts } from './needed-parts.ts'
 
 export interface ProbedPerson {
   /** Compact JSON text. */
@@ -43,6 +44,8 @@ export class FlagProbe {
   readonly readsDistinctId: boolean
   readonly #project: CompiledProject
   readonly #position: number
+  readonly #filters: JsonObject
+  readonly #cohorts: readonly Cohort[]
 
   /**
    * @param flag evaluated as if it were active; replaces one of the same id among the definitions.
@@ -53,6 +56,8 @@ export class FlagProbe {
     const { reached, cohortIds } = reachedFrom(definitions, target, byId)
     this.readsCohorts = cohortIds.size > 0
     this.staticCohortIds = reached.cohorts.filter(cohort => cohort.isStatic).map(({ id }) => id)
+    this.#filters = target.filters
+    this.#cohorts = reached.cohorts
     this.#project = compileProject(reached)
     this.#position = this.#project.flags.findIndex(compiled => compiled?.id === target.id)
     this.flag = this.#project.flags[this.#position]
@@ -82,6 +87,16 @@ export class FlagProbe {
     for (const set of this.flag?.sets ?? [])
       for (const { cohort } of set.cohortTests) if (!cohort.ok) return cohort.error
     return null
+  }
+
+  /** What the texts of persons' properties have for whom it is not off; those who lack it may still be unknown. */
+  neededParts(): NeededParts {
+    return neededParts(this.#filters, new Map(this.#cohorts.map(cohort => [cohort.id, cohort])))
+  }
+
+  /** Whether it has a value for everybody who is stored. */
+  isAlwaysKnown(): boolean {
+    return this.#project.flags.length === 1 && this.fault() === null
   }
 
   /** Whether it, with the flags that it tests, reads nothing but the group of this type: no person, no other group. */

@@ -1,37 +1,51 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonValue } from '../../json.ts'
-import { partsOfExact } from './exact-parts.ts'
+import { partsOfProperty, type TextParts } from './exact-parts.ts'
 
-describe('the parts that a JSON text has where an exact filter matches', () => {
-  it('are those of the value that no other form of it lacks', () => {
-    const cases: readonly (readonly [JsonValue, ReturnType<typeof partsOfExact>])[] = [
-      ['Ann@X.com', [['ann@x.com']]],
-      ['50%_off', [['50%_off']]],
-      ['mike/"Z"\\müller', [['m', 'e', 'z', 'm', 'ller']]],
+describe('the parts that a JSON text has where an exact filter on a property matches', () => {
+  it('are those of name and value that no other form of them lacks', () => {
+    const cases: readonly (readonly [JsonValue, readonly TextParts[]])[] = [
+      ['Ann@X.com', [['"plan":"ann@x.com"']]],
+      ['50%_off', [['"plan":"50%_off"']]],
+      ['mike/"Z"\\müller', [['"plan":"m', 'e', 'z', 'm', 'ller"']]],
+      ['日本語', [['"plan":"']]],
+      ['a', [['"plan":"a"']]],
+      ['', [['"plan":""']]],
       [
         ['ann', 'bob'],
-        [['ann'], ['bob']],
+        [['"plan":"ann"'], ['"plan":"bob"']],
       ],
-      [12345, [['12345']]],
-      ['-12345', [['-12345']]],
+      [12345, [['"plan":', '12345']]],
+      ['-12345', [['"plan":', '-12345']]],
       [
         ['true', 'pro'],
-        [['true'], ['pro']],
+        [['"plan":', 'true'], ['"plan":"pro"']],
       ],
-      [`a${'b'.repeat(200)}`, [[`a${'b'.repeat(99)}`]]],
+      [`a${'b'.repeat(200)}`, [[`"plan":"a${'b'.repeat(99)}`]]],
     ]
-    for (const [filter, parts] of cases) assert.deepEqual(partsOfExact(filter), parts, JSON.stringify(filter))
+    for (const [filter, parts] of cases)
+      assert.deepEqual(partsOfProperty('Plan', filter), parts, JSON.stringify(filter))
   })
 
-  it('are not known where truth is compared, a number has several literals, or little is left', () => {
+  it('are those of the name where truth is compared, or a value has several literals', () => {
     const cases: readonly JsonValue[] = [
-      ...[true, 'FALSE', ['true', 'false'], [], ''],
-      ...[1.5, '100.0', '1e+16', '-0.0', '12.', [12345, 1.5]],
-      ...[['["a","b"]'], '{"a":"b"}', [['abc', 'abd']]],
-      ...['日本語', 'ab', 'kiki', ['ann', 'x'], Array.from({ length: 21 }, (_, n) => `user-${n}`)],
+      ...[true, 'FALSE', ['true', 'false'], [], 1.5, '100.0', '1e+16', '-0.0', '12.', '{"a":"b"}', [['abc', 'abd']]],
+      Array.from({ length: 21 }, (_, n) => `user-${n}`),
     ]
-    for (const filter of cases) assert.equal(partsOfExact(filter), null, JSON.stringify(filter))
+    for (const filter of cases) assert.deepEqual(partsOfProperty('plan', filter), [['"plan":']], JSON.stringify(filter))
+    assert.deepEqual(partsOfProperty('plan', [12345, 1.5]), [['"plan":', '12345'], ['"plan":']])
+  })
+
+  it('leave out of a name what it may have in another form', () => {
+    for (const [key, parts] of [
+      ['email', ['"ema', 'l":']],
+      ['i"x', ['x":']],
+      ['naïve', ['"na', 've":']],
+      ['日本', []],
+      ['a'.repeat(300), [`"${'a'.repeat(100)}`]],
+    ] as const)
+      assert.deepEqual(partsOfProperty(key, undefined), [parts], key)
   })
 
   it('leave out every ASCII letter that other characters fold to', () => {

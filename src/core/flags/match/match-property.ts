@@ -78,6 +78,11 @@ const operators = new Map<string, Operator>([
  */
 export const operatorNames: readonly string[] = ['is_set', 'is_not_set', ...operators.keys()]
 
+/** Whether an operator never matches a property that is absent. */
+export function needsValue(operator: string): boolean {
+  return operator === 'is_set' || operators.get(operator)?.whenAbsent === false
+}
+
 /** @returns null for an operator that does not exist. */
 export function compileMatch(operator: string, filter: JsonValue, settings: MatchSettings): CompiledMatch | null {
   if (operator === 'is_set') return { matches: () => true, whenAbsent: false }

@@ -46,12 +46,12 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
     },
     handle: async call => {
       const { caller, project, query, signal } = call
-      const filters = readPersonFilters(query)
       if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)
         return refusal(noSuchPerson)
       const condition = await readPersonCondition(deps, caller, project, query)
       if (!condition.ok) return refusal(condition.error)
       const probe = condition.value
+      const filters = readPersonFilters(query, probe)
       const test = probe === null ? null : testBy(probe, deps.scans, deps.clock.nowMs())
       const persons: PersonsToExport = {
         ...{ projectId: project.id, filters, belowId: query.cursor ?? null },

@@ -7,7 +7,6 @@ import { validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import { conditionProbe, type FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
-import { partsOfExact, type TextParts } from '#core/flags/match/exact-parts.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -68,25 +67,6 @@ export async function readPersonCondition(
   )
   const fault = probe.fault()
   return fault === null ? ok(probe) : err(notEvaluable(fault))
-}
-
-/** What the texts of a person's properties have where the conditions hold; undefined when nothing is known of that. */
-export function propertyParts({
-  email,
-  properties = [],
-}: QueryValues<typeof personConditions>): readonly (readonly TextParts[])[] | undefined {
-  const values = properties.filter(isExactProperty).map(filter => ownValue(filter, 'value') ?? null)
-  const known = [...values, ...(email === undefined ? [] : [email])].flatMap(value => {
-    const parts = value === null ? null : partsOfExact(value)
-    return parts === null ? [] : [parts]
-  })
-  return known.length === 0 ? undefined : known
-}
-
-/** The distinct id is no stored property. */
-function isExactProperty(filter: JsonObject): boolean {
-  const operator = ownValue(filter, 'operator') ?? 'exact'
-  return operator === 'exact' && ownValue(filter, 'type') === 'person' && ownValue(filter, 'key') !== 'distinct_id'
 }
 
 /** For a cohort that cannot be evaluated: only one of these makes a condition impossible. */

@@ -2,11 +2,12 @@
 
 import { definedOf } from '#core/defined-of.ts'
 import { isUuid } from '#core/events/uuid.ts'
+import type { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
 import { missing } from './answers.ts'
 import { idNumber } from './item-routes.ts'
-import { personConditions, propertyParts } from './person-conditions.ts'
+import { personConditions } from './person-conditions.ts'
 import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
 
 export const personFilters = {
@@ -16,10 +17,11 @@ export const personFilters = {
   ...personConditions,
 }
 
-/** Those that the state answers, and what it can tell of the others. */
-export function readPersonFilters(query: QueryValues<typeof personFilters>) {
+/** Those that the state answers, and what it can tell of the others. @param condition of the others. */
+export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {
   const { distinct_id: distinctId, uuid, search } = query
-  return definedOf({ distinctId, uuid, search, propertyParts: propertyParts(query) })
+  const propertyParts = condition?.neededParts() ?? []
+  return definedOf({ distinctId, uuid, search, propertyParts: propertyParts.length === 0 ? undefined : propertyParts })
 }
 
 /** Reads persons by uuid and by number. */

@@ -55,13 +55,13 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       handle: async call => {
         const { caller, project, query, signal } = call
         const { limit, offset, cursor } = query
-        const filters = readPersonFilters(query)
         // An empty list would look like a filter without matches; a script with an old uuid has to ask by distinct id.
         if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)
           return refusal(noSuchPerson)
         const condition = await readPersonCondition(deps, caller, project, query)
         if (!condition.ok) return refusal(condition.error)
         const probe = condition.value
+        const filters = readPersonFilters(query, probe)
         if (probe === null && cursor === undefined)
           return answerUncountedList(
             call,
@@ -77,7 +77,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
           read: async (after, count) => {
             const page = { ...filters, ...(after > 0 && { belowId: after }), limit: count }
             const found = await deps.management.listPersonsBelow(project.id, page, cohortIds)
-            return { ...found, nextAfter: found.nextBelowId }
+            return { ...found, nextAfter: found.nextBehindId }
           },
           encode: encodePerson,
         }

@@ -1,0 +1,94 @@
+// What the JSON text of a person's properties has to contain for a flag to be anything but off, so that a store can leave
+// out most other persons without reading them. It lets others through: the evaluator decides.
+// Source: docs/wire/evaluation.md 5.4, 5.8, 5.9, 5.11.
+
+import type { JsonObject } from '../../json.ts'
+import type { Cohort } from '../definitions/cohort.ts'
+import { type CohortEntry, readCohortReference, readCohortTree } from '../definitions/cohort-tree.ts'
+import { readFilters, type StoredFilter, type StoredSet, UnreadableFilters } from '../definitions/flag-filters.ts'
+import { partsOfProperty, type TextParts } from '../match/exact-parts.ts'
+import { needsValue } from '../match/match-property.ts'
+import { PersonKeys } from './person-properties.ts'
+
+/** Of each list, the text has at least one. */
+export type NeededParts = readonly (readonly TextParts[])[]
+
+/** A store looks for each of them in each text. */
+const alternativeCountMax = 20
+const listCountMax = 5
+
+/** @returns an empty list when nothing is known. */
+export function neededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
+  const open = new Set<number>()
+  try {
+    const { sets, groupTypeIndex, featureEnrollment, holdout } = readFilters(filters)
+    // These give values to whoever meets no condition.
+    if (featureEnrollment || holdout !== null) return []
+    return partsOfAny(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? ofSet(set) : [])))
+  } catch (error) {
+    if (error instanceof UnreadableFilters) return []
+    throw error
+  }
+
+  function ofSet({ filters }: StoredSet): NeededParts {
+    return partsOfAll(
+      filters.map(filter => {
+        if (filter.type !== 'cohort') return ofFilter(filter)
+        const { id, wanted } = readCohortReference(filter)
+        return wanted === true && id !== null ? ofCohort(id) : []
+      }),
+    )
+  }
+
+  function ofCohort(id: number): NeededParts {
+    const cohort = cohorts.get(id)
+    if (cohort === undefined || cohort.isStatic || open.has(id)) return []
+    open.add(id)
+    const tree = readCohortTree(cohort.filters)
+    const parts = tree === null ? [] : ofEntry(tree.top)
+    open.delete(id)
+    return parts
+  }
+
+  function ofEntry(entry: CohortEntry): NeededParts {
+    if (entry.kind === 'group') return (entry.isAny ? partsOfAny : partsOfAll)(entry.entries.map(ofEntry))
+    if (entry.kind === 'behavior' || entry.isNegated) return []
+    if (entry.kind === 'test') return ofFilter(entry.filter)
+    return entry.wanted === true ? ofCohort(entry.id) : []
+  }
+}
+
+function partsOfAll(needed: readonly NeededParts[]): NeededParts {
+  return needed.flat().slice(0, listCountMax)
+}
+
+/** What is there whichever of them holds. */
+export function partsOfAny(needed: readonly NeededParts[]): NeededParts {
+  const [only, ...others] = needed
+  if (only !== undefined && others.length === 0) return only
+  const alternatives: TextParts[] = []
+  for (const lists of needed) {
+    const shortest = lists.toSorted((a, b) => a.length - b.length)[0]
+    if (shortest === undefined || alternatives.length + shortest.length > alternativeCountMax) return []
+    alternatives.push(...shortest)
+  }
+  return alternatives.length === 0 ? [] : [alternatives]
+}
+
+function ofFilter({ type, key, operator, value }: StoredFilter): NeededParts {
+  // The distinct id is no stored property.
+  if (type !== 'person' || key === 'distinct_id' || !needsValue(operator ?? 'exact')) return []
+  const exact = (operator ?? 'exact') === 'exact' && value !== null ? value : undefined
+  const alternatives = namesOf(key).flatMap(name => partsOfProperty(name, exact))
+  return alternatives.length <= alternativeCountMax && alternatives.every(parts => parts.length > 0)
+    ? [alternatives]
+    : []
+}
+
+/** The property and those that are read where it is absent. */
+function namesOf(key: string): string[] {
+  const names = [key]
+  for (let { substitute } = new PersonKeys().key(key); substitute !== null; substitute = substitute.substitute)
+    names.push(substitute.name)
+  return names
+}
