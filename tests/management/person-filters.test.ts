@@ -168,9 +168,22 @@ describe('persons filtered by properties', () => {
     assert.deepEqual(read.splice(0), [0, 0, 1])
     assert.deepEqual(await found(api, { email: 'p7@example.com', distinct_id: 'p7' }), ['p7'])
     assert.deepEqual(read.splice(0), [1])
+    assert.deepEqual(await found(api, { search: 'P7@example.com' }), ['p7'], 'a search has no conditions')
+    assert.deepEqual(read.splice(0), [0, 0, 1])
     const exported = await api.call('GET', `${list}export/?search=p7@example.com`)
     assert.deepEqual(JSON.parse(exported.text).distinct_ids, ['p7'])
     assert.deepEqual(read.splice(0), [0, 0, 1])
+  })
+
+  it('are found by a search in pages by offset, as one list that is cut', async t => {
+    const api = await withPersons(t, 2_450)
+    const found24 = Array.from({ length: 2_450 }, (_, index) => `p${2_449 - index}`).filter(id => id.startsWith('p24'))
+    for (const limit of [7, 30, 60, found24.length, 100]) {
+      const pages = await pagesOf(api, `${list}?search=P24&limit=${limit}`)
+      assert.ok(pages.slice(0, -1).every(page => page.length === limit))
+      assert.deepEqual(pages.flat(), found24, `limit ${limit}`)
+    }
+    assert.deepEqual(await found(api, { search: 'p24', offset: 500 }), [])
   })
 
   it('come in full pages, which follow each other by next', async t => {

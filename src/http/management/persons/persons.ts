@@ -2,8 +2,9 @@
 
 import { err, ok } from '#core/result.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
-import type { PersonStore } from '#ports/state/person-store.ts'
+import type { PersonFilters, PersonStore } from '#ports/state/person-store.ts'
 import { type FindPersonsDeps, findPersons, type PersonSearch, testBy } from '#services/scans/find-persons.ts'
+import { searchPersons } from '#services/scans/search-persons.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { answer, invalidInput, refusal } from '../kit/answers.ts'
@@ -66,7 +67,9 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
           return answerUncountedList(
             call,
             query,
-            slice => deps.management.listPersons(project.id, { ...filters, ...slice }),
+            isSearch(filters)
+              ? searchPersons(deps.management, project.id, filters, signal)
+              : slice => deps.management.listPersons(project.id, { ...filters, ...slice }),
             encodeRows(encodePerson),
           )
         if (offset > 0) return refusal(noOffset)
@@ -128,4 +131,9 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       },
     }),
   ]
+}
+
+/** Whether the texts of all persons are looked through. */
+function isSearch({ distinctId, uuid, search = '' }: PersonFilters): boolean {
+  return search !== '' && distinctId === undefined && uuid === undefined
 }
