@@ -1,6 +1,6 @@
-// Compares the CPU of this tree with that of another one. Both serve at the same time and on the same core, and the same load goes
-// to one and then the other in short turns, so that what else the machine does falls on both. Each round starts both anew,
-// since two processes of the same tree differ by a few per cent for as long as they live.
+// Compares the CPU of this tree with that of another one. Both serve at the same time and on the same core, and the same
+// load goes to one and then the other in short turns, so that what else the machine does falls on both. Each round starts
+// both again, since two processes of the same tree differ by a few per cent for as long as they live.
 
 import { resolve } from 'node:path'
 import type { Pennon } from '../tests/support/pennon.ts'
