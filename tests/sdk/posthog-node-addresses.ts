@@ -43,8 +43,8 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
         const called = stored
           .filter(({ event }) => event === '$feature_flag_called')
           .map(({ properties }) => properties)
-        if (called.length < flags.length) return null
-        return flags.map(flag => called.find(one => one.$feature_flag === flag))
+        const wanted = flags.map(flag => called.find(one => one.$feature_flag === flag))
+        return wanted.includes(undefined) ? null : wanted
       },
       { timeoutMs: 20_000, what: `calls of ${flags} by ${distinctId}` },
     )
