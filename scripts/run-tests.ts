@@ -58,7 +58,10 @@ const sets: Record<string, TestSet> = {
       ...['tests/ports/postgres-stores.ci.ts', 'tests/conformance/vectors.ci.ts'],
       'tests/conformance/vectors-postgres.ci.ts',
     ],
-    forLargeMachines: ['tests/import/send-job.ci.ts', 'tests/import/what-comes-next.ci.ts'],
+    forLargeMachines: [
+      ...['tests/import/send-job.ci.ts', 'tests/import/what-comes-next.ci.ts'],
+      ...['tests/faults/event-store-lost.ci.ts', 'tests/attacks/one-projects-flood.ci.ts'],
+    ],
     concurrency: threeForTwo(),
     timeoutMs: 1_200_000,
   },
