@@ -56,7 +56,7 @@ export async function listMembers<T>(
   const test = testBy(probe, deps.scans, deps.clock.nowMs())
   const propertyParts = probe.neededParts()
   const read = async (afterPersonId: number, count: number) => {
-    const asked = { afterPersonId, limit: count, ...(propertyParts.length > 0 && { propertyParts }) }
+    const asked = { afterPersonId, limit: count, propertyParts }
     const page = await deps.management.listPersonsAfter(projectId, asked, probe.staticCohortIds)
     return { ...page, nextAfter: page.nextBehindId }
   }

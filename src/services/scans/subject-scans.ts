@@ -110,7 +110,7 @@ export async function* scanSubjects(
   for (let afterPersonId: number | null = 0; afterPersonId !== null; ) {
     const { results, nextBehindId, leftOutCount }: PassedPersons = await management.listPersonsAfter(
       projectId,
-      { afterPersonId, limit: subjectsPerPage, ...(isNarrowed && { propertyParts }) },
+      { afterPersonId, limit: subjectsPerPage, propertyParts: isNarrowed ? propertyParts : [] },
       staticCohortIds,
     )
     const subjects = results.map(person => ({

@@ -67,11 +67,10 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore 
       return rows.map(({ uuid }) => uuid)
     },
 
-    async listPersonsAfter(projectId, { afterPersonId, limit, propertyParts }, ofCohortIds) {
-      const filters: PersonFilters = propertyParts === undefined ? {} : { propertyParts }
+    async listPersonsAfter(projectId, { afterPersonId, limit, propertyParts = [] }, ofCohortIds) {
       const behind = { direction: 'asc', id: afterPersonId } as const
-      const page = await pageBehind(db, projectId, filters, behind, { limit, ofCohortIds })
-      const leftOutCount = propertyParts === undefined ? 0 : await countPassed(db, projectId, behind, page)
+      const page = await pageBehind(db, projectId, { propertyParts }, behind, { limit, ofCohortIds })
+      const leftOutCount = propertyParts.length === 0 ? 0 : await countPassed(db, projectId, behind, page)
       return { ...page, leftOutCount }
     },
 
@@ -104,7 +103,7 @@ async function pageBehind(
   const ids = fitting.orderBy('person.id', direction).limit(limit + 1)
   const page = await pageOfPersons(db, ids.as('page'), { limit, direction, bytesMax: pageBytesMax })
   const { results, hasMore } = await inCohorts(db, page, ofCohortIds)
-  // Everybody of the page may have been erased or merged away meanwhile.
+  // A page is read in two statements: all of its persons may have been erased or merged in between.
   const nextBehindId = hasMore ? (results.at(-1)?.id ?? behind.id ?? lastId) : lastId
   return { results, hasMore: nextBehindId !== null, nextBehindId }
 }
@@ -137,7 +136,7 @@ async function countPassed(
     .selectFrom(passed.as('passed'))
     .select(eb => eb.fn.countAll().as('count'))
     .executeTakeFirstOrThrow()
-  // Somebody of the page may have been erased or merged away meanwhile.
+  // The page was read before: some of its persons may have been erased or merged since.
   return Math.max(0, Number(count) - results.length)
 }
 

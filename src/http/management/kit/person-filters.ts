@@ -20,8 +20,7 @@ export const personFilters = {
 /** Those that the state answers, and what it can tell of the others. @param condition of the others. */
 export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {
   const { distinct_id: distinctId, uuid, search } = query
-  const propertyParts = condition?.neededParts() ?? []
-  return definedOf({ distinctId, uuid, search, propertyParts: propertyParts.length === 0 ? undefined : propertyParts })
+  return definedOf({ distinctId, uuid, search, propertyParts: condition?.neededParts() })
 }
 
 /** Reads persons by uuid and by number. */
