@@ -1,6 +1,6 @@
-// Compares the CPU of this tree with that of another one. Both serve at the same time and on the same core, and the same
-// load goes to one and then the other in short turns, so that what else the machine does falls on both. Each round starts
-// both again, since two processes of the same tree differ by a few per cent for as long as they live.
+// Compares how much CPU this tree and another one take per answer. Both run at the same time on the same core, and they get
+// the same load in short alternating turns, so that other work on the machine affects both alike. Each round restarts both,
+// because even two processes of one tree differ by a few per cent for their whole lives.
 
 import { resolve } from 'node:path'
 import type { Pennon } from '../tests/support/pennon.ts'

@@ -40,7 +40,7 @@ export class DamageError extends Error {
   override name = 'DamageError'
 }
 
-/** Of a newest segment that lacks records, by the mark of its stream. */
+/** The error for a newest segment that ends before the offset in the mark of its stream. */
 export function lacksItsEnd(endOffset: number, markedOffset: number): DamageError {
   return new DamageError(`it ends at offset ${endOffset}, and the stream had come to ${markedOffset}`)
 }
@@ -158,6 +158,11 @@ export function createSegmentTables(
   db.prepare('INSERT INTO segment VALUES (?, ?)').run(segment.firstOffset, segment.nextOffset)
 }
 
+/** Whether a database has commits, or what is left of them, in its side file. */
+export function hasSideFile(path: string): boolean {
+  return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+}
+
 /**
  * A connection to a segment. `write` waits for other writers up to `busyTimeoutMs` and syncs every commit; `read` never
  * waits and never writes, but as the last one to close it takes the side file into the segment and removes it, as `write`
@@ -166,7 +171,7 @@ export function createSegmentTables(
  */
 export function openSegment(path: string, mode: 'write' | 'read' | 'look', busyTimeoutMs = 0): Database.Database {
   // Only then, since such a connection would leave an empty side file behind.
-  const readonly = mode === 'look' && (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const readonly = mode === 'look' && hasSideFile(path)
   const db = new Database(path, { readonly, fileMustExist: true, timeout: mode === 'write' ? busyTimeoutMs : 0 })
   try {
     const version = db.pragma('user_version', { simple: true })

@@ -38,12 +38,12 @@ export interface StreamAppenderOptions {
   /** How long to wait for other processes' commits. */
   readonly busyTimeoutMs: number
   /**
-   * Called in the one appender that continued the stream further on than it ended, with no file that may hold more: the
-   * records from `endOffset` on are gone. `isLost`: they had been accepted into this very log, by the stream's mark, so the
-   * gap is not that of an older copy, and they were not processed: then `endOffset` is at least the state's position.
+   * Called in the appender that continued the stream behind its end, when no file can hold the records between: those from
+   * `endOffset` on are gone. `isLost` means that this log had accepted them, by the stream's mark, and that they were not
+   * processed, so `endOffset` is at least the state's position. Otherwise an older copy of the log has come back.
    */
   readonly onGap?: (gap: StreamGap) => void
-  /** A segment that cannot be read any more, or lacks its end, was set aside; the stream goes on in another. */
+  /** Called when a segment that is unreadable or lacks its end was set aside. The stream continues in another one. */
   readonly onDamage?: (damage: { path: string; error: unknown }) => void
 }
 
@@ -173,7 +173,8 @@ export class StreamAppender {
       const name = this.#segment?.name
       const isToSetAside = name !== undefined && isDamage(error) && this.#setAsideCount < setAsideCountMax
       try {
-        // Before it is closed: the last to close a file removes its side file, but not that of a file that was renamed.
+        // This comes before the close, since the last connection to close a segment removes its side file, unless the
+        // segment has been renamed.
         if (isToSetAside) this.#setAside(name, error)
       } finally {
         // A connection that failed once is not trusted again; closing it rolls back its transaction.

@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
-import { DamageError, isDamage, listSegments, openSegment, type SegmentName } from './segment-file.ts'
+import { DamageError, hasSideFile, isDamage, listSegments, openSegment, type SegmentName } from './segment-file.ts'
 
 /** A run of records, as a view into the bytes to append. */
 export interface Frame {
@@ -102,8 +102,7 @@ export class WritableSegment {
 
   /** Whether it holds no record, and its side file no page either. @param state of the transaction that is open. */
   isEmpty({ endOffset }: { readonly endOffset: number }): boolean {
-    const side = statSync(`${this.name.path}-wal`, { throwIfNoEntry: false })
-    return endOffset === this.name.firstOffset && (side?.size ?? 0) === 0
+    return endOffset === this.name.firstOffset && !hasSideFile(this.name.path)
   }
 
   /** When its first records were appended, epoch ms; undefined while it is empty. */

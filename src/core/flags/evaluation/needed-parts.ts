@@ -10,7 +10,7 @@ import { partsOfProperty, type TextParts } from '../match/exact-parts.ts'
 import { needsValue } from '../match/match-property.ts'
 import { PersonKeys } from './person-properties.ts'
 
-/** Of each list, the text has at least one. */
+/** The text contains all parts of at least one alternative of each list. */
 export type NeededParts = readonly (readonly TextParts[])[]
 
 /** A store looks for each of them in each text. */
