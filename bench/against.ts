@@ -19,8 +19,8 @@ interface Pair {
 }
 
 const rounds = 3
-const pairsPerRound = 16
-const turnMs = 1_000
+const pairsPerRound = 32
+const turnMs = 500
 const settlingMs = 4_000
 const flagCounts = [20, 350]
 

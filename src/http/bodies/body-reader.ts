@@ -38,6 +38,7 @@ export class BodyReader implements IncomingBody {
   readonly #bytesMax: number
   readonly #done: BodyDone
   #isOver = false
+  /** Fills memory of its own, or is empty. */
   #buffer: Buffer = emptyBody
   #length = 0
 
@@ -75,7 +76,7 @@ export class BodyReader implements IncomingBody {
       return
     }
     const spare = this.#buffer.length - this.#length
-    const body = spare === 0 ? this.#buffer : Buffer.from(this.#buffer.subarray(0, this.#length))
+    const body = spare === 0 ? this.#buffer : resized(this.#buffer, this.#length)
     this.#buffer = emptyBody
     this.#room.give(spare)
     this.#settle(null, body)
@@ -99,9 +100,9 @@ export class BodyReader implements IncomingBody {
     const capacity = isFirst ? length : this.#capacityFor(length)
     if (!this.#room.grow(capacity - this.#buffer.length, this)) return false
     // Node usually gives each piece memory of its own. A slice of a larger buffer would keep all of that buffer alive.
-    const grown = isFirst && chunk.buffer.byteLength === length ? chunk : Buffer.allocUnsafeSlow(capacity)
-    this.#buffer.copy(grown, 0, 0, this.#length)
-    if (grown !== chunk) chunk.copy(grown, this.#length)
+    const isKept = isFirst && chunk.buffer.byteLength === length
+    const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resized(this.#buffer, capacity)
+    if (!isKept) chunk.copy(grown, this.#length)
     this.#buffer = grown
     return true
   }
@@ -110,4 +111,9 @@ export class BodyReader implements IncomingBody {
     const largest = Number.isNaN(this.announced) ? this.#bytesMax : this.announced
     return Math.min(Math.max(length, this.#buffer.length * 2, secondCapacity), Math.max(largest, length))
   }
+}
+
+/** Frees the memory that it replaces: left to the garbage collector, that of a few bodies causes a full collection. */
+function resized(bytes: Buffer, length: number): Buffer {
+  return Buffer.from((bytes as Buffer<ArrayBuffer>).buffer.transfer(length))
 }

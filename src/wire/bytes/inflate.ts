@@ -40,12 +40,18 @@ export function startsAsGzip(bytes: Uint8Array): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
+/** A lower bound is the event loop's: what exceeds it goes to a thread, which judges it again. */
+const threadBytesMaxMin = 1024 * 1024
+
 /**
  * Gunzips. The output buffer gets the size that the trailer names (of the last member, modulo 2^32), so that it is
- * filled in one go; a wrong size only costs further buffers.
+ * filled in one go; a wrong size only costs further buffers. For the event loop that size is enough for `too_large`,
+ * also of bytes that are broken.
  */
 export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   const claimed = bytes.length > gzipTrailerBytes ? bytes.readUInt32LE(bytes.length - gzipTrailerBytes) : 0
+  // What was inflated of a body before it is found too large lives until the next full garbage collection, and causes it.
+  if (claimed > outputBytesMax && outputBytesMax < threadBytesMaxMin) return { kind: 'too_large' }
   // One byte more than the output, because otherwise another round is needed to see the end.
   const chunkSize = Math.min(
     Math.max(claimed + 1, chunkBytesMin),
@@ -70,20 +76,15 @@ const gunzipWithEngine = gunzipSync as unknown as WithEngine
 const inflateRawWithEngine = inflateRawSync as unknown as WithEngine
 
 /**
- * Brotli's decoder fills a window of up to 16 MiB, which the sender chooses, before it hands over the first byte: 53 bytes
- * keep it busy for 35 ms, whatever the bound.
- */
-const brotliBytesMaxMin = 1024 * 1024
-
-/**
- * Decodes a `Content-Encoding` other than gzip; `broken` also for an unknown one. Brotli is always `too_large` under the
- * low bounds of the event loop.
+ * Decodes a `Content-Encoding` other than gzip; `broken` also for an unknown one. Brotli is always `too_large` for the
+ * event loop: its decoder fills a window of up to 16 MiB, which the sender chooses, before it hands over the first byte,
+ * so that 53 bytes keep it busy for 35 ms, whatever the bound.
  */
 export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax: number): Inflated {
   const options = { maxOutputLength: outputBytesMax }
   switch (encoding) {
     case 'br':
-      if (outputBytesMax < brotliBytesMaxMin) return { kind: 'too_large' }
+      if (outputBytesMax < threadBytesMaxMin) return { kind: 'too_large' }
       return inflateWith(() => brotliDecompressSync(bytes, options))
     case 'zstd':
       return inflateWith(() => zstdDecompressSync(bytes, options))
