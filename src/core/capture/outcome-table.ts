@@ -5,7 +5,7 @@
 
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { type Traffic, trafficOf } from '../events/log-stream.ts'
-import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
+import { type EncodedRecords, freeRecords, RecordEncoder } from '../log/record-codec.ts'
 import { RecordView } from '../log/record-view.ts'
 import type { Steps } from '../maybe-steps.ts'
 import type { EventRefusal } from './normalize-event.ts'
@@ -284,7 +284,9 @@ function* keptRecords(
     stepEnd = end + bytesPerStep
     yield
   }
-  return recordCount === 0 ? null : { bytes: shortened(bytes, end), recordCount }
+  if (recordCount > 0) return { bytes: shortened(bytes, end), recordCount }
+  freeRecords(records)
+  return null
 }
 
 /** Keeps the first `count` rejects, in the order in which they were found, and removes the records of the others. */
@@ -297,6 +299,11 @@ export function keepRejects(table: OutcomeTable, count: number): void {
   table.rejects = count === 0 ? null : { bytes: shortened(rejects.bytes, end), recordCount: count }
   for (let row = 0; row < rowCountOf(table); row++)
     if (runAt(table, row) === 'rejects' && cells[row * cellsPerRow]! >= end) cells[row * cellsPerRow] = -1
+}
+
+/** Frees the records of a request of which nothing is stored, once its answer is made. */
+export function freeTable({ live, import: imports, rejects }: OutcomeTable): void {
+  for (const records of [live, imports, rejects]) if (records !== null) freeRecords(records)
 }
 
 /** Whether the row still has its record. */

@@ -7,7 +7,7 @@ import {
   refusedRecordingFields,
 } from '#core/capture/prepare-recording.ts'
 import type { QuotaResource } from '#core/capture/quota-resource.ts'
-import { assignProject } from '#core/log/record-codec.ts'
+import { assignProject, freeRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -58,6 +58,7 @@ export function createRecordingService(options: RecordingServiceOptions): Record
     async capture(request, receivedAtMs) {
       const project = options.findProject(request.token)
       if (project === null) {
+        free(request)
         metrics.eventsRefused.inc({ reason: 'unknown_api_key' })
         return { kind: options.unknownKeys === 'reject' ? 'unknown_project' : 'accepted' }
       }
@@ -76,6 +77,7 @@ export function createRecordingService(options: RecordingServiceOptions): Record
   ): Promise<RecordingOutcome> {
     if (options.isOverQuota(project, 'recordings')) {
       const reason = 'recordings_over_quota'
+      free(request)
       metrics.eventsRefused.inc({ reason })
       options.refused.count(project.id, reason, 1, () => ({ quota: project.quotas.recordings }))
       return { kind: 'over_quota' }
@@ -90,6 +92,7 @@ export function createRecordingService(options: RecordingServiceOptions): Record
     const { backlog } = options
     const units = backlog === undefined ? 0 : backlog.take(project.id, request.record)
     if (units === null) {
+      free(request)
       metrics.eventsRefused.inc({ reason: backlogReason })
       return { kind: 'unavailable' }
     }
@@ -103,4 +106,8 @@ export function createRecordingService(options: RecordingServiceOptions): Record
     accepted.inc()
     return { kind: 'accepted' }
   }
+}
+
+function free(request: RecordingRequest): void {
+  if (request.kind === 'prepared') freeRecords(request.record)
 }

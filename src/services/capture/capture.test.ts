@@ -81,6 +81,19 @@ describe('capture service', () => {
       )
     }
   })
+  it('keeps no memory of a request of which it stores nothing', async () => {
+    const large = Array.from({ length: 100 }, () => anItem())
+    for (const [options, request] of [
+      [{}, aRequest(large, { token: 'phc_other' })],
+      [{ unknownKeys: 'accept' }, aRequest(large, { token: 'phc_other' })],
+      [{}, aRequest([...large, anItem({ distinctId: '' })])],
+      [{ importOnly: true }, aRequest(large)],
+    ] as const) {
+      const { buffer } = request.table.live!.bytes
+      await start(options).service.capture(request, receivedAtMs, readNothing)
+      assert.ok(buffer.detached)
+    }
+  })
   it('writes the project into events that were prepared for none', async () => {
     const { service, decoded } = start()
     const items = [anItem(), anItem({ name: '$exception' }), anItem({ timestamp: 'x' })]

@@ -5,6 +5,7 @@
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
   compact,
+  freeTable,
   leftOutReason,
   type RequestRefusal,
   requestRefusal,
@@ -132,6 +133,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
     const input = { token, reason, field, body, eventCount, historicalMigration, ...(eventCount === 1 && { item }) }
     metrics.eventsRefused.inc({ reason })
     keeper.keep(project, input, receivedAtMs)
+    freeTable(table)
     return { kind: 'refused', refusal: reason, index: row, field }
   }
 
@@ -140,9 +142,14 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
     read: AnswerReading<Answer>,
   ): Promise<CaptureOutcome<Answer>> {
     metrics.eventsRefused.inc({ reason: 'unknown_api_key' }, rowCountOf(table))
-    if (options.unknownKeys === 'reject') return { kind: 'unknown_project' }
+    if (options.unknownKeys === 'reject') {
+      freeTable(table)
+      return { kind: 'unknown_project' }
+    }
     // On v0 the verdicts show that the key is unknown; v1 answers as if the key were known.
     if (protocol === 'v0') setEveryCode(table, unknownKeyCode)
-    return { kind: 'stored', answer: await read(table) }
+    const answer = await read(table)
+    freeTable(table)
+    return { kind: 'stored', answer }
   }
 }
