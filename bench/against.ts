@@ -6,11 +6,16 @@ import { resolve } from 'node:path'
 import type { Pennon } from '../tests/support/pennon.ts'
 import { movePinned, startBenchServer } from './bench-server.ts'
 import { decideBody, flagBody } from './bodies.ts'
-import { httpRequest } from './load-generator.ts'
+import { steady } from './flags-figure.ts'
+import { httpRequest, type LoadOptions } from './load-generator.ts'
 import { cpuNanoseconds, load } from './processes.ts'
 import { micros, print } from './report.ts'
-import { type CaptureCase, captureCases } from './scenarios/capture.ts'
+import { captureCases } from './scenarios/capture.ts'
 import { storePerson } from './scenarios/decide.ts'
+import { definitionCounts, definitionsCase, evaluationCases } from './scenarios/evaluation.ts'
+
+/** What is asked of one of the two servers, again and again. */
+type Asked = Omit<LoadOptions, 'port' | 'durationMs' | 'staysAwake'>
 
 /** CPU per answer of two turns that followed each other, µs. */
 interface Pair {
@@ -45,20 +50,34 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
         for (; created < flagCount; created++)
           for (const server of [other, own])
             await server.api('POST', '/api/projects/@current/feature_flags/', flagBody(created))
-        for (const one of flagCases(flagCount)) await compare(one)
+        for (const path of ['/decide?v=3', '/flags?v=2']) {
+          const asked = { requests: [httpRequest(path, decideBody)], connections: steady.connections }
+          await compare(`${flagCount} flags, ${path}`, async () => asked)
+        }
       }
-      for (const one of captureCases()) await compare(one)
+      for (const [name, prepare] of Object.entries(evaluationCases))
+        await compare(name, async server => {
+          const { path, body } = await prepare(server)
+          return { requests: [httpRequest(path, body)], connections: steady.connections }
+        })
+      for (const count of definitionCounts)
+        await compare(`definitions of ${count} flags, 304`, server => definitionsCase(server, count))
+      for (const { name, ...asked } of captureCases()) await compare(name, async () => asked)
 
-      async function compare(one: CaptureCase): Promise<void> {
-        if (words.length > 0 && !words.some(word => one.name.includes(word))) return
-        const pairs = results.get(one.name) ?? []
-        results.set(one.name, pairs)
-        for (const server of [other, own]) await load({ ...one, port: server.port, durationMs: settlingMs })
+      async function compare(name: string, prepare: (server: Pennon) => Promise<Asked>): Promise<void> {
+        if (words.length > 0 && !words.some(word => name.includes(word))) return
+        const pairs = results.get(name) ?? []
+        results.set(name, pairs)
+        const asked = new Map<Pennon, Asked>()
+        for (const server of [other, own]) {
+          asked.set(server, await prepare(server))
+          await load({ ...asked.get(server)!, port: server.port, durationMs: settlingMs })
+        }
         for (let pair = 0; pair < pairsPerRound; pair++) {
           // In both orders, so that neither profits from what the other leaves behind.
           const inOrder = pair % 2 === 0 ? [other, own] : [own, other]
           const taken = new Map<Pennon, number>()
-          for (const server of inOrder) taken.set(server, await microsPerAnswer(server, one))
+          for (const server of inOrder) taken.set(server, await microsPerAnswer(server, asked.get(server)!))
           pairs.push({ own: taken.get(own)!, other: taken.get(other)! })
         }
       }
@@ -70,19 +89,11 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
   }
 }
 
-function flagCases(flagCount: number): readonly CaptureCase[] {
-  return ['/decide?v=3', '/flags?v=2'].map(path => ({
-    name: `${flagCount} flags, ${path}`,
-    requests: [httpRequest(path, decideBody)],
-    connections: 16,
-  }))
-}
-
-async function microsPerAnswer(server: Pennon, { requests, connections }: CaptureCase): Promise<number> {
+async function microsPerAnswer(server: Pennon, asked: Asked): Promise<number> {
   const before = cpuNanoseconds(server.pid)
-  const options = { requests, connections, port: server.port, durationMs: turnMs, staysAwake: true }
+  const options = { ...asked, port: server.port, durationMs: turnMs, staysAwake: true }
   const { answerCount, failureCount } = await load(options)
-  if (failureCount > 0) throw new Error(`${failureCount} of ${answerCount} answers were not 200`)
+  if (failureCount > 0) throw new Error(`${failureCount} of ${answerCount} answers had another status`)
   return (cpuNanoseconds(server.pid) - before) / 1_000 / answerCount
 }
 

@@ -8,7 +8,8 @@ import { httpRequest } from './load-generator.ts'
 import { load, measured } from './processes.ts'
 import { micros, print } from './report.ts'
 
-const steady = { connections: 16, durationMs: 4_000, staysAwake: true }
+/** How flags are asked for. */
+export const steady = { connections: 16, durationMs: 4_000, staysAwake: true }
 
 export interface FlagsCase {
   readonly name: string

@@ -4,9 +4,9 @@
 import { type Pennon, testPersonalKey } from '../../tests/support/pennon.ts'
 import { loopHeldMs, movePinned, startBenchServer } from '../bench-server.ts'
 import { batchJson, eventBody, flagBody, storedPersonProperties } from '../bodies.ts'
-import { flagsFigure } from '../flags-figure.ts'
+import { type FlagsCase, flagsFigure, steady } from '../flags-figure.ts'
 import { type Floor, startFloor } from '../floor.ts'
-import { httpGet, httpRequest } from '../load-generator.ts'
+import { httpGet, httpRequest, type LoadOptions } from '../load-generator.ts'
 import { load, measured } from '../processes.ts'
 import { micros, print } from '../report.ts'
 
@@ -23,11 +23,9 @@ export async function evaluation(): Promise<void> {
   const floor = await startFloor()
   try {
     for (const pid of Object.values(server.childPids())) movePinned(pid, 'load')
-    await withoutStoredData(server, floor)
-    await oneFlagOfStoredData(server, floor)
-    await deepDependencies(server, floor)
-    await largeStaticCohort(server, floor)
-    await unchangedDefinitions(server, floor)
+    for (const [name, prepare] of Object.entries(evaluationCases))
+      await flagsFigure(server, floor, { name, ...(await prepare(server)) })
+    for (const count of definitionCounts) await unchangedDefinitions(server, floor, count)
     await thousandsOfPatterns(server)
   } finally {
     floor.stop()
@@ -35,14 +33,25 @@ export async function evaluation(): Promise<void> {
   }
 }
 
-async function withoutStoredData(server: Pennon, floor: Floor): Promise<void> {
+/** Each prepares a project of its own, and returns the request to measure. */
+export const evaluationCases: Record<string, (server: Pennon) => Promise<Omit<FlagsCase, 'name'>>> = {
+  '20 flags, all properties sent': withoutStoredData,
+  '20 flags, one needs the stored person': oneFlagOfStoredData,
+  '20 flags, dependencies 10 deep': deepDependencies,
+  '20 flags, static cohort of 100,000': largeStaticCohort,
+}
+
+/** Numbers of flags whose unchanged definitions are asked for. */
+export const definitionCounts = [flagCount, 350] as const
+
+async function withoutStoredData(server: Pennon) {
   const project = await newProject(server, 'without stored data')
   for (let index = 0; index < flagCount; index++) await newFlag(server, project, flagBody(index))
   const body = requestOf(project, { person_properties: storedPersonProperties })
-  await flagsFigure(server, floor, { name: '20 flags, all properties sent', path: '/decide?v=3', body })
+  return { path: '/decide?v=3', body }
 }
 
-async function oneFlagOfStoredData(server: Pennon, floor: Floor): Promise<void> {
+async function oneFlagOfStoredData(server: Pennon) {
   const project = await newProject(server, 'one flag of stored data')
   for (let index = 1; index < flagCount; index++) await newFlag(server, project, flagBody(index))
   const stored = { key: 'city', type: 'person', operator: 'exact', value: 'Oslo' }
@@ -50,10 +59,10 @@ async function oneFlagOfStoredData(server: Pennon, floor: Floor): Promise<void> 
   await sendBatch(server, project, 1, () => personOf('ada'))
   const { city: _stored, ...sent } = storedPersonProperties
   const body = requestOf(project, { person_properties: sent })
-  await flagsFigure(server, floor, { name: '20 flags, one needs the stored person', path: '/decide?v=3', body })
+  return { path: '/decide?v=3', body }
 }
 
-async function deepDependencies(server: Pennon, floor: Floor): Promise<void> {
+async function deepDependencies(server: Pennon) {
   const project = await newProject(server, 'dependencies')
   const depth = 10
   let below: number | null = null
@@ -65,10 +74,10 @@ async function deepDependencies(server: Pennon, floor: Floor): Promise<void> {
     below = flag.id
   }
   const body = requestOf(project)
-  await flagsFigure(server, floor, { name: '20 flags, dependencies 10 deep', path: '/decide?v=3', body })
+  return { path: '/decide?v=3', body }
 }
 
-async function largeStaticCohort(server: Pennon, floor: Floor): Promise<void> {
+async function largeStaticCohort(server: Pennon) {
   const project = await newProject(server, 'static cohort')
   const ids = Array.from({ length: memberCount }, (_, index) => `member-${index}`)
   const perBatch = 500
@@ -87,31 +96,35 @@ async function largeStaticCohort(server: Pennon, floor: Floor): Promise<void> {
   for (let index = 0; index < flagCount; index++)
     await newFlag(server, project, { key: `member-${index}`, filters: { groups: [{ properties: [inCohort] }] } })
   const body = requestOf(project, { distinct_id: 'member-4711' })
-  await flagsFigure(server, floor, { name: '20 flags, static cohort of 100,000', path: '/decide?v=3', body })
+  return { path: '/decide?v=3', body }
 }
 
-async function unchangedDefinitions(server: Pennon, floor: Floor): Promise<void> {
-  const project = await newProject(server, 'definitions')
-  let created = 0
-  for (const count of [flagCount, 350]) {
-    for (; created < count; created++) await newFlag(server, project, flagBody(created))
-    const path = `/flags/definitions?token=${project.api_token}&send_cohorts`
-    const headers = { authorization: `Bearer ${testPersonalKey}` }
-    const etag = (await fetch(server.url + path, { headers })).headers.get('etag')!
-    const requests = [httpGet(path, { ...headers, 'if-none-match': etag })]
-    const options = { connections: 16, durationMs: 4_000, staysAwake: true, requests, expectedStatus: 304 }
-    await floor.setEtag(etag)
-    const bare = await measured(floor.pid, { ...options, port: floor.port })
-    const ours = await measured(server.pid, { ...options, port: server.port })
-    print({
-      name: `definitions of ${count} flags, 304`,
-      value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s`,
-      floor: micros(bare.cpuMicros),
-      ratio: bare.cpuMicros / ours.cpuMicros,
-      aim: '≥ 0.9',
-    })
-    if (ours.failureCount > 0) console.log(`  ${ours.failureCount} answers were not 304`)
-  }
+async function unchangedDefinitions(server: Pennon, floor: Floor, count: number): Promise<void> {
+  const { etag, ...options } = await definitionsCase(server, count)
+  await floor.setEtag(etag)
+  const bare = await measured(floor.pid, { ...options, durationMs: 4_000, port: floor.port })
+  const ours = await measured(server.pid, { ...options, durationMs: 4_000, port: server.port })
+  print({
+    name: `definitions of ${count} flags, 304`,
+    value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s`,
+    floor: micros(bare.cpuMicros),
+    ratio: bare.cpuMicros / ours.cpuMicros,
+    aim: '≥ 0.9',
+  })
+  if (ours.failureCount > 0) console.log(`  ${ours.failureCount} answers were not 304`)
+}
+
+/** A project with that many flags, and the request of a client that has their definitions. */
+export async function definitionsCase(
+  server: Pennon,
+  count: number,
+): Promise<Omit<LoadOptions, 'port' | 'durationMs'> & { readonly etag: string }> {
+  const project = await newProject(server, `definitions of ${count} flags`)
+  for (let index = 0; index < count; index++) await newFlag(server, project, flagBody(index))
+  const path = `/flags/definitions?token=${project.api_token}&send_cohorts`
+  const headers = { authorization: `Bearer ${testPersonalKey}` }
+  const etag = (await fetch(server.url + path, { headers })).headers.get('etag')!
+  return { ...steady, requests: [httpGet(path, { ...headers, 'if-none-match': etag })], expectedStatus: 304, etag }
 }
 
 async function thousandsOfPatterns(server: Pennon): Promise<void> {
