@@ -23,20 +23,21 @@ interface Pair {
   readonly other: number
 }
 
-const rounds = 3
-const pairsPerRound = 32
+const rounds = 8
+const pairsPerRound = 8
 const turnMs = 500
-const settlingMs = 4_000
+const settlingMs = 3_000
 const flagCounts = [20, 350]
 
 /**
  * Prints, after each round and for each case whose name contains one of the words: how much more or less CPU per answer this tree
- * takes than the other (median of the pairs, with the interval that holds the true one in 95 of 100 runs), and the same for
- * each tree's lower quartile.
+ * takes than the other (median of the rounds' medians, and what the rounds but the two furthest out say), and the same for each
+ * tree's lower quartile.
  * @param tree root of the other tree, with its dependencies installed.
  */
 export async function compareWith(tree: string, words: readonly string[]): Promise<void> {
-  const results = new Map<string, Pair[]>()
+  /** By the name of the case, the pairs of each round. */
+  const results = new Map<string, Pair[][]>()
   for (let round = 0; round < rounds; round++) {
     const other = await startBenchServer({}, resolve(tree))
     const own = await startBenchServer()
@@ -47,12 +48,14 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
       }
       let created = 0
       for (const flagCount of flagCounts) {
+        const requests = ['/decide?v=3', '/flags?v=2'].map(path => ({ path, name: `${flagCount} flags, ${path}` }))
+        if (!requests.some(({ name }) => isChosen(name))) continue
         for (; created < flagCount; created++)
           for (const server of [other, own])
             await server.api('POST', '/api/projects/@current/feature_flags/', flagBody(created))
-        for (const path of ['/decide?v=3', '/flags?v=2']) {
+        for (const { path, name } of requests) {
           const asked = { requests: [httpRequest(path, decideBody)], connections: steady.connections }
-          await compare(`${flagCount} flags, ${path}`, async () => asked)
+          await compare(name, async () => asked)
         }
       }
       for (const [name, prepare] of Object.entries(evaluationCases))
@@ -65,9 +68,9 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
       for (const { name, ...asked } of captureCases()) await compare(name, async () => asked)
 
       async function compare(name: string, prepare: (server: Pennon) => Promise<Asked>): Promise<void> {
-        if (words.length > 0 && !words.some(word => name.includes(word))) return
-        const pairs = results.get(name) ?? []
-        results.set(name, pairs)
+        if (!isChosen(name)) return
+        const pairs: Pair[] = []
+        results.set(name, [...(results.get(name) ?? []), pairs])
         const asked = new Map<Pennon, Asked>()
         for (const server of [other, own]) {
           asked.set(server, await prepare(server))
@@ -85,7 +88,11 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
       await Promise.all([other.stop(), own.stop()])
     }
     console.log(`\nafter round ${round + 1} of ${rounds}`)
-    for (const [name, pairs] of results) print({ name, value: describe(pairs) })
+    for (const [name, ofRounds] of results) print({ name, value: describe(ofRounds) })
+  }
+
+  function isChosen(name: string): boolean {
+    return words.length === 0 || words.some(word => name.includes(word))
   }
 }
 
@@ -97,16 +104,21 @@ async function microsPerAnswer(server: Pennon, asked: Asked): Promise<number> {
   return (cpuNanoseconds(server.pid) - before) / 1_000 / answerCount
 }
 
-function describe(pairs: readonly Pair[]): string {
-  const ratios = pairs.map(({ own, other }) => own / other).sort((a, b) => a - b)
-  // Ranks of the sign test.
-  const apart = 0.98 * Math.sqrt(ratios.length)
-  const at = (rank: number) => percent(ratios[Math.min(ratios.length - 1, Math.max(0, Math.round(rank)))]!)
-  const middle = ratios.length / 2
+function describe(rounds: readonly (readonly Pair[])[]): string {
+  // Two processes of one tree differ by a few per cent for their whole lives, so each round counts once.
+  const medians = rounds.map(pairs => median(pairs.map(({ own, other }) => own / other))).sort((a, b) => a - b)
+  const inner = medians.length > 4 ? medians.slice(1, -1) : medians
+  const pairs = rounds.flat()
   const own = lowerQuartile(pairs.map(pair => pair.own))
   const other = lowerQuartile(pairs.map(pair => pair.other))
-  const interval = `95 %: ${at(middle - apart)} to ${at(middle + apart)}, ${ratios.length} pairs`
-  return `${at(middle)} (${interval}); undisturbed ${micros(own)}, ${percent(own / other)}`
+  const spread = `${percent(inner[0]!)} to ${percent(inner.at(-1)!)}`
+  return `${percent(median(medians))} (${spread}); undisturbed ${micros(own)}, ${percent(own / other)}`
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const half = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2
 }
 
 /** What others on the machine do only adds: the lower quartile has the least of it. */
