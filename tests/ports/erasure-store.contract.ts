@@ -5,8 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
-import { aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
-import { commit, type OpenManagement } from './management-harness.ts'
+import { aMapping, aNewCohort, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const terms = { keepsPerson: false, deletesEvents: true, deletesRecordings: true }
@@ -68,6 +68,27 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(await erase(['a-1', 'a-2']), { takenCount: 0, erasedCount: 0 })
       for (const count of [7, 3]) await store.raiseErasureCounts([{ projectId, count }])
       assert.deepEqual((await load()).erasures, new Map([[projectId, 7]]))
+    })
+
+    it('are members of no static cohort any more, and none of its count', async t => {
+      const { store, projectId, erase } = await twoPersons(t)
+      for (const name of ['both', 'one', 'none'])
+        written(await store.createCohort(aNewCohort({ name, isStatic: true }), {}))
+      for (const [id, ids] of [
+        [1, ['a-1', 'a-2']],
+        [2, ['a-1']],
+      ] as const) {
+        await store.addCohortMembers(projectId, id, { kind: 'distinct_id', ids })
+        await store.saveCohortCount((await store.findCohort(projectId, id))!, await store.countCohortMembers(id), 3)
+      }
+      const counts = async () =>
+        Promise.all([1, 2, 3].map(async id => (await store.findCohort(projectId, id))!.memberCount))
+      assert.deepEqual(await counts(), [2, 1, 0])
+      await erase(['a-1'], { keepsPerson: true })
+      assert.deepEqual(await counts(), [2, 1, 0])
+      await erase(['a-1'])
+      assert.deepEqual(await counts(), [1, 0, 0])
+      assert.deepEqual(await Promise.all([1, 2, 3].map(id => store.countCohortMembers(id))), [1, 0, 0])
     })
 
     it('are work with all that names them, which is counted once, done, opened again and forgotten', async t => {

@@ -133,12 +133,21 @@ async function removePersons(
   persons: readonly TakenPerson[],
   distinctIds: readonly string[],
 ): Promise<void> {
+  const goneFrom = new Map<number, number>()
   for (const some of slices(persons.map(({ id }) => id))) {
     await trx.deleteFrom('flag_hash_key_override').where('person_id', 'in', some).execute()
-    await trx.deleteFrom('cohort_person').where('person_id', 'in', some).execute()
+    const gone = await trx.deleteFrom('cohort_person').where('person_id', 'in', some).returning('cohort_id').execute()
+    for (const { cohort_id } of gone) goneFrom.set(Number(cohort_id), (goneFrom.get(Number(cohort_id)) ?? 0) + 1)
     await trx.deleteFrom('person_distinct_id').where('person_id', 'in', some).execute()
     await trx.deleteFrom('person').where('id', 'in', some).execute()
   }
+  // In the order of their ids, so that two erasures never wait for each other.
+  for (const [id, count] of [...goneFrom].toSorted(([a], [b]) => a - b))
+    await trx
+      .updateTable('cohort')
+      .set({ member_count: sql<number>`CASE WHEN member_count > ${count} THEN member_count - ${count} ELSE 0 END` })
+      .where('id', '=', id)
+      .execute()
   for (const some of slices(distinctIds))
     await trx
       .deleteFrom('personless_distinct_id')
