@@ -177,8 +177,10 @@ describe('cohorts', () => {
     }
     const nobody = await api.call('PATCH', `${path}1/`, { body: { csv: 'uuid\nghost' } })
     assert.deepEqual([nobody.status, nobody.body.warnings[0].code], [200, 'nobody_found'])
-    const none = await api.call('PATCH', `${path}1/`, { body: { csv: 'person_id,name\n' } })
-    assert.deepEqual([none.status, none.body.attr], [400, 'csv'])
+    for (const csv of ['person_id,name\n', '', ' \r\n', 'sep=;\n']) {
+      const none = await api.call('PATCH', `${path}1/`, { body: { csv } })
+      assert.deepEqual([none.status, none.body.attr], [400, 'csv'], csv)
+    }
     const text = await api.call('POST', path, { body: { is_static: true, csv: 'person_id,name\n2,"Ada, B."\n77,x' } })
     assert.deepEqual([text.body.count, text.body.members.unknown], [1, ['77']])
     const wide = await api.call('POST', path, { body: { is_static: true, csv: 'a,b\nuser-1,2' } })

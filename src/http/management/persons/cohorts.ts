@@ -164,8 +164,9 @@ async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], Wi
   if (body.csv === undefined) return ok(members)
   const table = await readTable(body.csv)
   if (!table.ok) return err(invalidInput('csv', table.error))
-  if (table.value.ids.length > 0) return ok([...members, table.value])
-  return body.csv.trim() === '' ? ok(members) : err(invalidInput('csv', 'It has a head, and no ids below it.'))
+  return table.value.ids.length > 0
+    ? ok([...members, table.value])
+    : err(invalidInput('csv', 'It has no ids: it is empty, or nothing stands below its head.'))
 }
 
 /** How long reading may hold the event loop. */

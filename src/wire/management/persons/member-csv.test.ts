@@ -30,6 +30,9 @@ describe('a table of persons', () => {
     ['semicolons', 'name;distinct_id\nAda, B.;a\n"x;y";"b;c"', 'distinct_id', ['a', 'b;c']],
     ['tabs', 'distinct_id\tname\na,b\tAda', 'distinct_id', ['a,b']],
     ['bars, and a quoted head', '\ufeff"Name"|"person_id"\nAda|1', 'person', ['1']],
+    ['a separator that Excel names', '\ufeffsep=;\r\nName;Distinct ID\r\nB., Ada;a', 'distinct_id', ['a']],
+    ['a separator that Excel names before ids without a head', 'sep=,\n"a"\nb', 'any', ['a', 'b']],
+    ['an id that looks like a separator that Excel names', 'a\nsep=;\nsep=b', 'any', ['a', 'sep=;', 'sep=b']],
     ['semicolons without a head as part of ids', 'a;b\nc', 'any', ['a;b', 'c']],
     ['the heads of PostHog', 'Person.id,Name\nu1,Ada', 'person', ['u1']],
     ['the other heads of PostHog', 'Email,Person .id\nada@x.test,u1', 'person', ['u1']],
@@ -43,6 +46,7 @@ describe('a table of persons', () => {
 
   const refused: [string, string, RegExp][] = [
     ['several columns without a head', 'a\n\nb,c\n', /^Row 3 has 2 columns/],
+    ['several columns without a head, behind a separator', 'sep=;\na;b', /^Row 2 has 2 columns/],
     ['a quotation mark that stands alone', 'a\n"b', /^Row 2 cannot be read/],
     ['text behind a closing quotation mark', 'a\n"b"c', /^Row 2 cannot be read/],
     ['a cell that goes on and on', `a\n"${'""x'.repeat(600_000)}`, /^Row 2 has a cell of more than/],

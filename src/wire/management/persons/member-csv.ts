@@ -25,10 +25,13 @@ const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
 const headNames = [...kindOfHead.keys()]
 /** Spreadsheets of some countries write semicolons. */
 const separators = [',', ';', '\t', '|']
+/** Excel says in a first line what is between the cells. */
+const separatorLine = /^sep=([,;\t|])(?:\r\n|\r|\n|$)/i
+const separatorLineCharsMax = 10
 
 /**
  * Reads RFC 4180, with or without a head. A column whose head is `person_id`, `distinct_id` or `uuid` (in any spelling)
- * holds the ids, and what separates it from the others in the head separates all columns. A single column without such
+ * holds the ids, and what separates it from the others in the head separates all columns, unless a line `sep=;` says so. A single column without such
  * a head holds ids from its first row on; any other head is then reported as an id without a person. Empty rows are
  * skipped.
  */
@@ -48,7 +51,12 @@ export class MemberTable {
   constructor(text: string) {
     this.#text = text
     this.#at = text.startsWith('\ufeff') ? 1 : 0
-    this.#separator = separatorOf(text.slice(this.#at, this.#at + headCharsMax))
+    const [line, said] = separatorLine.exec(text.slice(this.#at, this.#at + separatorLineCharsMax)) ?? []
+    if (line !== undefined) {
+      this.#at += line.length
+      this.#rowNumber++
+    }
+    this.#separator = said ?? separatorOf(text.slice(this.#at, this.#at + headCharsMax))
     this.#cellEnd = new RegExp(`[${this.#separator}\\r\\n]`, 'g')
   }
 
