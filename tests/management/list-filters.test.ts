@@ -125,7 +125,7 @@ it('surveys are found by status, type, ids, author and description', async t => 
     ['status=running', ['Running']],
     ['status=complete', ['Over']],
     ['type=api', ['Running']],
-    [`ids=${draft.id},${running.id}`, ['Draft', 'Running']],
+    [`ids=${draft.id},%20${String(running.id).toUpperCase()}`, ['Draft', 'Running']],
     [`created_by=${author}`, ['Running']],
     ['created_by=1', []],
     [`search=${encodeURIComponent('SAY "Ünder" 100%')}`, ['Draft']],
@@ -133,6 +133,8 @@ it('surveys are found by status, type, ids, author and description', async t => 
     ['search=r', ['Draft', 'Running', 'Over']],
   ] as const)
     assert.deepEqual((await listed(api, `surveys/?${query}`, 'name')).toSorted(), names.toSorted(), query)
+  for (const query of ['status=active', 'ids=1', `ids=%5B%22${draft.id}%22%5D`, 'ids=', 'created_by=ada', 'order=name'])
+    assert.equal((await api.call('GET', `${project}/surveys/?${query}`)).status, 400, query)
 })
 
 it('experiments are found by what PostHog’s tools ask for, without archived ones, in the order asked for', async t => {

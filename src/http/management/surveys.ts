@@ -29,7 +29,7 @@ import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
-import { asFilter, authorsParam, commaListParam, labelsOfAuthors } from './kit/list-filters.ts'
+import { asFilter, authorsParam, labelsOfAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
 import { booleanParam, choiceParam, type QuerySpec, searchParam, textParam } from './kit/query-params.ts'
 
@@ -87,14 +87,13 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       archived: booleanParam('Only archived surveys, or only others.'),
       status: asFilter(choiceParam(surveyStatuses, 'Only drafts, surveys that run, or those that are over.')),
       type: textParam('Only surveys of this type.'),
-      ids: commaListParam('Only surveys with these ids, separated by commas.'),
+      ids: uuidsParam('Only surveys with these ids, separated by commas.'),
       created_by: authorsParam(),
     },
     find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
     list: async (projectId, { limit, offset, search, archived, status, type, ids, created_by: authors }) => {
       const createdBy = await labelsOfAuthors(management, projectId, 'survey', authors)
-      const wanted = ids?.map(id => id.toLowerCase())
-      const filters = definedOf({ search, archived, status, type, ids: wanted, createdBy })
+      const filters = definedOf({ search, archived, status, type, ids, createdBy })
       return management.listSurveys(projectId, { limit, offset, ...filters })
     },
     encode: async (caller, projectId, surveys) => {

@@ -1,6 +1,7 @@
 // Readers of the filters that PostHog's lists take: lists of names and of ids, and who made a thing.
 
 import Type, { type TSchema } from 'typebox'
+import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
@@ -30,6 +31,15 @@ function checked(names: readonly string[], name: string): Result<readonly string
   return names.some(one => one.length > 1_000 || one.includes('\0'))
     ? err(invalidInput(name, 'A name has at most 1,000 characters and no NUL.'))
     : ok(names)
+}
+
+/** UUIDs that are separated by commas, in lower case. */
+export function uuidsParam(description: string): QueryParam<readonly string[] | undefined> {
+  return filterParam(Type.String({ description }), (text, name) => {
+    const ids = text.split(',').map(id => id.trim().toLowerCase())
+    if (ids.length > namesMax) return err(invalidInput(name, `At most ${namesMax} ids.`))
+    return ids.every(isUuid) ? ok(ids) : err(invalid(name, 'Must be UUIDs, separated by commas.'))
+  })
 }
 
 /** One id of an author, several separated by commas, or a JSON list of them. */
