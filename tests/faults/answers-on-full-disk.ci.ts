@@ -23,11 +23,24 @@ describe('an event store without room on its disk', { skip: noSmallDisk() }, () 
     const countListed = async (limit: number) =>
       (await store.listEvents({ projectId: 1, descending: true, limit })).events.length
     assert.equal(await countListed(40), 40)
+    const pass = async (sql: string) => {
+      const query = { projectId: 1, sql, params: [['wait_end_of_query', '1']], acceptEncoding: null } as const
+      const passed = await store.passSql(query, new AbortController().signal)
+      assert.ok(passed.ok)
+      let text = ''
+      for await (const piece of passed.value.body) text += Buffer.from(piece)
+      return text
+    }
 
     const makeRoom = fillDisk(disk.path)
     assert.equal(await countListed(5), 5)
     await assert.rejects(countListed(40), { name: 'PortError', code: 'unavailable' })
+    // As drivers of ClickHouse ask: the whole answer goes to a file.
+    const listed = ['TSV', 'RowBinaryWithNamesAndTypes'].map(format => `SELECT properties FROM events FORMAT ${format}`)
+    for (const sql of listed) await assert.rejects(pass(sql), { name: 'PortError', code: 'unavailable' })
+    assert.equal(await pass('SELECT properties FROM events FORMAT Null'), '')
     makeRoom()
     assert.equal(await countListed(40), 40)
+    assert.equal((await pass(listed[0]!)).split('\n').length, 41)
   })
 })

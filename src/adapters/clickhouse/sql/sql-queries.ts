@@ -1,6 +1,7 @@
 // Runs SQL of people: checks it, binds its values, and reads as many rows as an answer takes. The engine stops when
 // enough rows are read.
 
+import type { ResponseHeaders } from '@clickhouse/client'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { checkSql, namesSystemTables } from '#core/sql/check-sql.ts'
@@ -9,6 +10,7 @@ import { bindValues } from '#core/sql/sql-values.ts'
 import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/sql-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { projectHeader } from '../connection/analyst.ts'
+import { cutOff, rowsAnswered } from '../connection/checked-answers.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import type { SqlSetUp } from './set-up.ts'
@@ -116,9 +118,12 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
                 abort_signal: signal,
                 decompress_response_stream: false,
               })
+              const pieces = result.stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+              const first = await pieces.next()
+              if (first.done && hasRows(result.response_headers)) throw cutOff('an answer with rows came empty')
               return ok({
                 headers: answerHeaders(result.response_headers),
-                body: released(result.stream, held.resolve),
+                body: released(result.stream, first, pieces, held.resolve),
               })
             })
             resolve(answered)
@@ -222,9 +227,22 @@ function summaryOf(header: string | string[] | undefined): string | null {
   return parts === null ? null : `{${parts.join(',')}}`
 }
 
-async function* released(stream: AsyncIterable<Uint8Array> & { destroy(): unknown }, release: () => void) {
+/**
+ * An answer that waits for the end of its query goes to a file. Without room for that, the engine answers 200 and sends no
+ * byte; where there was room for a part, it breaks off. Only such an answer has its count in front of it.
+ */
+function hasRows(headers: ResponseHeaders): boolean {
+  return headers['x-clickhouse-format'] !== 'Null' && (rowsAnswered(headers) ?? 0) > 0
+}
+
+async function* released(
+  stream: { destroy(): unknown },
+  first: IteratorResult<Uint8Array>,
+  rest: AsyncIterator<Uint8Array>,
+  release: () => void,
+) {
   try {
-    yield* stream
+    for (let piece = first; !piece.done; piece = await rest.next()) yield piece.value
   } finally {
     stream.destroy()
     release()
