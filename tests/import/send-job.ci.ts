@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -134,10 +134,16 @@ describe('an import to a running instance', () => {
     writeFileSync(verifyPath, verified)
     assert.match(
       (await run('publish', ...project)).stdout,
-      /^Published.*\n50 persons at random: 50 are as the import says\./m,
+      /^Published.*\npublish: comparing persons.*\n50 persons at random: 50 are as the import says\./m,
     )
     assert.equal(await count(pennon), again.verification.stored_rows)
-    assert.match((await run('publish', ...project)).stdout, /is published already/)
+    assert.match((await run('publish', ...project)).stdout, /is published already\.\nAll is done/)
+    rmSync(join(commands.job, 'verify-persons.json'))
+    assert.match(
+      (await run('publish', ...project)).stdout,
+      /is published already\.\npublish: comparing persons.*\n50 persons at random/,
+      'whoever stopped waiting for the answer hears it now',
+    )
     await run('discard', ...project)
     assert.equal(await count(pennon), 0)
   })

@@ -180,6 +180,8 @@ async function differingPersons(job: Job, serviceJobId: string, api: ServiceApi)
 
 /** Only now do persons have what the import says of them. @returns how many differ. */
 async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
+  // All that was sent may have to be read for it, which takes minutes where that is millions.
+  say('publish: comparing persons with what the import says of them')
   const manifest = manifestOf(folder)
   const staged = openStagedJob({ folder, plan, manifest, source })
   try {

@@ -215,6 +215,10 @@ function isDigits(text: string): boolean {
   return text.length > 0
 }
 
+/** With as many digits as it takes: what is not nothing is never "0.0 %", and what is not all never "100 %". */
 export function percent(share: number): string {
-  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
+  const rounded = (digits: number) => (share * 100).toFixed(digits)
+  let digits = share < 0.1 ? 1 : 0
+  while (share > 0 && share < 1 && [0, 100].includes(Number(rounded(digits)))) digits++
+  return `${rounded(digits)} %`
 }
