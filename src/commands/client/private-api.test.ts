@@ -42,6 +42,16 @@ describe('the private API as commands call it', () => {
     assert.equal(exitCode, 2)
   })
 
+  it('says so where an instance without TLS is asked by https', async t => {
+    const { instance: plain } = await open(t, answering(200, '{}'))
+    const instance = plain.replace('http:', 'https:')
+    const api = new PrivateApi({ instance, personalKey: 'k', project: '1' })
+    assert.match(
+      (await failureOf(api.get('/x/'))).message,
+      /^No instance answers at https:.* no TLS: http:\/\/ instead/,
+    )
+  })
+
   const error = (detail: string) => JSON.stringify({ type: 't', code: 'c', detail, attr: null })
   const refusals: [status: number, body: string, exitCode: number, message: RegExp][] = [
     [401, error('Invalid key.'), 2, /does not know the key in PENNON_PERSONAL_KEY: Invalid key\..*pennon new-key/],

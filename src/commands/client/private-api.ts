@@ -4,6 +4,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
 import { isNoPath } from '#wire/wire-error.ts'
+import { whyNoAnswer } from './why-no-answer.ts'
 
 export interface PrivateApiOptions {
   /** Address of the instance without a final slash. */
@@ -149,10 +150,8 @@ export class PrivateApi {
       return new ClientError(`${this.instance} did not answer within ${this.#timeoutMs / 1_000} s. Try again.`, {
         exitCode: 1,
       })
-    const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
-    const why = inner instanceof Error ? inner.message || inner.name : String(inner)
     return new ClientError(
-      `No instance answers at ${this.instance} (${why}). Start one with ${startCommand}, or say where it is with --host.`,
+      `No instance answers at ${this.instance} (${whyNoAnswer(cause)}). Start one with ${startCommand}, or say where it is with --host.`,
     )
   }
 

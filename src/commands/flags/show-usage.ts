@@ -86,7 +86,7 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
     ...tableLines(columnsOf(bar), charted, { ...terminal, width: null }),
     terminal.paint(
       'dim',
-      `${name(buckets[0]!)} to ${[name(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${grouped(tallest)} calls; ${lastCall}`,
+      `${name(buckets[0]!)} to ${[name(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${counted(tallest, 'call')}; ${lastCall}`,
     ),
   ]
 }

@@ -2,6 +2,7 @@
 
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { isNoPath } from '#wire/wire-error.ts'
+import { whyNoAnswer } from '../client/why-no-answer.ts'
 
 /** Numbers keep the form in which they were sent, because 64-bit ids do not fit into a double. */
 export type Data = Readonly<JsonObject>
@@ -87,7 +88,7 @@ async function refused(response: Response): Promise<LiveViewEnd> {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return {
     isFinal: !mayPass,
-    why: `it answered ${status}: ${detail ?? text.slice(0, foreignCharsMax)}${hint}`,
+    why: `it answered ${status}${saidBy(detail, text)}${hint}`,
     ...(seconds > 0 && { retryAfterMs: Math.min(seconds * 1_000, retryAfterMsMax) }),
   }
 }
@@ -98,6 +99,13 @@ function hintOf(detail: string | null): string {
     : 'Check --project and --host.'
 }
 
+/** A page of another server is for browsers, and says no more than its status. */
+function saidBy(detail: string | null, text: string): string {
+  if (detail !== null) return `: ${detail}`
+  return /^\s*(<|$)/.test(text) ? `, ${notPennon}` : `: ${text.slice(0, foreignCharsMax)}`
+}
+
+export const notPennon = 'but not as Pennon does'
 /** How many characters are shown of an answer that did not come from Pennon. */
 const foreignCharsMax = 200
 const retryAfterMsMax = 60_000
@@ -152,14 +160,10 @@ function objectOf(text: string): Data {
 /** By the instance, or by a proxy in front of it. */
 const wasClosed = 'the connection was closed'
 
-/**
- * `fetch` hides the reason behind "fetch failed". "terminated" stands for a body that broke off, and "other side
- * closed" for an answer that never began.
- */
+/** "terminated" stands for a body that broke off, and "other side closed" for an answer that never began. */
 function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error
-  if (message === 'terminated') return wasClosed
-  if (!(inner instanceof Error)) return message
-  const { code } = inner as NodeJS.ErrnoException
-  return code === 'UND_ERR_SOCKET' ? wasClosed : inner.message || code!
+  if (message === 'terminated' || (inner as NodeJS.ErrnoException | undefined)?.code === 'UND_ERR_SOCKET')
+    return wasClosed
+  return whyNoAnswer(cause)
 }

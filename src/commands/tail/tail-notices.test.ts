@@ -13,6 +13,7 @@ describe('what pennon tail says beside the events', () => {
     assert.equal(shown.lost('stopping'), `${view} broke off: stopping. ${again} and /rejected_events/`)
     assert.equal(shown.back(52_001), `${view} is back after 53 s`)
     assert.equal(shown.ended('access_ended'), `${view} ended: access_ended`)
+    assert.match(shown.unopened('it answered 404, but not as Pennon does'), /^The live view of .* does\. .*--host/)
     const eventsAlone = tailNotices({ instance, rejected: false, nowMs })
     assert.equal(eventsAlone.lost('stopping'), `${view} broke off: stopping. ${again}`)
   })

@@ -1,6 +1,8 @@
 // The notices that `pennon tail` prints for people beside the events. They give the time at which a view broke, in the
 // form of the event lines, so that missed events can be looked up.
 
+import { notPennon } from './live-view.ts'
+
 export interface TailNotices {
   readonly lost: (why: string) => string
   /** @param afterMs since the view was lost. */
@@ -10,7 +12,7 @@ export interface TailNotices {
   readonly unopened: (why: string) => string
 }
 
-const nothingThere = /ECONNREFUSED|ENOTFOUND/
+const nothingThere = new RegExp(`ECONNREFUSED|ENOTFOUND|${notPennon}`)
 const wayOut = '. Name the address of the instance with --host, or give the PORT and HOST that it was started with.'
 
 /**

@@ -3,6 +3,7 @@
 
 import { instanceAddress } from '#commands/client/instance-address.ts'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
+import { whyNoAnswer } from '#commands/client/why-no-answer.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
 import { objectIn } from '#importer/job/job-folder.ts'
@@ -120,9 +121,7 @@ async function whyKeyUnknown(address: string, projectKey: string): Promise<strin
     response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' })
     text = await response.text()
   } catch (cause) {
-    const why =
-      (cause as Error).cause instanceof Error ? ((cause as Error).cause as Error).message : (cause as Error).message
-    return `${noAnswer} at ${address} (${why})`
+    return `${noAnswer} at ${address} (${whyNoAnswer(cause)})`
   }
   if (response.ok) return null
   if (response.status === 404 && isNoPath((objectIn(text) as { detail?: unknown } | null)?.detail))

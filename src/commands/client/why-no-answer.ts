@@ -1,0 +1,9 @@
+/** Why a request got no answer, for people: `fetch` itself says only "fetch failed". */
+export function whyNoAnswer(cause: unknown): string {
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+  if (!(inner instanceof Error)) return String(inner)
+  const { code } = inner as NodeJS.ErrnoException
+  // What OpenSSL says instead is the number of a thread and a line of its source.
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'what listens there speaks no TLS: http:// instead of https://?'
+  return inner.message || code || inner.name
+}
