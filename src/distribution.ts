@@ -12,6 +12,9 @@ export function pennonCommand(command: string): string {
 
 export const startCommand = isClone ? 'npm start' : 'pennon serve'
 
+/** How packages come back that are missing. */
+export const reinstall = isClone ? 'run `npm ci`' : 'take the image again'
+
 /** A sentence with a blank before it; nothing where there is no README. */
 export const moreInReadme = isClone ? ' More: README.md' : ''
 

@@ -2,7 +2,7 @@
 // repository.
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../../src/config.ts'
@@ -51,6 +51,25 @@ describe('the image', () => {
     // With a read-only root, everything written elsewhere needs a place.
     assert.match(compose, /read_only: true\n {4}tmpfs:\n {6}- \/tmp\n/)
     assert.ok(dockerfile.environment.NODE_COMPILE_CACHE!.startsWith('/tmp/'))
+  })
+
+  it('names neither npm nor pages of documentation to people, which it lacks', () => {
+    // Sources of a text in the schema, a program of the caller's own, and what a client of PostHog expects.
+    const others = ['distribution.ts', 'http/openapi/', 'http/handlers/start-page.ts', 'wire/']
+    const files = globSync('src/**/*.ts').filter(
+      path => !path.endsWith('.test.ts') && !others.some(other => path.startsWith(`src/${other}`)),
+    )
+    const naming = (text: string) =>
+      text
+        .replaceAll(/^\s*(?:\/\/|\/?\*).*$|\s\/\/\s.*$/gm, '')
+        .split('\n')
+        .filter(line => /\bnpm (?:ci|start|install|run)\b|\bdocs\/|\bREADME\b/.test(line))
+    assert.deepEqual(naming("// npm ci\n * docs/x\n'run `npm ci`' // README\n`see docs/x`"), [
+      "'run `npm ci`'",
+      '`see docs/x`',
+    ])
+    assert.ok(files.length > 500)
+    for (const path of files) assert.deepEqual(naming(readFileSync(path, 'utf8')), [], path)
   })
 
   it('reads its own instructions across lines', () => {

@@ -31,7 +31,7 @@ const allowed: Record<string, readonly string[]> = {
   adapters: ['core', 'ports', 'telemetry'],
   http: ['wire', 'services', 'core', 'ports', 'telemetry'],
   processes: ['core', 'telemetry'],
-  importer: ['core', 'wire', 'ports', 'telemetry'],
+  importer: ['core', 'wire', 'ports', 'telemetry', 'distribution.ts'],
   commands: allButAdapters,
   compose: everything,
   'main.ts': ['commands', 'distribution.ts', 'version.ts'],

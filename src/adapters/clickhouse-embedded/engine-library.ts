@@ -24,6 +24,6 @@ export function engineLibraryPath(platform: string = process.platform, arch: str
     // The file is called .so on macOS as well.
     return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'libchdb.so')
   } catch (cause) {
-    throw new Error(`The package ${name} of the embedded event store is not installed: run npm ci.`, { cause })
+    throw new Error(`The package ${name} of the embedded event store is not installed.`, { cause })
   }
 }

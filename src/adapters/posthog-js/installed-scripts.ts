@@ -34,7 +34,8 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
   const dist = join(folder, 'dist')
   const names = new Set(readdirSync(dist).filter(name => /^[a-z][\w.-]*\.js(?:\.map)?$/.test(name)))
-  if (!names.has('array.js')) throw new Error('the package posthog-js has no dist/array.js: run npm ci')
+  if (!names.has('array.js'))
+    throw new Error('the package posthog-js has no dist/array.js: the installation is not whole')
   const opened = new Map<string, Promise<BrowserScript>>()
   const room = { bytes: options.keptBytesMax ?? keptBytesDefault }
 
@@ -127,7 +128,7 @@ function packageFolder(name: string): string {
       return folder
     }
     const parent = dirname(folder)
-    if (parent === folder) throw new Error(`the package ${name} is not installed: run npm ci`)
+    if (parent === folder) throw new Error(`the package ${name} is not installed: the installation is not whole`)
     folder = parent
   }
 }

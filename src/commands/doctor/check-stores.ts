@@ -7,7 +7,7 @@ import { stateUrlsOf } from '#compose/stores/state.ts'
 import { findForeignLog, findLogFaults, findStateFault, readStateThrough } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
-import { inDocs } from '#distribution.ts'
+import { inDocs, reinstall } from '#distribution.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
@@ -86,8 +86,7 @@ function checkEmbeddedEngine(): Finding {
   try {
     return good('event store', `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()).size)} library`)
   } catch (cause) {
-    const remedy =
-      'the embedded engine exists for Linux and macOS on x64 and arm64; elsewhere set CLICKHOUSE_URL. Else run `npm ci`'
+    const remedy = `the embedded engine exists for Linux and macOS on x64 and arm64; elsewhere set CLICKHOUSE_URL. Else ${reinstall}`
     const why = (cause as Error).message.split('\n')[0]
     return bad('event store', `the embedded engine is not installed (${why})`, remedy)
   }
@@ -121,14 +120,14 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   if (!opened.ok) return bad('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
   const database = opened.value
   if (database === null)
-    return good('geoip', 'no database: nothing gets a location. Set GEOIP_DATABASE, or run `npm ci` to install one')
+    return good('geoip', `no database: nothing gets a location. Set GEOIP_DATABASE, or ${reinstall}, which has one`)
   database.close()
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
   if (ageDays <= staleAfterDays) return good('geoip', found)
   // Nothing to mend on a fresh installation, which has no newer data.
   if (config.geoipDatabase === null)
-    return good('geoip', `${found}; newer data: set GEOIP_DATABASE (docs/operating/settings.md)`)
+    return good('geoip', `${found}; newer data: set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
   const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps current${inDocs('operating/settings.md')}`
   return warning('geoip', `${found}, ${ageDays} days ago`, remedy)
 }

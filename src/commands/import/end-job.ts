@@ -4,6 +4,7 @@
 import Type from 'typebox'
 import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
+import { inDocs } from '#distribution.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
@@ -132,7 +133,7 @@ async function end(
   }
   say(`Discarded import job ${serviceJob.id}: ${takenBackWords(folder)}.`)
   if (before === 'published') say('Events that another import or live traffic sent as well stay visible through these.')
-  if (left.length > 0) say('Not everything could be taken back, and docs/import.md says why:')
+  if (left.length > 0) say(`Not everything could be taken back${inDocs('import.md')}:`)
   else if (before === 'published') say('All that it did to persons and groups is taken back.')
   for (const note of left) say(`  ${noteSentence(note)}`)
   say(afterDiscard)

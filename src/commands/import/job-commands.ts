@@ -2,6 +2,7 @@
 // discard.
 
 import { type Command, Option } from 'commander'
+import { inDocs } from '#distribution.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import type { ApproveOptions } from './approve.ts'
 import type { EndOptions } from './end-job.ts'
@@ -145,7 +146,7 @@ the project. Next: nothing; within 30 days pennon import discard takes it back.
       'after',
       `
 What the import wrote goes back to what was there before. What somebody else has written or built on since stays, and is
-listed with its reason and count; docs/import.md explains the reasons.
+listed with its reason and count${inDocs('import.md')}.
 
   $ pennon import discard history
   $ pennon import discard history --project 'Default project'`,

@@ -4,6 +4,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { refuse } from '#commands/refuse.ts'
+import { inDocs } from '#distribution.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import { sourceNames } from '#importer/sources/sources.ts'
 import { type Person, personAtTerminal } from '../words/prompt.ts'
@@ -67,7 +68,7 @@ async function askForMapping(
   if (config !== undefined && Object.hasOwn(readJsonFile(config, '--config'), 'mapping')) return {}
   for (;;) {
     const path = atHome(
-      await person.ask('Mapping file, which says where event, id and time stand (docs/import-mapping.md)'),
+      await person.ask(`Mapping file, which says where event, id and time stand${inDocs('import-mapping.md')}`),
     )
     const problem = path === '' ? 'the source generic needs one' : whyNoJsonFile(path, 'the mapping')
     if (problem === null) return { mapping: path }

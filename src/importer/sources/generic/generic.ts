@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto'
 import { parseUuid } from '#core/events/uuid.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
+import { inDocs } from '#distribution.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkedId, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
@@ -46,7 +47,7 @@ export const generic: ImportSource = {
     const mapping = config.object('mapping')
     if (mapping === null)
       throw new ImportConfigError(
-        'the source generic needs a mapping, which says where event, distinct_id and timestamp stand: --mapping FILE, with the JSON that docs/import-mapping.md describes',
+        `the source generic needs a mapping, which says where event, distinct_id and timestamp stand: --mapping FILE, in JSON${inDocs('import-mapping.md')}`,
       )
     const checked = checkMapping(mapping)
     return converterOf('generic', checked, config, context, watchOf(checked, context))
