@@ -3,6 +3,7 @@
 import { randomFillSync } from 'node:crypto'
 import { answerJobs } from '#adapters/decode-threads/answer-jobs.ts'
 import { pooledRandomUint32 } from '#core/capture/event-uuid.ts'
+import { freeBytes } from '#core/free-bytes.ts'
 import { runBehindOthers } from '#telemetry/thread-priority.ts'
 import { decodeAndPrepare, type PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
@@ -17,10 +18,12 @@ answerJobs<DecodeJobs>({
   capture: ({ input, reportRecentFromMs, ...received }) => {
     const capture = { ...input, body: asBuffer(input.body) }
     const outcome = decodeAndPrepare(capture, { ...received, random }, reportRecentFromMs)
+    freeBytes(input.body)
     return { outcome, moved: buffersOfTable(outcome) }
   },
   capture_v1: ({ input, received }) => {
     const outcome = prepareV1Capture({ ...input, body: asBuffer(input.body) }, received)
+    freeBytes(input.body)
     return { outcome, moved: buffersOfTable(outcome) }
   },
   flags: ({ body, context }) => ({
@@ -28,6 +31,7 @@ answerJobs<DecodeJobs>({
   }),
   recording: ({ input, receivedAtMs, userAgent }) => {
     const outcome = decodeRecording({ ...input, body: asBuffer(input.body) }, { receivedAtMs, random, userAgent })
+    freeBytes(input.body)
     return { outcome, moved: outcome.kind === 'prepared' ? [outcome.record.bytes.buffer] : [] }
   },
 })

@@ -5,7 +5,8 @@
 
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { type Traffic, trafficOf } from '../events/log-stream.ts'
-import { type EncodedRecords, freeRecords, RecordEncoder } from '../log/record-codec.ts'
+import { freeBytes } from '../free-bytes.ts'
+import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
 import { RecordView } from '../log/record-view.ts'
 import type { Steps } from '../maybe-steps.ts'
 import type { EventRefusal } from './normalize-event.ts'
@@ -285,7 +286,7 @@ function* keptRecords(
     yield
   }
   if (recordCount > 0) return { bytes: shortened(bytes, end), recordCount }
-  freeRecords(records)
+  freeBytes(bytes)
   return null
 }
 
@@ -303,7 +304,7 @@ export function keepRejects(table: OutcomeTable, count: number): void {
 
 /** Frees the records of a request of which nothing is stored, once its answer is made. */
 export function freeTable({ live, import: imports, rejects }: OutcomeTable): void {
-  for (const records of [live, imports, rejects]) if (records !== null) freeRecords(records)
+  for (const records of [live, imports, rejects]) if (records !== null) freeBytes(records.bytes)
 }
 
 /** Whether the row still has its record. */

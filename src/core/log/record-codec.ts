@@ -13,14 +13,6 @@ export interface EncodedRecords {
   readonly recordCount: number
 }
 
-/**
- * Frees the memory of records that nobody will write. Left to the garbage collector, that of some twenty large requests
- * causes a full collection.
- */
-export function freeRecords({ bytes }: EncodedRecords): void {
-  if (bytes.length === bytes.buffer.byteLength) bytes.buffer.transfer(0)
-}
-
 const laneCodes = new Map<Lane, number>(lanes.map((lane, index) => [lane, index]))
 
 /**

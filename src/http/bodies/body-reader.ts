@@ -3,6 +3,7 @@
 // their bytes.
 
 import type { IncomingMessage } from 'node:http'
+import { freeBytes } from '#core/free-bytes.ts'
 import { type IncomingBody, Pace } from './slow-bodies.ts'
 
 /**
@@ -63,7 +64,7 @@ export class BodyReader implements IncomingBody {
     const length = this.#length + chunk.length
     if (length > this.#bytesMax) this.fail('too_large')
     else if (length <= this.#buffer.length) {
-      chunk.copy(this.#buffer, this.#length)
+      this.#take(chunk, this.#buffer)
       this.#length = length
     } else if (this.#grow(length, chunk)) this.#length = length
     else this.fail('busy')
@@ -102,9 +103,15 @@ export class BodyReader implements IncomingBody {
     // Node usually gives each piece memory of its own. A slice of a larger buffer would keep all of that buffer alive.
     const isKept = isFirst && chunk.buffer.byteLength === length
     const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resized(this.#buffer, capacity)
-    if (!isKept) chunk.copy(grown, this.#length)
+    if (!isKept) this.#take(chunk, grown)
     this.#buffer = grown
     return true
+  }
+
+  /** Nobody needs the piece any more: the parser is done with it when it hands it over. */
+  #take(piece: Buffer, into: Buffer): void {
+    piece.copy(into, this.#length)
+    freeBytes(piece)
   }
 
   #capacityFor(length: number): number {
@@ -113,7 +120,7 @@ export class BodyReader implements IncomingBody {
   }
 }
 
-/** Frees the memory that it replaces: left to the garbage collector, that of a few bodies causes a full collection. */
+/** Frees the memory that it replaces, as `freeBytes` does. */
 function resized(bytes: Buffer, length: number): Buffer {
   return Buffer.from((bytes as Buffer<ArrayBuffer>).buffer.transfer(length))
 }

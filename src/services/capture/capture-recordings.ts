@@ -7,7 +7,8 @@ import {
   refusedRecordingFields,
 } from '#core/capture/prepare-recording.ts'
 import type { QuotaResource } from '#core/capture/quota-resource.ts'
-import { assignProject, freeRecords } from '#core/log/record-codec.ts'
+import { freeBytes } from '#core/free-bytes.ts'
+import { assignProject } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -109,5 +110,5 @@ export function createRecordingService(options: RecordingServiceOptions): Record
 }
 
 function free(request: RecordingRequest): void {
-  if (request.kind === 'prepared') freeRecords(request.record)
+  if (request.kind === 'prepared') freeBytes(request.record.bytes)
 }
