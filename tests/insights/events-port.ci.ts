@@ -110,6 +110,19 @@ describe('the port for dashboards', () => {
     }
   })
 
+  it('says how a property is read, as the private API does', async () => {
+    const cases: [sql: string, hint: RegExp][] = [
+      ['SELECT properties.price FROM events', /`properties\.price`\. .*JSONExtractString\(properties, 'price'\)/],
+      ['SELECT properties.$browser FROM default.events', /JSONExtractString\(properties, '\$browser'\)/],
+      ["SELECT properties['price'] FROM events", /JSONExtractString\(properties, 'price'\)/],
+    ]
+    for (const [sql, hint] of cases) {
+      const { status, text } = await post(sql)
+      assert.equal(status, 400)
+      assert.match(text, hint)
+    }
+  })
+
   it('answers what Grafana’s plugin asks, of the project’s tables alone', async () => {
     const lines = async (sql: string, search = '') => {
       const { status, text } = await post(sql, search)

@@ -5,6 +5,16 @@ const inMessage = new RegExp(`['\`]${path}\\.([^'\`]+)['\`]`)
 const beforePlace = new RegExp(`${path}\\.$`)
 const inBrackets = new RegExp(`${path}\\s*\\[\\s*'([^'\\\\]+)'\\s*\\]`)
 
+/** @returns what the error says, and how a property is read if that is what it is about. */
+export function withPropertyHint(
+  error: { readonly detail: string; readonly at?: number | null },
+  sql: string,
+  said = error.detail,
+): string {
+  const hint = propertyHint({ detail: error.detail, at: error.at ?? null }, sql)
+  return hint === null ? said : `${said}${said.endsWith('.') ? '' : '.'} ${hint}`
+}
+
 /**
  * @param error the refusal, and where in the SQL it found something, in UTF-16 units.
  * @returns null for an error about something else.

@@ -5,6 +5,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
+import { plainSql } from '#core/sql/plain-sql.ts'
+import { withPropertyHint } from '#core/sql/property-hint.ts'
 import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -93,7 +95,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     try {
       const params = passedParams(url, request)
       const passed = await events.passSql({ projectId, sql, params, acceptEncoding: encodingsOf(request) }, signal)
-      if (!passed.ok) return sendError(response, errorOf(passed.error))
+      if (!passed.ok) return sendError(response, errorOf(passed.error, sql))
       keepOwnTime(response)
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
       response.writeHead(200, passed.value.headers)
@@ -181,12 +183,12 @@ function syntaxError(text: string): EngineError {
   return { status: 400, code: 62, name: 'SYNTAX_ERROR', text }
 }
 
-function errorOf(failure: SqlFailure): EngineError {
+function errorOf(failure: SqlFailure, sql: string): EngineError {
   switch (failure.kind) {
     case 'refused':
-      return syntaxError(failure.detail)
+      return syntaxError(withPropertyHint(failure, plainSql(sql)))
     case 'failed':
-      return { status: 400, code: 36, name: 'BAD_ARGUMENTS', text: failure.detail }
+      return { status: 400, code: 36, name: 'BAD_ARGUMENTS', text: withPropertyHint(failure, sql) }
     case 'too_large':
       return { status: 400, code: 241, name: 'MEMORY_LIMIT_EXCEEDED', text: failure.detail }
     case 'forbidden':

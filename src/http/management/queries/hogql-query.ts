@@ -4,7 +4,7 @@ import type { JsonObject } from '#core/json.ts'
 import { isJsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
-import { propertyHint } from '#core/sql/property-hint.ts'
+import { withPropertyHint } from '#core/sql/property-hint.ts'
 import type { SqlFailure, SqlQueries, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalid, invalidInput, permissionDenied, refusal, required } from '../kit/answers.ts'
@@ -61,15 +61,10 @@ export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query')
   switch (failure.kind) {
     case 'refused': {
       const place = failure.at === null ? '' : ` (${placeIn(sql, failure.at)})`
-      return invalidInput(attr, withHint(`${failure.detail}${place}`, propertyHint(failure, sql)))
+      return invalidInput(attr, withPropertyHint(failure, sql, `${failure.detail}${place}`))
     }
     case 'failed':
-      return wireError(
-        400,
-        'invalid_query',
-        withHint(failure.detail, propertyHint({ ...failure, at: null }, sql)),
-        attr,
-      )
+      return wireError(400, 'invalid_query', withPropertyHint(failure, sql), attr)
     case 'too_large':
       return wireError(400, 'query_too_large', failure.detail, attr)
     case 'forbidden':
@@ -79,10 +74,6 @@ export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query')
     case 'not_set_up':
       return wireError(503, 'sql_not_set_up', failure.detail)
   }
-}
-
-function withHint(detail: string, hint: string | null): string {
-  return hint === null ? detail : `${detail}${detail.endsWith('.') ? '' : '.'} ${hint}`
 }
 
 function placeIn(sql: string, at: number): string {
