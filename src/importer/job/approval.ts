@@ -1,9 +1,9 @@
 // `approval.json`: what a person signed off, as hashes. Sending begins only while all of them agree.
 // Source: docs/wire/import.md §2.1 (stage 5), §2.4 ("other mapping, other bytes, other target").
 
-import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
+import { Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { type ImportPlan, mappingSha256 } from './plan.ts'

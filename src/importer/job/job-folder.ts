@@ -20,9 +20,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Static, TSchema } from 'typebox'
 import { appendToFile, cutFile, openNewFile } from '../read/own-files.ts'
-import { isOf } from './file-schema.ts'
+import { isOf, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
 /** With the last file of a rehearsal gone, it is made anew with all of them. */
@@ -65,11 +64,11 @@ export class JobFolder {
    * @returns what the file holds; null when there is none.
    * @throws JobStopped for a file of another kind, with what to do about it.
    */
-  readJson<S extends TSchema>(
+  readJson<T>(
     name: string,
-    schema: S,
+    schema: Schema<T>,
     decode: (stored: object, text: string) => object = stored => stored,
-  ): Static<S> | null {
+  ): T | null {
     let text: string
     try {
       text = readFileSync(this.file(name), 'utf8')
@@ -87,7 +86,7 @@ export class JobFolder {
    * @param text of a line of the file.
    * @throws JobStopped for a line of another kind, with what to do about the file.
    */
-  parseLine<S extends TSchema>(name: string, text: string, schema: S): Static<S> {
+  parseLine<T>(name: string, text: string, schema: Schema<T>): T {
     const value = objectIn(text)
     if (!isOf(schema, value)) throw this.damaged(name)
     return value
@@ -98,13 +97,13 @@ export class JobFolder {
    * and is cut off.
    * @throws JobStopped for a line of another kind, with what to do about the file.
    */
-  readLines<S extends TSchema>(name: string, schema: S): Static<S>[] {
+  readLines<T>(name: string, schema: Schema<T>): T[] {
     const path = this.file(name)
     if (!existsSync(path)) return []
     const bytes = readFileSync(path)
     const end = bytes.lastIndexOf(lineFeed) + 1
     if (end < bytes.length) cutFile(path, end)
-    const lines: Static<S>[] = []
+    const lines: T[] = []
     for (let start = 0; start < end; start = bytes.indexOf(lineFeed, start) + 1)
       lines.push(this.parseLine(name, bytes.toString('utf8', start, bytes.indexOf(lineFeed, start)), schema))
     return lines

@@ -4,12 +4,11 @@
 
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { Static, TSchema } from 'typebox'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { isOf, type Schema } from '../records/file-schema.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { isOf } from './file-schema.ts'
 import { sumOfLedger } from './ledger-sum.ts'
 import { RecentMap } from './recent-map.ts'
 import { isSqliteDamage } from './sqlite-damage.ts'
@@ -230,7 +229,7 @@ export class JobLedger implements ImportLedger {
   }
 
   /** @returns null where there is none. @throws LedgerDamage for one of another kind. */
-  readProgress<S extends TSchema>(name: string, schema: S): Static<S> | null {
+  readProgress<T>(name: string, schema: Schema<T>): T | null {
     const text = this.#statements.progress.get(name)?.value
     if (text === undefined) return null
     const value = jsonIn(text)

@@ -1,8 +1,7 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
-import Type from 'typebox'
 import type { CsvDelimiter } from '../read/csv-cells.ts'
-import { orNull } from './file-schema.ts'
+import { orNull, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type StagedPart, stagedPartSchema } from './staged-part.ts'
 

@@ -1,11 +1,10 @@
 // `plan.json`: what a job imports, from where to where, and under which rules. Fixed before anything is staged; another
 // choice stages anew. Source: docs/wire/import.md §2.1, §2.2.
 
-import Type from 'typebox'
 import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { jsonObject, orNull } from './file-schema.ts'
+import { jsonObject, orNull, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { sha256Hex } from './sha256.ts'
 

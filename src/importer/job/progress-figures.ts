@@ -1,7 +1,6 @@
 // Rates and the time that is left, of what a stage has done. Source: docs/wire/import.md §2.8.
 
-import Type from 'typebox'
-import { orNull } from './file-schema.ts'
+import { orNull, Type } from '../records/file-schema.ts'
 import type { WayOut } from './job-paused.ts'
 import { type ProgressState, type StageName, type StageProgress, stageNames } from './progress.ts'
 

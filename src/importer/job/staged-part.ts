@@ -1,11 +1,10 @@
 // What lies between staging and sending: parts of one event day each, whose bytes never change after staging.
 // Source: docs/wire/import.md §2.1, §2.2, §2.4.
 
-import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import type { RawPosition } from '../read/read-record.ts'
+import { orNull, Type } from '../records/file-schema.ts'
 import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
-import { orNull } from './file-schema.ts'
 
 /** A part as the manifest names it. */
 export interface StagedPart {

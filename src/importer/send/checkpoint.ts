@@ -1,11 +1,10 @@
 // `checkpoint.json`: how far sending is. Written whole before each round (`inflight`) and after it (`committed`), so that
 // after a crash at any point the same lines are sent again and nothing is left out. Source: docs/wire/import.md §2.4.
 
-import Type from 'typebox'
-import { orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StagedPart } from '../job/staged-part.ts'
+import { orNull, Type } from '../records/file-schema.ts'
 
 export const checkpointFile = 'checkpoint.json'
 

@@ -1,12 +1,12 @@
 // What became of the records that were repaired, each counted once however often it was tried: a record that was sent
 // stays sent, and of the others the last try counts. Source: docs/wire/import.md §2.6 (`retry`).
 
-import Type from 'typebox'
 import { isJsonObject, type JsonObject, ownValue, parseJson } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { RawPosition } from '../read/read-record.ts'
+import { Type } from '../records/file-schema.ts'
 import { isReject, retryOrigin } from './retried-records.ts'
 import { refusedUuids, type SentJob } from './sent-events.ts'
 

@@ -3,11 +3,10 @@
 
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import Type from 'typebox'
-import { isOf } from '../job/file-schema.ts'
 import { type JobFolder, objectIn } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { openNewFile, ownFile } from '../read/own-files.ts'
+import { isOf, Type } from '../records/file-schema.ts'
 import { type RejectLine, rejectLineSchema, rejectOf, rejectTexts, sentRejectsFile } from '../stages/reject-files.ts'
 import { checkpointFile, type PartProgress } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'

@@ -1,11 +1,11 @@
 // The job at the service that belongs to a job's folder: created once, told how far the importer is, published or
 // discarded as a whole. Source: docs/wire/import.md §2.8, §2.11.
 
-import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import { sleepUntil } from '../fetch/fetch-clock.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
+import { Type } from '../records/file-schema.ts'
 import type { ServiceApi } from './job-api.ts'
 
 export const serviceJobFile = 'service-job.json'

@@ -3,13 +3,12 @@
 
 import { closeSync, createReadStream, fsyncSync, globSync, mkdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import Type from 'typebox'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
-import { jsonObject, orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { openNewFile } from '../read/own-files.ts'
 import { splitRecords } from '../read/split-records.ts'
+import { jsonObject, orNull, Type } from '../records/file-schema.ts'
 import { fixOf } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 

@@ -1,8 +1,8 @@
 // The facts that records hold for others. Those of all records have to be known before one that asks is converted, but
 // hardly any record asks: so a scan takes them along with its own work, and reads ahead only once a record does.
 
-import Type from 'typebox'
 import type { JobLedger } from '../job/ledger.ts'
+import { Type } from '../records/file-schema.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 
 /** A record asks while facts of later parts are not known yet. */

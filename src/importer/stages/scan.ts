@@ -3,10 +3,8 @@
 // one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
 
 import { mkdirSync } from 'node:fs'
-import Type from 'typebox'
 import { isJsonObject } from '#core/json.ts'
 import { manifestSha256 } from '../job/approval.ts'
-import { orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { JobLedger } from '../job/ledger.ts'
@@ -15,6 +13,7 @@ import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
+import { orNull, Type } from '../records/file-schema.ts'
 import { type GeneratedEvents, generatedByRecord, newsOf } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
@@ -62,7 +61,7 @@ const countsSchema = Type.Object({
   parts: Type.Number(),
   sharedDevices: Type.Number(),
   repeatedRecords: Type.Number(),
-  zoneShifts: Type.Record(Type.String(), Type.Number()),
+  zoneShifts: Type.Record(Type.Number()),
   zoneUnproved: Type.Optional(Type.Number()),
   zoneDiffers: Type.Optional(Type.Number()),
   groupTypes: Type.Array(Type.String()),

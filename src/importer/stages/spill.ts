@@ -2,7 +2,6 @@
 // is noted after every raw file, so a stage that was killed goes on with the file that it had not finished.
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
-import Type from 'typebox'
 import { counted } from '#core/counted.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
@@ -12,6 +11,7 @@ import { appendToFile, cutFile } from '../read/own-files.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import { convertRecord } from '../records/convert-record.ts'
+import { Type } from '../records/file-schema.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
 import { type ConvertedRecord, RecordReject } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
@@ -41,7 +41,7 @@ export interface Spilled {
 /** Of each raw file that was read to its end there is a line: the objects in it, and the days that it added to. */
 const noteSchema = Type.Object({
   objects: Type.Array(rawObjectSchema),
-  days: Type.Record(Type.String(), Type.Number()),
+  days: Type.Record(Type.Number()),
 })
 
 export interface SpillOptions {

@@ -3,7 +3,6 @@
 // Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
 import { rmSync } from 'node:fs'
-import Type from 'typebox'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '../job/manifest.ts'
@@ -12,6 +11,7 @@ import type { StageProgress } from '../job/progress.ts'
 import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
 import type { ReadRecords } from '../read/read-record.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
+import { Type } from '../records/file-schema.ts'
 import type { RecordConverter } from '../records/import-source.ts'
 import { timeText } from '../records/source-time.ts'
 import { PartWriter, partBytesMax } from './part-writer.ts'

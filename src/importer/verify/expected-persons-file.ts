@@ -3,12 +3,11 @@
 // without it, publishing reads. Source: docs/wire/import.md §2.10.
 
 import { readFileSync } from 'node:fs'
-import Type from 'typebox'
 import { parseJson } from '#core/json.ts'
 import type { PropertyMarks } from '#core/persons/person.ts'
-import { isOf, jsonObject } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { sha256Hex } from '../job/sha256.ts'
+import { isOf, jsonObject, Type } from '../records/file-schema.ts'
 import type { PartProgress } from '../send/checkpoint.ts'
 import type { SentJob } from '../send/sent-events.ts'
 import { type ExpectedPerson, newPerson } from './expected-person.ts'

@@ -1,7 +1,6 @@
 // The final report of an import: what was read, what was sent, what is stored, and what was left out. The pages of
 // it are in final-pages.ts. Unless it balances, the job is not done. Source: docs/wire/import.md §2.9.
 
-import Type from 'typebox'
 import {
   type DayCount,
   dayCountsSchema,
@@ -10,8 +9,8 @@ import {
   type RehearsalReport,
   rehearsalReportSchema,
 } from '#importer/stages/report/rehearsal-report.ts'
-import { orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
+import { orNull, Type } from '../records/file-schema.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from '../send/checkpoint.ts'
 import { isOfReject, type RetryOutcomes, type RetrySums, sumOutcomes } from '../send/retry-outcomes.ts'
 import type { ExpectedEvents } from './expected-events.ts'

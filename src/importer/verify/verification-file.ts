@@ -1,8 +1,7 @@
 // `verify.json`: what comparing found, as a later command reads it. Source: docs/wire/import.md §2.10.
 
-import Type from 'typebox'
-import { jsonObject } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
+import { jsonObject, Type } from '../records/file-schema.ts'
 import { type Verification, verifyFile } from './verify-stage.ts'
 
 const count = Type.Number()

@@ -1,10 +1,9 @@
 // The live events that a project has of the days of an import, before anything is sent. Source: docs/wire/import.md §2.11
 // (guards).
 
-import Type from 'typebox'
-import { orNull } from '#importer/job/file-schema.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped, type WayOut } from '#importer/job/job-paused.ts'
+import { orNull, Type } from '#importer/records/file-schema.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, liveCounts, settledDays } from '#importer/verify/verify-stage.ts'
@@ -16,7 +15,7 @@ export const liveBeforeFile = 'live-before.json'
 /** The days for which sending was refused, so that the next step is not the same command again. */
 export const liveOverlapFile = 'live-overlap.json'
 const liveOverlapSchema = Type.Object({ days: Type.Array(Type.String()) })
-const liveBeforeSchema = Type.Object({ days: orNull(Type.Record(Type.String(), Type.Number())) })
+const liveBeforeSchema = Type.Object({ days: orNull(Type.Record(Type.Number())) })
 
 /**
  * Live events of the same days, that nobody has agreed to yet: by the rehearsal's answer of the target, or the last refusal.

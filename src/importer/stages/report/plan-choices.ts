@@ -1,9 +1,9 @@
 // The options of a plan that change what the import does, in words for whoever approves it: only those that are not as
 // usual. Those that change what live events wrote come first and are marked. Source: docs/wire/import.md §2.7.
 
-import Type from 'typebox'
 import { ownValue } from '#core/json.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
+import { Type } from '../../records/file-schema.ts'
 import type { TargetAnswer } from './target-facts.ts'
 
 export interface PlanChoice {

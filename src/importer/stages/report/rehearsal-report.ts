@@ -1,8 +1,7 @@
 // `rehearsal/report.json`: what a rehearsal found, as its report shows it. Source: docs/wire/import.md §2.7, §2.9.
 
-import Type from 'typebox'
-import { jsonObject, orNull } from '#importer/job/file-schema.ts'
 import type { ImportTarget } from '#importer/job/plan.ts'
+import { jsonObject, orNull, Type } from '../../records/file-schema.ts'
 import type { DamagedFile } from './damaged-files.ts'
 import type { DistinctEstimate } from './distinct-count.ts'
 import { type PlanChoice, planChoicesSchema } from './plan-choices.ts'
@@ -133,7 +132,7 @@ const text = Type.String()
 export const eventCountsSchema = Type.Array(
   Type.Object({ event: text, sources: Type.Optional(Type.Array(text)), count, first: text, last: text }),
 )
-export const dayCountsSchema = Type.Array(Type.Object({ day: text, count, events: Type.Record(text, count) }))
+export const dayCountsSchema = Type.Array(Type.Object({ day: text, count, events: Type.Record(count) }))
 
 const reasonCountsSchema = Type.Array(
   Type.Object({

@@ -2,12 +2,11 @@
 // and every reason, so that rare ones are seen too. Source: docs/wire/import.md §2.7 (show pairs).
 
 import { readFileSync } from 'node:fs'
-import Type from 'typebox'
-import { jsonObject, orNull } from '#importer/job/file-schema.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText } from '#importer/records/source-time.ts'
+import { jsonObject, orNull, Type } from '../../records/file-schema.ts'
 
 export const samplesFile = 'rehearsal/samples.jsonl'
 const perKind = 5

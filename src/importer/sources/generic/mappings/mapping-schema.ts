@@ -1,26 +1,20 @@
 // What a mapping file may say: where in a record the parts of an event stand. Source: docs/wire/import.md §1.9.
 
-import Type, { type Static, type TSchema } from 'typebox'
-import { Errors } from 'typebox/value'
 import { type JsonObject, withPlainNumbers } from '#core/json.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
+import { type Fault, type Static, Type } from '../../../records/file-schema.ts'
 
 const strict = { additionalProperties: false }
 const name = Type.String({ minLength: 1 })
-const path = Type.String({
-  minLength: 1,
-  description: 'A field, such as `user_id`; `user.id` is the field `id` of the object in `user`.',
-})
+/** A field, such as `user_id`; `user.id` is the field `id` of the object in `user`. */
+const path = Type.String({ minLength: 1 })
 /** The first of them that a record has counts. */
 const paths = Type.Union([path, Type.Array(path, { minItems: 1 })])
-const unit = Type.Enum(['s', 'ms', 'us', 'ns'], {
-  description: 'What numbers as times count; by their size unless given.',
-})
-const selection = (what: string) =>
-  Type.Union([path, Type.Array(path), Type.Record(name, path)], {
-    description: `${what}: the path of an object, a list of paths, or paths by their new names.`,
-  })
+/** What numbers as times count; by their size unless given. */
+const unit = Type.Enum(['s', 'ms', 'us', 'ns'])
+/** The path of an object, a list of paths, or paths by their new names. */
+const selection = Type.Union([path, Type.Array(path), Type.Record(path)])
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
 /** The second words are those of flag conditions and of other tools. */
 const filterOps = [
@@ -66,55 +60,48 @@ const typeNames = [
 const newName = Type.Object(
   {
     event: name,
-    properties: Type.Optional(Type.Record(name, scalar)),
-    rename: Type.Optional(Type.Record(name, name)),
+    properties: Type.Optional(Type.Record(scalar)),
+    rename: Type.Optional(Type.Record(name)),
   },
   strict,
 )
 const leftOut = Type.Object({ skip: Type.Union([Type.Literal('session_marker'), Type.Literal('filtered')]) }, strict)
-const renamed = Type.Union([name, newName, leftOut], {
-  description:
-    'The new name of an event, also with fixed properties and names of fields; or why events of this name are left out.',
-})
+/** The new name of an event, also with fixed properties and names of fields; or why events of this name are left out. */
+const renamed = Type.Union([name, newName, leftOut])
 
 export const mappingSchema = Type.Object(
   {
     event: Type.Optional(paths),
     event_constant: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
-    event_names: Type.Optional(Type.Record(name, renamed)),
+    event_names: Type.Optional(Type.Record(renamed)),
     distinct_id: paths,
     timestamp: paths,
     unit: Type.Optional(unit),
-    date_order: Type.Optional(
-      Type.Enum(['dmy', 'mdy'], { description: 'What comes first in dates such as `01.09.2026` and `1/9/2026`.' }),
-    ),
-    decimal_separator: Type.Optional(
-      Type.Enum([',', '.'], {
-        description: 'What stands before the fraction of numbers in texts; a point unless given.',
-      }),
-    ),
+    /** What comes first in dates such as `01.09.2026` and `1/9/2026`. */
+    date_order: Type.Optional(Type.Enum(['dmy', 'mdy'])),
+    /** What stands before the fraction of numbers in texts; a point unless given. */
+    decimal_separator: Type.Optional(Type.Enum([',', '.'])),
     uuid: Type.Optional(paths),
-    properties: Type.Optional(selection('The properties; without it every field that nothing else uses')),
+    /** Without it every field that nothing else uses. */
+    properties: Type.Optional(selection),
     /** Objects, or texts that hold one, whose members are properties like those beside them. */
     spread: Type.Optional(Type.Array(path)),
-    rename: Type.Optional(Type.Record(name, name)),
+    rename: Type.Optional(Type.Record(name)),
     omit: Type.Optional(Type.Array(path)),
-    types: Type.Optional(Type.Record(path, Type.Enum([...typeNames]))),
-    nulls: Type.Optional(
-      Type.Array(name, { description: 'Texts that stand for nothing, such as `NULL` in the exports of warehouses.' }),
-    ),
-    groups: Type.Optional(Type.Record(name, path)),
-    set: Type.Optional(selection('Properties of the person')),
-    set_once: Type.Optional(selection('Properties of the person that keep their first value')),
+    types: Type.Optional(Type.Record(Type.Enum([...typeNames]))),
+    /** Texts that stand for nothing, such as `NULL` in the exports of warehouses. */
+    nulls: Type.Optional(Type.Array(name)),
+    groups: Type.Optional(Type.Record(path)),
+    /** Properties of the person. */
+    set: Type.Optional(selection),
+    /** Properties of the person that keep their first value. */
+    set_once: Type.Optional(selection),
     anon_id: Type.Optional(paths),
     source_timezone: Type.Optional(Type.String({ minLength: 1 })),
-    filters: Type.Optional(
-      Type.Union([Type.Array(filter), Type.Record(path, Type.Union([scalar, Type.Array(scalar)]))], {
-        description: 'Only records that match all of these become events.',
-      }),
-    ),
+    /** Only records that match all of these become events. */
+    filters: Type.Optional(Type.Union([Type.Array(filter), Type.Record(Type.Union([scalar, Type.Array(scalar)]))])),
   },
-  { ...strict, description: 'A mapping of `pennon import`.' },
+  strict,
 )
 
 export type Mapping = Static<typeof mappingSchema>
@@ -126,13 +113,13 @@ export type RenamedEvent = NonNullable<Mapping['event_names']>[string]
 /** @throws ImportConfigError that names the key at fault. */
 export function checkMapping(value: JsonObject): Mapping {
   // A literal such as 9.50 stays in the mapping as it was written; the schema knows plain numbers.
-  const errors = [...Errors(mappingSchema as TSchema, withPlainNumbers(value))]
-  if (errors.length > 0) {
-    const unknown = unknownKey(errors)
+  const faults = mappingSchema.faults(withPlainNumbers(value))
+  if (faults.length > 0) {
+    const unknown = unknownKey(faults)
     if (unknown !== null) throw new ImportConfigError(`the mapping cannot be used: ${unknown}`)
-    // The deepest error is about the part that the user wrote; the others say that no alternative fits.
-    const [first] = errors.toSorted((a, b) => depthOf(b.instancePath) - depthOf(a.instancePath))
-    throw new ImportConfigError(`the mapping cannot be used: ${first!.instancePath || '/'} ${first!.message}`)
+    // The deepest fault is about the part that the user wrote; the others say that no alternative fits.
+    const [first] = faults.toSorted((a, b) => depthOf(b.at) - depthOf(a.at))
+    throw new ImportConfigError(`the mapping cannot be used: ${first!.at || '/'} ${first!.what}`)
   }
   const mapping = value as Mapping
   if (mapping.event === undefined && mapping.event_constant === undefined)
@@ -150,14 +137,13 @@ const knownKeys: readonly (readonly [place: RegExp, keys: readonly string[]])[] 
 ]
 
 /** @returns in words, a key that nothing reads, and the one that was probably meant; null where each is known. */
-function unknownKey(errors: ReturnType<typeof Errors>): string | null {
-  for (const { keyword, instancePath, params } of errors) {
-    if (keyword !== 'additionalProperties') continue
-    const keys = knownKeys.find(([place]) => place.test(instancePath))?.[1]
-    const key = params.additionalProperties.find(each => keys?.includes(each) === false)
+function unknownKey(faults: readonly Fault[]): string | null {
+  for (const { at, unknownKeys = [] } of faults) {
+    const keys = knownKeys.find(([place]) => place.test(at))?.[1]
+    const key = unknownKeys.find(each => keys?.includes(each) === false)
     if (keys === undefined || key === undefined) continue
     const near = nearMiss(key, keys)
-    const where = instancePath === '' ? 'it' : instancePath
+    const where = at === '' ? 'it' : at
     return `${where} has no key ${JSON.stringify(key)}: ${near === null ? `its keys are ${keys.join(', ')}` : `did you mean ${near}?`}`
   }
   return null

@@ -1,0 +1,147 @@
+// What a file of an import has to hold, so that one that was damaged or edited is noticed where it is read and not where a
+// value of the wrong kind is used. Keys that a schema does not name are let be, unless it is strict: later versions may
+// write more. These few kinds are our own because a library of schemas takes longer to load than most commands run.
+
+import type { JsonObject } from '#core/json.ts'
+
+export interface Fault {
+  /** A JSON pointer; empty for the whole value. */
+  readonly at: string
+  /** The rest of a sentence about the place. */
+  readonly what: string
+  /** The keys that a strict object should not have. */
+  readonly unknownKeys?: readonly string[]
+}
+
+export interface Schema<T> {
+  readonly faults: (value: unknown) => readonly Fault[]
+  /** Never there: names the type to the compiler. */
+  readonly type?: T
+}
+
+interface OptionalSchema<T> extends Schema<T> {
+  readonly isOptional: true
+}
+
+interface ObjectSchema<P extends Properties> extends Schema<ObjectOf<P>> {
+  readonly properties: P
+}
+
+interface Properties {
+  readonly [key: string]: Schema<unknown>
+}
+
+export type Static<S> = S extends Schema<infer T> ? T : never
+
+type OptionalKeys<P> = { [K in keyof P]: P[K] extends OptionalSchema<unknown> ? K : never }[keyof P]
+type ObjectOf<P> = { -readonly [K in Exclude<keyof P, OptionalKeys<P>>]: Static<P[K]> } & {
+  -readonly [K in OptionalKeys<P>]?: Static<P[K]>
+}
+
+const none: readonly Fault[] = []
+
+function kind<T>(what: string, isOfKind: (value: unknown) => boolean): Schema<T> {
+  const faults = [{ at: '', what }]
+  return { faults: value => (isOfKind(value) ? none : faults) }
+}
+
+/** Named as in JSON Schema and in the library that checks requests. */
+export const Type = {
+  Number: () => kind<number>('must be number', Number.isFinite),
+  Boolean: () => kind<boolean>('must be boolean', value => typeof value === 'boolean'),
+  Null: () => kind<null>('must be null', value => value === null),
+  Literal: <const V extends string | number | boolean>(literal: V) =>
+    kind<V>(`must be ${JSON.stringify(literal)}`, value => value === literal),
+  Enum: <const V extends string>(values: readonly V[]) =>
+    kind<V>(`must be one of ${values.join(', ')}`, value => values.includes(value as V)),
+  String: ({ minLength = 0, maxLength = Number.POSITIVE_INFINITY } = {}): Schema<string> => {
+    const text = kind<string>('must be string', value => typeof value === 'string')
+    const fits = kind<string>(`must have ${minLength} to ${maxLength} characters`, value => isWithin(value as string))
+    const isWithin = ({ length }: string) => length >= minLength && length <= maxLength
+    return { faults: value => (typeof value === 'string' ? fits : text).faults(value) }
+  },
+  Array: <T>(entry: Schema<T>, { minItems = 0 } = {}): Schema<T[]> => ({
+    faults: value => {
+      if (!Array.isArray(value)) return [{ at: '', what: 'must be array' }]
+      if (value.length < minItems) return [{ at: '', what: `must have ${minItems} items or more` }]
+      return faultsOfEntries(value.entries(), () => entry)
+    },
+  }),
+  Tuple: <const S extends readonly Schema<unknown>[]>(
+    entries: S,
+  ): Schema<{ -readonly [K in keyof S]: Static<S[K]> }> => ({
+    faults: value =>
+      Array.isArray(value) && value.length === entries.length
+        ? faultsOfEntries(value.entries(), index => entries[index as number]!)
+        : [{ at: '', what: `must be array of ${entries.length} items` }],
+  }),
+  Object: <P extends Properties>(
+    properties: P,
+    { additionalProperties = true }: { readonly additionalProperties?: boolean } = {},
+  ): ObjectSchema<P> => {
+    const known = Object.entries(properties)
+    return {
+      properties,
+      faults: value => {
+        if (!isObject(value)) return [{ at: '', what: 'must be object' }]
+        const missing: string[] = []
+        const faults: Fault[] = []
+        for (const [key, schema] of known) {
+          const entry = value[key]
+          if (entry !== undefined) faults.push(...faultsAt(key, schema.faults(entry)))
+          else if (!('isOptional' in schema)) missing.push(key)
+        }
+        if (missing.length > 0) faults.push({ at: '', what: `must have required properties ${missing.join(', ')}` })
+        const unknownKeys = additionalProperties
+          ? []
+          : Object.keys(value).filter(key => !Object.hasOwn(properties, key))
+        if (unknownKeys.length > 0) faults.push({ at: '', what: 'must not have additional properties', unknownKeys })
+        return faults
+      },
+    }
+  },
+  /** An object whose keys are somebody else's. */
+  Record: <T>(entry: Schema<T>): Schema<Record<string, T>> => ({
+    faults: value =>
+      isObject(value) ? faultsOfEntries(Object.entries(value), () => entry) : [{ at: '', what: 'must be object' }],
+  }),
+  Union: <const S extends readonly Schema<unknown>[]>(alternatives: S): Schema<Static<S[number]>> => ({
+    faults: value => {
+      const all = alternatives.map(({ faults }) => faults(value))
+      return all.some(faults => faults.length === 0) ? none : all.flat()
+    },
+  }),
+  Optional: <T>({ faults }: Schema<T>): OptionalSchema<T> => ({ faults, isOptional: true }),
+  /** For a type that is narrower than what is checked. */
+  Unsafe: <T>({ faults }: Schema<unknown>): Schema<T> => ({ faults }),
+}
+
+/** An object of which nothing else is known. */
+export const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}))
+
+export function orNull<T>(schema: Schema<T>): Schema<T | null> {
+  return Type.Union([schema, Type.Null()])
+}
+
+export function isOf<T>(schema: Schema<T>, value: unknown): value is T {
+  return schema.faults(value).length === 0
+}
+
+function faultsOfEntries<K extends string | number>(
+  entries: Iterable<readonly [K, unknown]>,
+  schemaOf: (key: K) => Schema<unknown>,
+): readonly Fault[] {
+  const found: Fault[] = []
+  for (const [key, entry] of entries) found.push(...faultsAt(key, schemaOf(key).faults(entry)))
+  return found
+}
+
+function faultsAt(key: string | number, faults: readonly Fault[]): readonly Fault[] {
+  if (faults.length === 0) return none
+  const place = String(key).replaceAll('~', '~0').replaceAll('/', '~1')
+  return faults.map(fault => ({ ...fault, at: `/${place}${fault.at}` }))
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
