@@ -59,17 +59,22 @@ export function csvCells(
   const end = row.length - lineEndLength(row)
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
+    let begun = ''
     let cell = ''
-    while (row[at] === '"' && at < end) {
+    for (let stretches = 1; row[at] === '"' && at < end; stretches++) {
       // A cell is its quoted stretches; two quotes in a row stand for one and begin the next stretch.
       const close = closingQuote(row, at + 1, end, delimiter, hasEscapes)
       cell += unescaped(row.slice(at + 1, close), delimiter, hasEscapes)
       at = close + 1
       if (row[at] === '"' && at < end) cell += '"'
+      if (stretches % copiedPieces === 0) {
+        begun += copied(cell)
+        cell = ''
+      }
     }
     const after = row.indexOf(delimiter, at)
     const next = after < 0 || after > end ? end : after
-    if (cells.push(cell + row.slice(at, next)) > cellsMax) return null
+    if (cells.push(begun + cell + row.slice(at, next)) > cellsMax) return null
     at = next
   }
   return cells
@@ -106,8 +111,25 @@ export function mayClose(next: string | undefined, delimiter: CsvDelimiter): boo
 
 /** Where two quotes stand for one, a text has a quote in it only if it was written with backslashes all the same. */
 function unescaped(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): string {
-  if (!(hasEscapes ? text.includes('\\') : text.includes('"'))) return text
-  return text.replaceAll(/\\(.)/gs, (written, unit: string) =>
-    unit === delimiter || '"\\\r\n'.includes(unit) ? unit : written,
-  )
+  if (!(hasEscapes || text.includes('"'))) return text
+  let [begun, next, from, escapes] = ['', '', 0, 0]
+  for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2)) {
+    const unit = text[at + 1]
+    if (unit === undefined || (unit !== delimiter && !'"\\\r\n'.includes(unit))) continue
+    next += text.slice(from, at)
+    from = at + 1
+    if (++escapes % copiedPieces === 0) {
+      begun += copied(next)
+      next = ''
+    }
+  }
+  return from === 0 ? text : begun + next + text.slice(from)
+}
+
+/** How many pieces of a text are added to each other at most. */
+const copiedPieces = 4_096
+
+/** A text that is added up keeps all its pieces: a cell of nothing but quotes takes fifty times its bytes so. A copy has none. */
+function copied(text: string): string {
+  return JSON.parse(JSON.stringify(text)) as string
 }
