@@ -11,6 +11,8 @@ export interface ImportedEvent {
   /** What the source calls it, for the report; absent where that is its own name, or no record holds it as such. */
   readonly sourceName?: string
   readonly distinctId: string
+  /** The record names nobody, so many events of the source have this id. */
+  readonly isIdFilledIn?: true
   /** Microseconds since 1970, a safe integer. */
   readonly timeUs: number
   /** The record says a day, or nothing, so many events of the source have this time. */

@@ -31,5 +31,6 @@ export function plausibleSum(table: string, row: JsonObject, { site, zone, windo
   const event = eventName(`plausible_${table}`, 'table')
   const distinctId = checkedId(`plausible:${site}`)
   const uuid = contentUuid('plausible', row)
-  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, isTimeFilledIn: true, properties }] }
+  const filledIn = { isIdFilledIn: true, isTimeFilledIn: true } as const
+  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, ...filledIn, properties }] }
 }

@@ -36,6 +36,7 @@ export function plausibleViews(table: string, row: JsonObject, settings: Plausib
       sourceName: table,
       distinctId: checkedId(`plausible:${settings.site}:${date}:${index % visitorCount}`),
       timeUs: (day.startMs + Math.floor((index * day.lengthMs) / viewCount)) * usPerMs,
+      isIdFilledIn: true,
       isTimeFilledIn: true,
       properties,
     }

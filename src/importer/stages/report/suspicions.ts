@@ -48,11 +48,13 @@ export class Suspicions {
   #longestRuns: { timeUs: number; count: number }[] = []
   #total = 0
 
-  add(object: string, { distinctId, timeUs, isTimeFilledIn, properties }: ImportedEvent): void {
+  add(object: string, { distinctId, isIdFilledIn, timeUs, isTimeFilledIn, properties }: ImportedEvent): void {
     this.#total++
-    this.#ids.add(distinctId)
+    if (isIdFilledIn !== true) {
+      this.#ids.add(distinctId)
+      this.#countKind(object, distinctId)
+    }
     if (isTimeFilledIn !== true) this.#countTime(timeUs)
-    this.#countKind(object, distinctId)
     for (const name of dollarProperties)
       if (Object.hasOwn(properties, name) && !Object.hasOwn(properties, `$${name}`))
         this.#withoutDollar.set(name, (this.#withoutDollar.get(name) ?? 0) + 1)
