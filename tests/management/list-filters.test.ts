@@ -133,7 +133,15 @@ it('surveys are found by status, type, ids, author and description', async t => 
     ['search=r', ['Draft', 'Running', 'Over']],
   ] as const)
     assert.deepEqual((await listed(api, `surveys/?${query}`, 'name')).toSorted(), names.toSorted(), query)
-  for (const query of ['status=active', 'ids=1', `ids=%5B%22${draft.id}%22%5D`, 'ids=', 'created_by=ada', 'order=name'])
+  for (const query of [
+    'status=active',
+    'type=email',
+    'ids=1',
+    `ids=%5B%22${draft.id}%22%5D`,
+    'ids=',
+    'created_by=ada',
+    'order=name',
+  ])
     assert.equal((await api.call('GET', `${project}/surveys/?${query}`)).status, 400, query)
 })
 

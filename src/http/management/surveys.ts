@@ -20,6 +20,7 @@ import {
   decodeSurveyContent,
   encodeSurvey,
   surveySchema,
+  surveyTypes,
   type UpdateSurveyJson,
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
@@ -31,7 +32,7 @@ import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { asFilter, authorsParam, labelsOfAuthors, uuidsParam } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
-import { booleanParam, choiceParam, type QuerySpec, searchParam, textParam } from './kit/query-params.ts'
+import { booleanParam, choiceParam, type QuerySpec, searchParam } from './kit/query-params.ts'
 
 type SurveysDeps = EndpointDeps &
   ManageSurveysDeps & { readonly management: SurveyStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
@@ -86,7 +87,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       search: searchParam('Part of a name or description, in any case.'),
       archived: booleanParam('Only archived surveys, or only others.'),
       status: asFilter(choiceParam(surveyStatuses, 'Only drafts, surveys that run, or those that are over.')),
-      type: textParam('Only surveys of this type.'),
+      type: asFilter(choiceParam(surveyTypes, 'Only surveys of this type.')),
       ids: uuidsParam('Only surveys with these ids, separated by commas.'),
       created_by: authorsParam(),
     },

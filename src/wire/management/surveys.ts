@@ -8,7 +8,8 @@ import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
 
 const oneOf = (names: readonly string[]) => Type.Unsafe<string>(Type.Union(names.map(name => Type.Literal(name))))
-const type = oneOf(['popover', 'widget', 'api', 'external_survey'])
+export const surveyTypes = ['popover', 'widget', 'api', 'external_survey'] as const
+const type = oneOf(surveyTypes)
 const question = Type.Unsafe<JsonObject>({
   type: 'object',
   required: ['type', 'question'],
