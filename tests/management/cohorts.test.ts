@@ -195,6 +195,12 @@ describe('cohorts', () => {
       `${'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(1_000)}--b--\r\n`,
     ])
       assert.deepEqual((await api.call('POST', path, { body, headers })).body.code, 'invalid')
+    const field = '--b\r\nContent-Disposition: form-data; name="is_static"\r\n'
+    const longHead = `${field}${'X-Mine: 1\r\n'.repeat(400)}\r\ntrue\r\n--b--\r\n`
+    assert.match(
+      (await api.call('POST', path, { body: longHead, headers })).body.detail,
+      /head of less than 4096 bytes/,
+    )
     const form = new FormData()
     form.set('csv', new File(['x'.repeat(8 * 1024 * 1024)], 'ids.csv'))
     const tooLarge = await send(api, 'POST', path, form)

@@ -7,8 +7,9 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
 
-/** Reading thousands of tiny parts would hold the event loop; our forms have a handful. */
+/** Reading thousands of tiny parts would hold the event loop, and so would a megabyte of heads; our forms have a handful. */
 const partCountMax = 32
+const partHeadBytesMax = 4 * 1024
 const nestingMax = 300
 /**
  * Bounds the fields of JSON, with its objects and lists, and all of its values, most of which may be in long lists. Parsing
@@ -38,8 +39,8 @@ export async function parseForm(
 ): Promise<Result<JsonObject, WireError>> {
   const boundary = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType)
   if (boundary === null) return err(unreadable)
-  if (countOf(bytes, `--${boundary[1] ?? boundary[2]}`, partCountMax + 1) > partCountMax)
-    return err(invalid(null, `A form has fewer than ${partCountMax} fields.`))
+  const tooMuch = tooMuchIn(bytes, `--${boundary[1] ?? boundary[2]}`)
+  if (tooMuch !== null) return err(invalid(null, tooMuch))
   const form = await readForm(bytes, contentType)
   if (form === null) return err(unreadable)
   const object: JsonObject = {}
@@ -77,10 +78,19 @@ const [utf8, utf16le, utf16be] = ['utf-8', 'utf-16le', 'utf-16be'].map(name => n
   TextDecoder,
 ]
 
-function countOf(bytes: Buffer, text: string, countMax: number): number {
+/**
+ * Whether Node's reader would take too long for a form, as a sentence for its sender; null when it would not.
+ * @param mark stands before each part, and behind the last one.
+ */
+function tooMuchIn(bytes: Buffer, mark: string): string | null {
   let count = 0
-  for (let at = bytes.indexOf(text); at !== -1 && count < countMax; at = bytes.indexOf(text, at + text.length)) count++
-  return count
+  for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + mark.length)) {
+    if (++count > partCountMax) return `A form has fewer than ${partCountMax} fields.`
+    const head = bytes.subarray(at, at + partHeadBytesMax)
+    if (head.length === partHeadBytesMax && !head.includes('\r\n\r\n'))
+      return `Each field of a form has a head of less than ${partHeadBytesMax} bytes.`
+  }
+  return null
 }
 
 /** Also true for fields that the schema does not name, since they are ignored later. */

@@ -9,7 +9,8 @@ export const tableRowsMax = 100_000
 /** Longer than any id that a person can have. */
 const cellCharsMax = 10_000
 const columnsMax = 1_000
-const cellsPerLook = 256
+/** How much is read between two looks at the time. */
+const perLook = { cells: 256, chars: 128 * 1024 }
 
 /**
  * The kinds of ids by head, those before others that say more exactly who is meant: a `uuid` beside them may be that of
@@ -62,9 +63,13 @@ export class MemberTable {
 
   /** Returns true when all is read, false when `isTimeUp` stopped it; call it again then. */
   advance(isTimeUp: () => boolean): boolean {
-    for (let count = 1; this.#problem === null && this.#at < this.#text.length; count++) {
+    let [cells, from] = [0, this.#at]
+    while (this.#problem === null && this.#at < this.#text.length) {
       this.#readCell()
-      if (count % cellsPerLook === 0 && isTimeUp()) return false
+      if (++cells < perLook.cells && this.#at - from < perLook.chars) continue
+      if (isTimeUp()) return false
+      cells = 0
+      from = this.#at
     }
     if (this.#problem === null && this.#cells.length > 0) this.#endRow()
     return true
