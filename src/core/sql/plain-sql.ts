@@ -25,6 +25,7 @@ export function plainSql(sql: string): string {
     const token = tokens[index]!
     if (isSymbol(tokens[index - 1], '.')) continue
     if (isSchemaOfView(tokens, index)) cut(token.at, tokens[index + 2]!.at)
+    if (isWord(tokens[0], 'show') && isInSchema(tokens, index)) cut(token.at, tokens[index + 1]!.end)
     const settingsEnd = isWord(token, 'settings') ? endOfSettings(tokens, index) : index
     if (settingsEnd === index) continue
     cut(token.at, tokens[settingsEnd - 1]!.end)
@@ -36,6 +37,12 @@ export function plainSql(sql: string): string {
 function isSchemaOfView(tokens: readonly SqlToken[], index: number): boolean {
   const [schema, dot, view] = tokens.slice(index, index + 3)
   return isName(schema, schemas) && isSymbol(dot, '.') && isName(view, views)
+}
+
+/** Whether `FROM pennon` begins here, without the name of a view behind it. */
+function isInSchema(tokens: readonly SqlToken[], index: number): boolean {
+  const [from, schema, dot] = tokens.slice(index, index + 3)
+  return (isWord(from, 'from') || isWord(from, 'in')) && isName(schema, schemas) && !isSymbol(dot, '.')
 }
 
 /** @returns the index behind `SETTINGS a = 1, b = 'x'`; that of `SETTINGS` itself where it begins no such list. */
