@@ -62,8 +62,10 @@ it('one is gone with the answer, and the record of it says who asked for what', 
 it('many are erased by uuid or by distinct id, in the answer that PostHog gives', async t => {
   const { call, left } = await threePersons(t)
   const answer = { events_queued_for_deletion: false, recordings_queued_for_deletion: false, deletion_errors: [] }
-  const none = await call('POST', `${persons}/bulk_delete/`, { body: { distinct_ids: ['nobody'] } })
-  assert.deepEqual([none.status, none.body], [202, { persons_found: 0, persons_deleted: 0, ...answer }])
+  for (const asked of [{}, { delete_events: true }]) {
+    const none = await call('POST', `${persons}/bulk_delete/`, { body: { distinct_ids: ['nobody'], ...asked } })
+    assert.deepEqual([none.status, none.body], [202, { persons_found: 0, persons_deleted: 0, ...answer }])
+  }
   const byId = await call('POST', `${persons}/bulk_delete/`, {
     body: { distinct_ids: ['id-1', 'other-1', 'id-2'], delete_events: true, delete_recordings: false },
   })

@@ -47,11 +47,12 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
         const persons =
           distinctIds === undefined ? { uuids: ids!.map(id => id.toLowerCase()) } : { distinctIds: [...distinctIds] }
         const found = await erasePersons(deps, { projectId: project.id, persons, by: caller.label, ...terms })
+        const isErased = found.erasedCount > 0
         return answer(202, {
           persons_found: found.foundCount,
           persons_deleted: terms.keepsPerson ? 0 : found.erasedCount,
-          events_queued_for_deletion: terms.deletesEvents,
-          recordings_queued_for_deletion: terms.deletesRecordings,
+          events_queued_for_deletion: isErased && terms.deletesEvents,
+          recordings_queued_for_deletion: isErased && terms.deletesRecordings,
           deletion_errors: [],
         })
       },
