@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { ctrlC, ctrlD, OnTerminal } from '../support/on-a-terminal.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -110,6 +111,31 @@ describe('a person who imports', () => {
     }
     assert.equal(states.service.state, 'discarded')
     assert.match(states.next.command, /^pennon import plan /)
+  })
+
+  it('is told that persons were erased while the import waited, and may publish what is left', async t => {
+    const { commands, call } = await planned(t, linesOf(['2024-09-01', '2024-09-02'], 'Borrowed'))
+    await call('run')
+    await call('approve', ...project)
+    await call('run')
+    await pennon.post('/capture/', { api_key: testProjectKey, event: 'Seen', distinct_id: 'u-1' })
+    await pennon.caughtUp()
+    const persons = '/api/projects/@current/persons'
+    await pennon.api('POST', `${persons}/bulk_delete/`, { distinct_ids: ['u-1'], delete_events: true })
+    await eventually(async () => {
+      const { results } = await pennon.api<{ results: { status: string }[] }>('GET', `${persons}/deletion_status/`)
+      return results[0]!.status === 'completed'
+    })
+    const refused = await call('publish', ...project)
+    assert.match(refused, /has 1 event of the import, and had 2 when .*: persons may have been erased since/)
+    const compared = await commands.call('run')
+    assert.equal(compared.exitCode, 2)
+    assert.match(
+      compared.stderr,
+      /differs .*: 2024-09-01, Borrowed: 1 expected, 0 stored\. 1 row is gone: persons were erased .*publish .*--unverified publishes what is left/,
+    )
+    assert.match(await call('publish', ...project, '--unverified'), /^Published: /m)
+    await call('discard', ...project)
   })
 
   it('sees before approving what the project has of the same days, and which names are new to it', async t => {

@@ -229,7 +229,7 @@ async function checkVerified(
   if (rows > verification.stored_rows) refuse(`${had}. To compare again: pennon import run ${at}`)
   if (rows < verification.stored_rows)
     refuse(
-      `${had}: it may have been put back to an earlier state. To see what is missing: pennon import run ${at}. To take back what is there, and import again from another folder: pennon import discard ${at}`,
+      `${had}: persons may have been erased since, or it was put back to an earlier state. To see what is missing: pennon import run ${at}. To take back what is there, and import again from another folder: pennon import discard ${at}`,
     )
 }
 

@@ -8,7 +8,7 @@
 //
 // Source: docs/wire/import.md §2.10.
 
-import { type JsonObject, type JsonValue, numberOf } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { listAt, type ServiceApi } from '../send/job-api.ts'
 
@@ -21,6 +21,7 @@ export interface StoredCount {
 }
 
 export interface JobReport {
+  readonly createdAtMs: number
   readonly rows: number
   /** The first ones; `storedCounts` reads the others. */
   readonly counts: readonly StoredCount[]
@@ -40,6 +41,7 @@ export async function readJobReport(api: ServiceApi, id: string): Promise<JobRep
   if (!Array.isArray(buckets) || buckets.length !== bucketCount || numberOf(body.rows ?? null) === undefined)
     throw new JobStopped(`${api.address} does not tell what it stored of import job ${id} as Pennon does`)
   return {
+    createdAtMs: isJsonObject(body.job) ? Date.parse(String(ownValue(body.job, 'created_at'))) : Number.NaN,
     rows: numberOf(body.rows!)!,
     counts: countsAt(body, 'counts'),
     countsCursor: cursorOf(body.counts_next),

@@ -4,6 +4,7 @@
 import { counted } from '#core/counted.ts'
 import type { WarningType } from '#core/events/warning-types.ts'
 import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
+import { rowsErased } from './erased-rows.ts'
 import type { JobReport } from './job-report.ts'
 
 /** What is counted, one and many, and what became of it. */
@@ -100,8 +101,9 @@ const otherWords: Partial<Record<WarningType, Words>> & Readonly<Record<string, 
   rows_fewer_than_stored: [
     'row fewer is there than was stored',
     'rows fewer are there than were stored',
-    'events that were sent again count once; where none were, the event store has lost some',
+    'events that were sent again count once, and those of erased persons are gone; where neither is so, the event store has lost some',
   ],
+  [rowsErased]: ['row is gone', 'rows are gone', 'persons were erased since the import was made'],
   rows_not_counted: [
     'count of the rows is missing',
     'counts of the rows are missing',

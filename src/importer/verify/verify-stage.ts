@@ -14,6 +14,7 @@ import type { EventMarks } from '../send/encode-event.ts'
 import { listAt, type ServiceApi } from '../send/job-api.ts'
 import type { SentJob } from '../send/sent-events.ts'
 import { PersonChoice, type PersonOf } from './chosen-persons.ts'
+import { erasedNotes } from './erased-rows.ts'
 import { type ExpectedEvents, expectedEvents, partOfName } from './expected-events.ts'
 import { keepExpectedPersons } from './expected-persons-file.ts'
 import { type JobReport, readJobReport, type StoredCount, storedCounts } from './job-report.ts'
@@ -50,7 +51,7 @@ export interface Verification {
   readonly expected_rows: number
   readonly stored_rows: number
   readonly checks: readonly Check[]
-  /** What the service noted of the job, by reason. */
+  /** What the service noted of the job, by reason, and rows that are missing because persons were erased. */
   readonly notes: JobReport['notes']
 }
 
@@ -86,7 +87,7 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
     expected_rows: expected.rows,
     stored_rows: report.rows,
     checks,
-    notes: report.notes,
+    notes: [...report.notes, ...(await erasedNotes(expected.rows - report.rows, report, api))],
   }
   folder.writeJson(verifyFile, verification)
   return { verification, expected }

@@ -1,8 +1,10 @@
 import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
+import { rowsErased } from '#importer/verify/erased-rows.ts'
 import { repairedWords } from '#importer/verify/final-pages.ts'
 import { finalReportNames } from '#importer/verify/final-report.ts'
+import { noteSentence } from '#importer/verify/note-words.ts'
 import type { Job } from '../job/open-job.ts'
 import { printLines } from '../words/print.ts'
 import { type NextStep, nextLine, quoted } from '../words/step-words.ts'
@@ -13,10 +15,15 @@ export function tellSent({ folder }: Job, path: string, { state, report }: SentJ
   const lines = json ? [JSON.stringify(report)] : sentLines({ state, report }, folder.file(finalReportNames.html), path)
   printLines(lines)
   const { verification, balance } = report
-  if (!verification.ok)
+  if (!verification.ok) {
+    const erased = verification.notes.find(({ reason }) => reason === rowsErased)
+    const why = erased === undefined ? '' : ` ${noteSentence(erased)}`
+    const wayOn =
+      erased === undefined ? '' : `pennon import publish ${quoted(path)} --unverified publishes what is left, `
     throw new JobStopped(
-      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}. Nothing is published. Next: pennon import run ${quoted(path)} compares again, pennon import report ${quoted(path)} shows all, pennon import discard ${quoted(path)} takes it back`,
+      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${why} Nothing is published. Next: ${wayOn}pennon import run ${quoted(path)} compares again, pennon import report ${quoted(path)} shows all, pennon import discard ${quoted(path)} takes it back`,
     )
+  }
   if (state === 'sent' && !balance.isBalanced)
     throw new JobStopped(
       `the figures do not balance, so the import is not done. Next: pennon import report ${quoted(path)} shows them, pennon import discard ${quoted(path)} takes it back`,

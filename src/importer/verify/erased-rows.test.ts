@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import type { ServiceApi } from '../send/job-api.ts'
+import { erasedNotes } from './erased-rows.ts'
+
+const createdAtMs = Date.parse('2026-11-28T01:00:00Z')
+
+/** @param pages of erased persons, the newest first: id of the erasure, hours since the job was made, its rows. */
+function service(pages: readonly (readonly [id: number, hours: number, rows: number | null])[][] | null) {
+  const asked: string[] = []
+  const api: Pick<ServiceApi, 'ask'> = {
+    async ask(_method, _path, { query = {} } = {}): Promise<JsonObject | null> {
+      asked.push(query.offset!)
+      if (pages === null) return null
+      const persons = pages[asked.length - 1]!.map(([id, hours, rows]) => ({
+        created_at: new Date(createdAtMs + hours * 3_600_000).toISOString(),
+        erasure: { id, removed: rows === null ? null : { events: 99, pending_events: rows } },
+      }))
+      return { results: persons }
+    },
+  }
+  return { api, asked }
+}
+
+it('counts the rows of each erasure since the job was made once, and not more than are missing', async () => {
+  const { api, asked } = service([
+    Array.from({ length: 1_000 }, () => [3, 2, 5]),
+    [
+      [3, 2, 5],
+      [2, 1, 7],
+      [4, 1, null],
+      [1, -1, 100],
+    ],
+  ])
+  assert.deepEqual(await erasedNotes(50, { createdAtMs }, api), [{ reason: 'rows_erased', count: 12, samples: [] }])
+  assert.deepEqual(asked, ['0', '1000'])
+  const [note] = await erasedNotes(4, { createdAtMs }, service([[[2, 1, 7]]]).api)
+  assert.equal(note!.count, 4)
+})
+
+it('is none where nothing is missing, nobody was erased, or the key may not see it', async () => {
+  const nothingMissing = service([])
+  assert.deepEqual(await erasedNotes(0, { createdAtMs }, nothingMissing.api), [])
+  assert.deepEqual(nothingMissing.asked, [])
+  for (const pages of [[[]], null]) assert.deepEqual(await erasedNotes(3, { createdAtMs }, service(pages).api), [])
+})

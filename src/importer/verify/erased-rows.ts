@@ -1,0 +1,42 @@
+// Rows that are missing because persons were erased while the import waited to be published.
+
+import { isJsonObject, numberOf, ownValue } from '#core/json.ts'
+import { listAt, type ServiceApi } from '../send/job-api.ts'
+import type { JobReport } from './job-report.ts'
+
+export const rowsErased = 'rows_erased'
+
+const pageSize = 1_000
+
+/**
+ * The note that rows went with erased persons since the job was made; none where no row is missing, or the key may not see
+ * persons. The service counts such rows by erasure, of all pending jobs together, so at most the missing ones are said to
+ * be the job's.
+ */
+export async function erasedNotes(
+  missing: number,
+  { createdAtMs }: Pick<JobReport, 'createdAtMs'>,
+  api: Pick<ServiceApi, 'ask'>,
+): Promise<JobReport['notes']> {
+  if (missing <= 0) return []
+  const removed = new Map<string, number>()
+  for (let offset = 0; ; offset += pageSize) {
+    const query = { limit: String(pageSize), offset: String(offset) }
+    const body = await api.ask('GET', '/persons/deletion_status/', { query, nullFor: [403] })
+    if (body === null) return []
+    // The newest come first.
+    const since = listAt(body, 'results').filter(({ created_at }) => Date.parse(String(created_at)) >= createdAtMs)
+    for (const { erasure } of since) {
+      if (!isJsonObject(erasure)) continue
+      const counts = ownValue(erasure, 'removed') ?? null
+      const events = isJsonObject(counts) ? numberOf(ownValue(counts, 'pending_events') ?? null) : undefined
+      removed.set(String(ownValue(erasure, 'id')), events ?? 0)
+    }
+    if (since.length < pageSize) break
+  }
+  const count = Math.min(
+    missing,
+    removed.values().reduce((sum, events) => sum + events, 0),
+  )
+  return count === 0 ? [] : [{ reason: rowsErased, count, samples: [] }]
+}
