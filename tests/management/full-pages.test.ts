@@ -94,6 +94,24 @@ describe('a page', () => {
     assert.ok(pages.length === 2 && pages.flat().length === 14)
   })
 
+  it('that there is only one of is whole, or refused: the flags of a key', async t => {
+    const api = await startManagement(t)
+    const path = '/api/projects/1/feature_flags/'
+    const small = Array.from({ length: 25 }, (_, index) => `small-${index}`)
+    const make = async (key: string, note: string) => {
+      const body = { key, filters: { groups: [], note } }
+      assert.equal((await api.call('POST', `${path}?skip_validation=true`, { body })).status, 201)
+    }
+    for (const key of small) await make(key, '')
+    const { body: all } = await api.call('GET', `${path}my_flags/`)
+    const keys = all.map((each: { feature_flag: { key: string } }) => each.feature_flag.key)
+    assert.deepEqual(keys.sort(), small.toSorted())
+    for (let index = 0; index < 14; index++) await make(`large-${index}`, large.text)
+    const { status, body } = await api.call('GET', `${path}my_flags/`)
+    assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', 'flag_keys'])
+    assert.equal((await api.call('GET', `${path}my_flags/?flag_keys=large-3&flag_keys=small-3`)).body.length, 2)
+  })
+
   it('of events that are too large together ends before its limit, and `next` leads to the rest', async t => {
     let sliceRowsMax = 1
     const propertiesJson = JSON.stringify(large)

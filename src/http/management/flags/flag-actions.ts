@@ -16,11 +16,12 @@ import { bulkFlagsMax, bulkFlagsSchema } from '#wire/management/flags/bulk-flags
 import { flagSchema, writtenFlagSchema } from '#wire/management/flags/flags.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalid, refusal, stateUnavailable } from '../kit/answers.ts'
+import { answer, invalid, invalidInput, refusal, stateUnavailable } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
+import { answerWholeList, encodeTogether } from '../kit/full-page.ts'
 import { idNumber } from '../kit/item-routes.ts'
 import { readJson } from '../kit/property-filters.ts'
 import { optional, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
@@ -33,6 +34,8 @@ type FlagActionsDeps = FlagEndpointDeps &
   }
 
 const tag = 'feature_flags'
+/** Flags in memory at a time: one may have a megabyte. */
+const shownTogether = 20
 const scope = { read: 'feature_flag:read', write: 'feature_flag:write' } as const
 
 const switches: Readonly<Record<string, { readonly fields: FlagFields; readonly summary: string }>> = {
@@ -170,20 +173,23 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
       summary: 'Flags with their value for the key that asks: for a person whose distinct id is the id of the key.',
       query: subjectQuery,
       success: { status: 200, schema: myFlagsSchema },
-      handle: async ({ caller, project, query }) => {
+      handle: async ({ caller, project, query, signal }) => {
         const evaluated = await evaluate(deps, project, caller.id, query)
         if (!evaluated.ok) return refusal(evaluated.error)
-        const flags: Flag[] = []
-        for (const key of evaluated.value.keys()) {
-          const flag = await deps.management.findFlagByKey(project.id, key)
-          if (flag !== null) flags.push(flag)
+        const encodeKeys = async (keys: readonly string[]) => {
+          const found: Flag[] = []
+          for (const key of keys) {
+            const flag = await deps.management.findFlagByKey(project.id, key)
+            if (flag !== null) found.push(flag)
+          }
+          const shown = await encodeFlags(deps, caller, found)
+          return shown.map(flag => ({ feature_flag: flag, value: flagValue(evaluated.value.get(flag.key)!) ?? false }))
         }
-        const shown = await encodeFlags(deps, caller, flags)
-        const valueFor = (key: string) => flagValue(evaluated.value.get(key)!) ?? false
-        return answer(
-          200,
-          shown.map(flag => ({ feature_flag: flag, value: valueFor(flag.key) })),
-        )
+        return answerWholeList([...evaluated.value.keys()], encodeTogether(encodeKeys), {
+          ...{ signal, sliceRows: shownTogether },
+          tooLarge: sizeMax =>
+            invalidInput('flag_keys', `These flags are more than the ${sizeMax} of an answer: ask for some of them.`),
+        })
       },
     }),
   ]

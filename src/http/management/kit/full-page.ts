@@ -140,6 +140,28 @@ export async function answerCountedList<T>(
   return listAnswer(countedNeighbours(request, page, count, texts.length), texts)
 }
 
+/**
+ * `[…]` of all rows, as PostHog answers some lists: rows that are more than a page may have are refused.
+ * @param sliceRows are looked up and encoded together.
+ */
+export async function answerWholeList<T>(
+  rows: readonly T[],
+  encode: EncodeRows<T>,
+  { signal, sliceRows, tooLarge }: { signal: AbortSignal; sliceRows: number; tooLarge: (sizeMax: string) => WireError },
+): Promise<Answer> {
+  const filled = await fillPage<T, number>(
+    { start: 0, limit: rows.length, mayBeShort: false, signal, sliceRows },
+    async from => {
+      const slice = rows.slice(from, from + sliceRows)
+      return ok({ rows: slice, next: nextOffset(from, slice, from + slice.length < rows.length) })
+    },
+    encode,
+  )
+  return filled.ok
+    ? { status: 200, json: `[${filled.value.texts.join(',')}]` }
+    : refusal(tooLarge(`${pageCharsMax / 2 ** 20} MiB`))
+}
+
 /** `{"next","previous","results"}` of a list that is read by offset and not counted. */
 export async function answerUncountedList<T>(
   { request, signal }: PageCall,
