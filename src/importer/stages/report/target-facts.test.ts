@@ -67,11 +67,13 @@ describe('what a target has already', () => {
   })
 
   it('warns of new names unless the whole project is new', () => {
-    const newNames = ['Paid', 'Left']
+    const newNames = ['Paid', '$set', 'Left', '$identify', '$groupidentify']
     assert.deepEqual(
-      targetWarnings({ ...empty, newNames }, all).map(({ code }) => code),
-      ['new_event_names'],
+      targetWarnings({ ...empty, newNames }, all).map(({ text }) => text),
+      ['The project has no events yet of the names "Paid", "Left": new ones, or called otherwise there.'],
     )
+    // Imports make such events of rows without a name, so no project calls them otherwise.
+    assert.deepEqual(targetWarnings({ ...empty, newNames: ['$set', '$create_alias'] }, all), [])
     assert.deepEqual(targetWarnings({ ...empty, newNames, hasEvents: false }, all), [])
   })
 

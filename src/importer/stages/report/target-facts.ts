@@ -2,6 +2,7 @@
 // which names are new to it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
 
 import { counted } from '#core/counted.ts'
+import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 
 /** What a rehearsal found that the target is asked about. */
 export interface AskedOfTarget {
@@ -127,7 +128,16 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
   ]
 }
 
-function otherWarnings({ pendingJobs, newNames, hasEvents }: TargetFacts): readonly Warned[] {
+/** Events that link or describe somebody have these names in every project, and imports make them of rows without a name. */
+const ownNames: ReadonlySet<string> = new Set([...mergeEventNames, ...groupEventNames, '$set'])
+
+function unfamiliarNames({ newNames }: TargetFacts): readonly string[] {
+  return newNames.filter(name => !ownNames.has(name))
+}
+
+function otherWarnings(facts: TargetFacts): readonly Warned[] {
+  const { pendingJobs, hasEvents } = facts
+  const names = unfamiliarNames(facts)
   return [
     ...(pendingJobs.length === 0
       ? []
@@ -137,12 +147,12 @@ function otherWarnings({ pendingJobs, newNames, hasEvents }: TargetFacts): reado
             text: `Other import jobs cover some of the days and are not published yet: ${pendingJobs.map(({ id, name, state }) => `${id} (${name}, ${state})`).join(', ')}.`,
           },
         ]),
-    ...(newNames.length === 0 || !hasEvents
+    ...(names.length === 0 || !hasEvents
       ? []
       : [
           {
             code: 'new_event_names',
-            text: `The project has no events yet of the ${newNames.length === 1 ? 'name' : 'names'} ${listed(newNames.map(name => JSON.stringify(name)))}: new ones, or called otherwise there.`,
+            text: `The project has no events yet of the ${names.length === 1 ? 'name' : 'names'} ${listed(names.map(name => JSON.stringify(name)))}: new ones, or called otherwise there.`,
           },
         ]),
   ]
@@ -165,12 +175,13 @@ export function targetLines(answer: TargetAnswer, imported: AnsweredImport): rea
   ]
 }
 
-function knownLines({ overlap, newNames }: TargetFacts): readonly string[] {
+function knownLines(facts: TargetFacts): readonly string[] {
+  const { overlap } = facts
   return [
     overlap.length === 0
       ? 'It has no events of the days of this import.'
       : `It has events of ${overlap.length.toLocaleString('en')} of the days of this import already.`,
-    ...(newNames.length === 0 ? ['It knows all names of events.'] : []),
+    ...(unfamiliarNames(facts).length === 0 ? ['It knows all names of events.'] : []),
   ]
 }
 
