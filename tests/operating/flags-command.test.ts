@@ -106,6 +106,18 @@ describe('pennon flags', () => {
     const young = await linesOf(['explain', 'adult', 'ada', '--property', 'age=16', '--group', 'company=acme'])
     assert.match(young[0]!, /No matching condition set \(set 1 failed at: age gt 17\)\.$/)
     assert.match(young.join('\n'), /set 1: no condition match\n {6}✗ age gt 17: 16 \(request\)$/)
+    const odd = await linesOf(['explain', 'adult', 'ada', '--property', 'age=old'])
+    assert.match(odd.at(-1)!, /^ {6}· age gt 17: old \(request\); .*number/, 'why it cannot be compared')
+    const { id } = await front.api<{ id: number }>('GET', '/api/projects/1/feature_flags/adult/')
+    await front.api('POST', '/api/projects/1/feature_flags/', {
+      key: 'bar',
+      filters: {
+        groups: [{ properties: [{ key: `${id}`, type: 'flag', operator: 'flag_evaluates_to', value: true }] }],
+      },
+    })
+    const bar = await linesOf(['explain', 'bar', 'ada', '--property', 'age=16'])
+    assert.match(bar[0]!, new RegExp(`\\(set 1 failed at: flag ${id} is true\\)`))
+    assert.match(bar.at(-1)!, /✗ flag \d+ is true: false \(flag\); the flag adult$/)
   })
 
   const stuck: [what: string, args: string[], over: Parameters<typeof flags>[1], says: RegExp][] = [

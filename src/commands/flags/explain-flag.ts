@@ -61,13 +61,13 @@ export function explanationLines(explanation: ExplanationJson, terminal: Termina
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
     lines.push(`  ${terminal.paint(style, printableName(words))}`)
     for (const filter of filters) {
-      const { result, compared } = filter
+      const { result, compared, note } = filter
       const sign = result === 'passed' ? '✓' : result === 'failed' ? '✗' : '·'
       const found =
         compared === null
           ? ''
           : `: ${compared.source === 'absent' ? 'absent' : `${shown(compared.value)} (${compared.source})`}`
-      lines.push(`      ${sign} ${printableName(`${filterWords(filter)}${found}`)}`)
+      lines.push(`      ${sign} ${printableName(`${filterWords(filter)}${found}${note === null ? '' : `; ${note}`}`)}`)
     }
   }
   for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${printableName(problem)}`))

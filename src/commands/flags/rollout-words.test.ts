@@ -19,6 +19,17 @@ describe('the conditions of a flag in words', () => {
     assert.equal(rolloutWords({ groups: [{ properties: [], rollout_percentage: 25 }] }), '25 %')
   })
 
+  it('name cohorts and other flags as people say it', () => {
+    const properties = [
+      { key: 'id', type: 'cohort', value: 8 },
+      { key: 'id', type: 'cohort', operator: 'not_in', value: 9 },
+      { key: '2', type: 'flag', operator: 'flag_evaluates_to', value: true },
+    ]
+    assert.deepEqual(conditionLines({ groups: [{ properties }] }), [
+      '1. in cohort 8 and not in cohort 9 and flag 2 is true',
+    ])
+  })
+
   it('show no value of an operator that compares none', () => {
     const set = (operator: string) => ({ groups: [{ properties: [{ ...plan, operator, value: operator }] }] })
     assert.deepEqual(conditionLines(set('is_not_set')), ['1. plan is not set'])

@@ -73,8 +73,9 @@ function setWords({ filters, rolloutPercentage, variant }: StoredSet): string {
 const withoutValue: ReadonlySet<string | null> = new Set(['is_set', 'is_not_set'])
 
 function filterWords({ type, key, operator, value }: StoredSet['filters'][number]): string {
-  const subject = type === 'person' ? key : type === 'cohort' ? 'cohort' : `${type} ${key}`
-  const verb = (operator ?? (type === 'cohort' ? 'in' : 'exact')).replaceAll('_', ' ')
+  if (type === 'cohort') return `${(operator ?? 'in').replaceAll('_', ' ')} cohort ${valueWords(value)}`
+  const subject = type === 'person' ? key : `${type} ${key}`
+  const verb = operator === 'flag_evaluates_to' ? 'is' : (operator ?? 'exact').replaceAll('_', ' ')
   return withoutValue.has(operator) ? `${subject} ${verb}` : `${subject} ${verb} ${valueWords(value)}`.trimEnd()
 }
 

@@ -258,6 +258,7 @@ export function filterWords({ type, key, operator, value, cohort }: ExplainedFil
   if (type === 'cohort') return `${operator === 'not_in' ? 'not in' : 'in'} cohort ${cohort?.name ?? cohort?.id ?? key}`
   const name = type === 'person' ? key : `${type} ${key}`
   const asked = typeof value === 'string' ? value : JSON.stringify(value ?? null)
+  if (operator === 'flag_evaluates_to') return `${name} is ${asked}`
   return `${name} ${(operator ?? 'exact').replaceAll('_', ' ')} ${asked}`
 }
 
