@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isLinear } from '../../../tests/support/cpu-time.ts'
 import { parseJson } from '../json.ts'
 import { checkSql, type SqlFunctions } from './check-sql.ts'
 import { bindValues } from './sql-values.ts'
@@ -119,6 +120,11 @@ describe('SQL of people', () => {
     assert.equal(hasLimit("SELECT 'LIMIT 5' -- LIMIT 5"), false)
     assert.equal(hasLimit('SELECT x FROM t LIMIT 1 BY x'), false)
     assert.equal(hasLimit('SELECT x FROM t LIMIT 1 BY x LIMIT 3'), true)
+  })
+
+  it('is read in time that grows as its length does, however many lists of values it has', () => {
+    assert.ok(isLinear(times => () => check(`SELECT ${'values((1,2)),'.repeat(215 * times)}1`)))
+    assert.match(check(`SELECT ${'values((1,2)),'.repeat(13_760)}1`), /^SELECT values/)
   })
 })
 

@@ -157,7 +157,8 @@ function isColumn(tokens: readonly SqlToken[], index: number): boolean {
 /** Whether the parenthesis that begins there holds literals alone: nothing in it can be put together to a text. */
 function areLiterals(tokens: readonly SqlToken[], open: number): boolean {
   let depth = 0
-  for (const { kind, text } of tokens.slice(open)) {
+  for (let index = open; index < tokens.length; index++) {
+    const { kind, text } = tokens[index]!
     if (kind === 'symbol' ? !/^[\d.,()+-]$/.test(text) : kind !== 'string' && !/^(?:null|true|false)$/i.test(text))
       return false
     if (text === '(') depth++
