@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, built once at start: the schemas that check the bodies of management routes also describe
-// them; other routes are described in `../openapi`.
+// The OpenAPI 3.1 document, built once, for the first client that asks: the schemas that check the bodies of management
+// routes also describe them; other routes are described in `../openapi`.
 
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -23,8 +23,8 @@ export interface OpenApiDeps {
 
 /** `GET /api/schema/` and `/openapi.json`, which are open: they hold nothing that is not in the source. */
 export function openApiRoutes(deps: OpenApiDeps): Route[] {
-  const document = Buffer.from(JSON.stringify(openApiDocument(deps)))
-  /** Made for the first client that asks, then shared by all. */
+  // Made for the first client that asks, then shared by all: most instances are never asked.
+  let document: Buffer | undefined
   const packed: Partial<Record<ScriptPacking, Promise<Buffer>>> = {}
   return ['/api/schema', '/openapi.json'].map(path => ({
     method: 'GET',
@@ -33,6 +33,7 @@ export function openApiRoutes(deps: OpenApiDeps): Route[] {
     group: 'management',
     bodyLimitBytes: 1_024,
     handler: async (request, reply) => {
+      document ??= Buffer.from(JSON.stringify(openApiDocument(deps)))
       const [packing] = acceptedPackings(request.headers['accept-encoding'])
       reply.header('vary', 'Accept-Encoding')
       if (packing === undefined) return sendJson(reply, 200, document)
