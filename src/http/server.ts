@@ -25,6 +25,7 @@ import {
   findKnownPath,
   type KnownPath,
   knownPathsOf,
+  registersAllMethods,
   spellings,
   usualMethods,
 } from './shared/known-paths.ts'
@@ -121,7 +122,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
   for (const route of options.routes) for (const path of spellings(route.path)) register(path, route)
   const knownPaths = knownPathsOf(options.routes)
-  for (const known of knownPaths) registerOtherMethods(known)
+  for (const known of knownPaths) if (registersAllMethods(known, knownPaths)) registerOtherMethods(known)
 
   server.setNotFoundHandler((request, reply) => {
     letGoOfBody(request, reply)

@@ -4,6 +4,7 @@ import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { documentedPath } from '#http/management/kit/openapi.ts'
+import { knownPathsOf } from '#http/shared/known-paths.ts'
 import type { Route } from '#http/shared/route.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -28,7 +29,7 @@ before(async () => {
 
 after(() => front.close())
 
-function pathOf(route: Route): string {
+function pathOf(route: Pick<Route, 'path'>): string {
   return route.path.replaceAll(/:(\w+)/g, (_match, name: string) => parameters[name] ?? '1')
 }
 
@@ -269,6 +270,19 @@ describe('a path that is not served', () => {
       const { detail } = (await response.json()) as { detail: string }
       assert.equal(response.status, 404)
       assert.match(detail, /this port serves SDKs.*\/api\/schema\/ have a port of their own/)
+    }
+  })
+
+  it('names what each path offers to whoever asks with another method', async () => {
+    for (const known of knownPathsOf(front.routes)) {
+      const method = ['PUT', 'PATCH', 'DELETE', 'POST'].find(each => !known.methods.has(each))!
+      // Also with slashes that are doubled, as an SDK whose host ends in one has them.
+      const path = pathOf(known)
+      for (const spelt of path === '/' ? [path] : [path, `/${path}`]) {
+        const response = await fetch(url + spelt, { method })
+        assert.equal(response.status, 405, `${method} ${spelt}: ${await response.text()}`)
+        assert.equal(response.headers.get('allow'), [...known.methods].join(', '), `${method} ${spelt}`)
+      }
     }
   })
 

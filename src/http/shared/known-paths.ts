@@ -2,6 +2,7 @@
 // `Allow` lists.
 
 import type { FastifyRequest } from 'fastify'
+import { corsMethods } from './cors.ts'
 import type { Route, RouteGroup } from './route.ts'
 
 /** A path of the table; its group and echoed headers are those of its first route. */
@@ -9,11 +10,20 @@ export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
   /** With parameters, as Fastify registers it. */
   readonly path: string
   readonly methods: ReadonlySet<string>
-  /** Matches the addresses that Fastify would find under `path`. */
-  readonly pattern: RegExp
+  /** Between the slashes of `path`. */
+  readonly segments: readonly string[]
 }
 
-/** Every usual method is registered on every known path; other methods reach only the not-found handler. */
+/**
+ * Whether the methods that a path does not offer are registered on it too. Others are left to the not-found handler, since
+ * each registration takes time at every start. Pages may ask with OPTIONS; and addresses such as `flags/my_flags` and `flags/`
+ * would otherwise be taken for a `flags/:id` that offers the method.
+ */
+export function registersAllMethods(path: KnownPath, known: readonly KnownPath[]): boolean {
+  return corsMethods[path.group] !== null || known.some(other => other !== path && isAddressOf(other, path.segments))
+}
+
+/** What `registersAllMethods` means; other methods reach only the not-found handler. */
 export const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export function knownPathsOf(routes: readonly Route[]): readonly KnownPath[] {
@@ -22,7 +32,7 @@ export function knownPathsOf(routes: readonly Route[]): readonly KnownPath[] {
     for (const path of spellings(route.path)) {
       const { group, echoes } = route
       const entry = known.get(path) ?? {
-        ...{ path, group, methods: new Set<string>(), pattern: patternOf(path) },
+        ...{ path, group, methods: new Set<string>(), segments: path.split('/') },
         ...(echoes && { echoes }),
       }
       known.set(path, entry)
@@ -33,14 +43,16 @@ export function knownPathsOf(routes: readonly Route[]): readonly KnownPath[] {
   return [...known.values()]
 }
 
-/** The path of a request with an unusual method; undefined for usual ones, which every known path has registered. */
+/** The path of a request for which no route was found, if it offers other methods. */
 export function findKnownPath(
   known: readonly KnownPath[],
   { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
 ): KnownPath | undefined {
-  if (usualMethods.includes(method)) return undefined
-  const path = url.split('?', 1)[0]!
-  return known.find(({ pattern }) => pattern.test(path))
+  const address = url.split('?', 1)[0]!.replace(/\/{2,}/g, '/')
+  const segments = address.split('/')
+  // Both spellings are known, so that `flags/` is never a `flags/:id` without an id.
+  const mayBe = ({ path, methods }: KnownPath) => path.endsWith('/') === address.endsWith('/') && !methods.has(method)
+  return known.find(path => mayBe(path) && isAddressOf(path, segments))
 }
 
 /** The path with and without a slash at its end; only as it is when it is the root, a file or a prefix. */
@@ -48,10 +60,12 @@ export function spellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
 
-/** Each parameter of a path matches one segment of an address. */
-function patternOf(path: string): RegExp {
-  const literal = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${literal.replaceAll(/:\w+/g, '[^/]+')}$`)
+/** As Fastify would find it under the path: each parameter matches one segment, also an empty one. */
+function isAddressOf({ segments }: KnownPath, address: readonly string[]): boolean {
+  return (
+    segments.length === address.length &&
+    segments.every((segment, index) => segment.startsWith(':') || segment === address[index])
+  )
 }
 
 const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>([
