@@ -104,7 +104,7 @@ export function finalSections(report: FinalReport, ending: Ending | null = null)
 }
 
 function outcome(report: FinalReport, ending: Ending | null): Section {
-  const { balance: sums, verification, seconds, eventsPerSecond, retries, recent, duplicates, repaired } = report
+  const { balance: sums, seconds, eventsPerSecond, retries, recent, duplicates, repaired } = report
   const isGone = ending?.how === 'discard' && ending.isDone
   const job = report.serviceJobId === null ? '' : `, import job ${report.serviceJobId}`
   return {
@@ -113,15 +113,21 @@ function outcome(report: FinalReport, ending: Ending | null): Section {
       ...endingLines(ending),
       `${counted(sums.sent - (repaired?.sent ?? 0), 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
       ...(repaired === null ? [] : [repairedWords(repaired)]),
-      verification.ok
-        ? `What ${isGone ? 'was' : 'is'} stored ${isGone ? 'was' : 'is'} what was sent.`
-        : 'What is stored is NOT what was sent; see below.',
+      storedWords(report, isGone),
       `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
       `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
       `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${number(duplicates)} that it had them already.`,
     ],
     tables: [],
   }
+}
+
+function storedWords({ verification, isVerificationOld }: FinalReport, isGone: boolean): string {
+  if (isVerificationOld === true) return 'What is stored was not compared since then.'
+  const verb = isGone ? 'was' : 'is'
+  return verification.ok
+    ? `What ${verb} stored ${verb} what was sent.`
+    : 'What is stored is NOT what was sent; see below.'
 }
 
 /** What came after the rest, as part of the same import. */
@@ -182,7 +188,8 @@ const checkWords: Record<Verification['checks'][number]['name'], string> = {
 }
 const stateWords = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be asked' } as const
 
-function verified({ verification: { checks, notes, expected_rows, stored_rows } }: FinalReport): Section {
+function verified({ verification, isVerificationOld }: FinalReport): Section {
+  const { checks, notes, expected_rows, stored_rows } = verification
   const compared: Table = {
     caption: 'Compared with what is stored',
     columns: [{ title: 'Check' }, { title: 'Result' }, { title: 'Compared', isNumber: true }, { title: 'Differences' }],
@@ -201,6 +208,7 @@ function verified({ verification: { checks, notes, expected_rows, stored_rows } 
   return {
     title: 'Verification',
     lines: [
+      ...(isVerificationOld === true ? ['As it was before records were repaired and sent.'] : []),
       `${counted(expected_rows, 'unique event was', 'unique events were')} expected and ${counted(stored_rows, 'is', 'are')} stored.`,
     ],
     tables: [compared, noted].filter(({ rows }) => rows.length > 0),

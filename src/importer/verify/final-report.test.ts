@@ -69,8 +69,13 @@ describe('the balance of a final report', () => {
     ])
     const after = { ...before, givingEvents: 2, skipped: 1, rejected: 1, fromRecords: 4, sent: 4, isBalanced: true }
     assert.deepEqual([before.rejected, before.isBalanced], [3, true])
-    assert.deepEqual(repairedReport(job.folder, checkpoint, retried)?.balance, after)
-    assert.deepEqual(finalReport({ ...parts, retried }).balance, after)
+    const repaired = repairedReport(job.folder, checkpoint, retried)!
+    const compared = finalReport({ ...parts, retried })
+    for (const report of [repaired, compared]) assert.deepEqual(report.balance, after)
+    const words = (report: FinalReport) => finalSections(report).flatMap(({ lines }) => lines)
+    const upToDate = 'What is stored is what was sent.'
+    assert.deepEqual([words(repaired).includes(upToDate), words(compared).includes(upToDate)], [false, true])
+    assert.ok(words(repaired).includes('What is stored was not compared since then.'))
     assert.equal(after.read, after.givingEvents + after.skipped + after.rejected + after.collapsed)
   })
 

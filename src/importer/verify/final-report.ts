@@ -49,6 +49,8 @@ export interface FinalReport {
   /** Records that were repaired and sent later; null when there are none. The balance has them as what they are now. */
   readonly repaired: RetrySums | null
   readonly verification: Verification
+  /** True from when records were repaired and sent until what is stored is compared again. */
+  readonly isVerificationOld?: boolean
   /** What was found before sending: rejects and skips by reason, ids, what is not carried over, the mapping in words. */
   readonly rehearsal: RehearsalReport
 }
@@ -117,6 +119,7 @@ const finalReportSchema = Type.Object({
   retries: count,
   repaired: orNull(Type.Object({ read: count, sent: count, refused: count, rejected: count, skipped: count })),
   verification: verificationSchema,
+  isVerificationOld: Type.Optional(Type.Boolean()),
   rehearsal: rehearsalReportSchema,
 })
 
@@ -209,7 +212,12 @@ export function repairedReport(folder: JobFolder, checkpoint: Checkpoint, retrie
   if (report === null) return null
   const fromParts = sumCounts(checkpoint.parts.map(({ counts }) => counts))
   const sent = finalBalance(fromParts, checkpoint.identity.progress.counts, report.rehearsal)
-  return { ...report, balance: withRepaired(sent, retried), repaired: retried.size === 0 ? null : sumOutcomes(retried) }
+  return {
+    ...report,
+    balance: withRepaired(sent, retried),
+    repaired: retried.size === 0 ? null : sumOutcomes(retried),
+    isVerificationOld: true,
+  }
 }
 
 /** Whether every record that was read so far is accounted for, also where that is not all of them. */
