@@ -51,8 +51,9 @@ export function findKnownPath(
   const address = url.split('?', 1)[0]!.replace(/\/{2,}/g, '/')
   const segments = address.split('/')
   // Both spellings are known, so that `flags/` is never a `flags/:id` without an id.
-  const mayBe = ({ path, methods }: KnownPath) => path.endsWith('/') === address.endsWith('/') && !methods.has(method)
-  return known.find(path => mayBe(path) && isAddressOf(path, segments))
+  const offersOthers = ({ path, methods }: KnownPath) =>
+    path.endsWith('/') === address.endsWith('/') && !methods.has(method)
+  return known.find(path => offersOthers(path) && isAddressOf(path, segments))
 }
 
 /** The path with and without a slash at its end; only as it is when it is the root, a file or a prefix. */
