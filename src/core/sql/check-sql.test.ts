@@ -161,4 +161,26 @@ describe('placeholders', () => {
     assert.match(String(bind('SELECT {x}', '{"x":[1,"a"]}')), /one kind/)
     assert.match(String(bind('SELECT {x}', '{"x":{"a":1}}')), /one kind/)
   })
+
+  it('are refused where they are not closed, without a look at all that follows', () => {
+    assert.match(String(bind('SELECT {x:String', '{"x":1}')), /a placeholder is/)
+    assert.match(String(bind('SELECT {x:{x:String}}', '{"x":1}')), /a placeholder is/)
+    const open = checkSql(`SELECT ${'{x:'.repeat(60_000)}`, functions, 'read')
+    assert.ok(open.ok && !bindValues(open.value, null).ok)
+  })
+
+  it('have a long value cut into parts once, in however many places it stands', () => {
+    const checked = checkSql(`SELECT ${'{x}, {x:String}, '.repeat(1_000)}1`, functions, 'query')
+    assert.ok(checked.ok)
+    let splits = 0
+    const bound = bindValues(checked.value, { x: 'abcd' }, items => {
+      splits++
+      const all = [...items]
+      return [all.slice(0, 2), all.slice(2)]
+    })
+    assert.ok(bound.ok)
+    assert.equal(splits, 1)
+    assert.deepEqual(bound.value.params, { x_0: 'ab', x_1: 'cd' })
+    assert.match(bound.value.sql, /^SELECT (?:concat\(\{x_0:String\}, \{x_1:String\}\), ){2000}1$/)
+  })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { isLinear } from '../../../tests/support/cpu-time.ts'
 import { propertyHint } from './property-hint.ts'
 
 const unknown = (name: string) => `Unknown expression identifier \`${name}\``
@@ -37,5 +38,13 @@ describe('a property that is written as in HogQL', () => {
     assert.equal(hint(unknown('evnt'), 'SELECT evnt, properties.price FROM events'), null)
     assert.equal(hint('sleep cannot be used here.', "SELECT JSONExtractString(properties, 'a'), sleep(1)", 41), null)
     assert.equal(hint(unknown('my_properties.price')), null)
+  })
+
+  it('is looked for in time that grows as the length of the SQL does, whatever names it has', () => {
+    for (const name of ['a.', 'a']) {
+      const sqlOf = (times: number) => `SELECT ${name.repeat(800 * times)} `
+      assert.ok(isLinear(times => () => hint('x', sqlOf(times), sqlOf(times).length)))
+      assert.ok(isLinear(times => () => hint("'arrayElement'", sqlOf(times))))
+    }
   })
 })

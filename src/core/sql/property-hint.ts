@@ -1,6 +1,7 @@
 // Tells whoever wrote a property as in HogQL (`properties.price`) how it is read here.
 
-const path = String.raw`((?:[\w$]+\.)*)(person_properties|properties)`
+/** Looked for at the beginnings of names alone: at each letter of a long name, it would take minutes. */
+const path = String.raw`(?<![\w$.])((?:[\w$]+\.)*)(person_properties|properties)`
 const inMessage = new RegExp(`['\`]${path}\\.([^'\`]+)['\`]`)
 const beforePlace = new RegExp(`${path}\\.$`)
 const inBrackets = new RegExp(`${path}\\s*\\[\\s*'([^'\\\\]+)'\\s*\\]`)

@@ -27,14 +27,18 @@ export function bindValues(
   split?: SplitParam,
 ): Result<SqlWithParams, SqlRefusal> {
   const params: Record<string, SqlParam> = {}
+  const typed = new Map<string, TypedParam | null>()
+  const joinedOf = new Map<string, string | null>()
   let bound = ''
   let copiedTo = 0
   for (const [index, open] of tokens.entries()) {
     if (!isSymbol(open, '{')) continue
     const [name, after] = [tokens[index + 1], tokens[index + 2]]
     if (name?.kind !== 'word' || after === undefined) continue // a map, {'a': 1}
-    if (isSymbol(after, ':')) {
-      const typeWords = tokens.slice(index + 3, closeOf(tokens, index)).filter(({ kind }) => kind !== 'symbol')
+    const closeAt = closeOf(tokens, index)
+    const close = tokens[closeAt]
+    if (isSymbol(after, ':') && isSymbol(close, '}')) {
+      const typeWords = tokens.slice(index + 3, closeAt).filter(({ kind }) => kind !== 'symbol')
       if (typeWords.some(({ text }) => text.toLowerCase() === 'identifier'))
         return err({ at: open.at, detail: 'A value cannot stand for a name; write the name itself.' })
       if (values === null) continue
@@ -49,29 +53,21 @@ export function bindValues(
     const value = Object.hasOwn(values, name.text) ? ownValue(values, name.text)! : undefined
     if (value === undefined) return err({ at: open.at, detail: `There is no value for {${name.text}} in \`values\`.` })
     if (value === null) {
-      const close = tokens[closeOf(tokens, index)]!
       bound += `${sql.slice(copiedTo, open.at)}NULL`
-      copiedTo = close.end
+      copiedTo = close!.end
       continue
     }
-    const param = paramOf(value)
+    const param = ownParamOf(name.text, value)
     if (param === null)
       return err({
         at: open.at,
         detail: `The value of {${name.text}} has to be a text, a number, true, false, null, or a list of one kind of these.`,
       })
-    const close = tokens[closeOf(tokens, index)]!
-    const type = isSymbol(after, '}') ? param.type : sql.slice(after.end, close.at).trim()
-    const parts = split === undefined ? [param.value] : partsOf(param.value, type, split)
-    if (parts.length > 1) {
-      const placeholders = parts.map((part, number) => {
-        let partName = `${name.text}_${number}`
-        while (Object.hasOwn(values, partName)) partName += '_'
-        params[partName] = part
-        return `{${partName}:${type}}`
-      })
-      bound += `${sql.slice(copiedTo, open.at)}${type === 'String' ? 'concat' : 'arrayConcat'}(${placeholders.join(', ')})`
-      copiedTo = close.end
+    const type = isSymbol(after, '}') ? param.type : sql.slice(after.end, close!.at).trim()
+    const joined = joinedParts(name.text, param.value, type)
+    if (joined !== null) {
+      bound += `${sql.slice(copiedTo, open.at)}${joined}`
+      copiedTo = close!.end
       continue
     }
     params[name.text] = param.value
@@ -81,6 +77,34 @@ export function bindValues(
     }
   }
   return ok({ sql: bound + sql.slice(copiedTo), params })
+
+  // A query may have a long value in thousands of places.
+  function ownParamOf(name: string, value: JsonValue): TypedParam | null {
+    const known = typed.get(name)
+    const param = known === undefined ? paramOf(value) : known
+    typed.set(name, param)
+    return param
+  }
+
+  /** SQL that puts a long value together from parts; null for one that is a single parameter. */
+  function joinedParts(name: string, value: SqlParam, type: string): string | null {
+    const key = `${name}:${type}`
+    const known = joinedOf.get(key)
+    if (known !== undefined) return known
+    const parts = split === undefined ? [value] : partsOf(value, type, split)
+    let joined: string | null = null
+    if (parts.length > 1) {
+      const placeholders = parts.map((part, number) => {
+        let partName = `${name}_${number}`
+        while (Object.hasOwn(values!, partName) || Object.hasOwn(params, partName)) partName += '_'
+        params[partName] = part
+        return `{${partName}:${type}}`
+      })
+      joined = `${type === 'String' ? 'concat' : 'arrayConcat'}(${placeholders.join(', ')})`
+    }
+    joinedOf.set(key, joined)
+    return joined
+  }
 }
 
 function partsOf(value: SqlParam, type: string, split: SplitParam): readonly SqlParam[] {
@@ -92,13 +116,19 @@ function partsOf(value: SqlParam, type: string, split: SplitParam): readonly Sql
 
 const quotesAndCommaChars = 4
 
+/** @returns the index of the brace behind the one at `open`, which is another opening one where that is never closed. */
 function closeOf(tokens: readonly SqlToken[], open: number): number {
   let close = open + 1
-  while (close < tokens.length - 1 && !isSymbol(tokens[close], '}')) close++
+  while (close < tokens.length && !isSymbol(tokens[close], '}') && !isSymbol(tokens[close], '{')) close++
   return close
 }
 
-function paramOf(value: JsonValue): { type: string; value: SqlParam } | null {
+interface TypedParam {
+  readonly type: string
+  readonly value: SqlParam
+}
+
+function paramOf(value: JsonValue): TypedParam | null {
   if (!Array.isArray(value)) return scalarOf(value)
   const items = value.map(scalarOf)
   if (items.some(item => item === null)) return null
