@@ -43,6 +43,15 @@ describe('decode threads', () => {
     }
   })
 
+  it('decode what queries hold, beside bodies that are empty', async t => {
+    const server = await startCaptureServer(t)
+    const data = encodeURIComponent(gzipSync(largeBatch(300, 8)).toString('base64'))
+    for (const expectedCount of [300, 600]) {
+      const answer = await fetch(`${server.url}/e/?data=${data}`)
+      assert.deepEqual([answer.status, (await server.records()).events.length], [200, expectedCount])
+    }
+  })
+
   it('decompress large lz64 bodies, bare and in forms, and stop where one would become too large', async t => {
     const server = await startCaptureServer(t)
     const lz64 = lzString.compressToBase64(largeBatch(1_000, 2_000))

@@ -15,6 +15,7 @@ it('for the event loop the size that a gzip body announces is enough, and a thre
     [large, 4096 * KiB, 'bytes'],
     [lying, 4096 * KiB, 'broken'],
     [lying.subarray(0, 3), 256 * KiB, 'broken'],
+    [Buffer.from('{"no":"gzip"}'), 256 * KiB, 'broken'],
   ]
   for (const [body, bytesMax, kind] of cases) assert.equal(gunzip(body, bytesMax).kind, kind)
 })

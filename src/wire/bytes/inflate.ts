@@ -51,7 +51,8 @@ const threadBytesMaxMin = 1024 * 1024
 export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   const claimed = bytes.length > gzipTrailerBytes ? bytes.readUInt32LE(bytes.length - gzipTrailerBytes) : 0
   // What was inflated of a body before it is found too large lives until the next full garbage collection, and causes it.
-  if (claimed > outputBytesMax && outputBytesMax < threadBytesMaxMin) return { kind: 'too_large' }
+  if (startsAsGzip(bytes) && claimed > outputBytesMax && outputBytesMax < threadBytesMaxMin)
+    return { kind: 'too_large' }
   // One byte more than the output, because otherwise another round is needed to see the end.
   const chunkSize = Math.min(
     Math.max(claimed + 1, chunkBytesMin),

@@ -47,8 +47,11 @@ export interface RecordingJob {
   readonly address: string
 }
 
-/** Bytes that can move to a thread: the same memory if the buffer fills it, else a copy, as for slices of a pool. */
+/**
+ * Bytes that can move to a thread: the same memory if the buffer fills it, else a copy, as for slices of a pool. The empty
+ * body is one for all requests, so that it is never moved.
+ */
 export function movableBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
-  const isWhole = bytes.buffer.byteLength === bytes.length
+  const isWhole = bytes.length > 0 && bytes.buffer.byteLength === bytes.length
   return isWhole ? (bytes as Buffer<ArrayBuffer>) : new Uint8Array(bytes)
 }
