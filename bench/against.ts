@@ -61,7 +61,7 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
           await compare(name, async () => asked)
         }
       }
-      // Before there is a second project: beside one, a burst of 30,000 events is told to come again.
+      // Captures come before the cases that create a second project: once there are two, bursts of 30,000 events are answered 503.
       for (const { name, ...asked } of captureCases()) await compare(name, async () => asked)
       for (const [name, prepare] of Object.entries(evaluationCases))
         await compare(name, async server => {

@@ -108,7 +108,7 @@ export class BodyReader implements IncomingBody {
     return true
   }
 
-  /** Nobody needs the piece any more: the parser is done with it when it hands it over. */
+  /** Copies a piece and frees it. The HTTP parser has finished with a piece when it passes it on. */
   #take(piece: Buffer, into: Buffer): void {
     piece.copy(into, this.#length)
     freeBytes(piece)

@@ -11,7 +11,7 @@ export interface ImportedEvent {
   /** What the source calls it, for the report; absent where that is its own name, or no record holds it as such. */
   readonly sourceName?: string
   readonly distinctId: string
-  /** The record names nobody, so many events of the source have this id. */
+  /** The record names no person, so many events of the source share this id. */
   readonly isIdFilledIn?: true
   /** Microseconds since 1970, a safe integer. */
   readonly timeUs: number

@@ -32,9 +32,9 @@ const separatorLineCharsMax = 10
 
 /**
  * Reads RFC 4180, with or without a head. A column whose head is `person_id`, `distinct_id` or `uuid` (in any spelling)
- * holds the ids, and what separates it from the others in the head separates all columns, unless a line `sep=;` says so. A single column without such
- * a head holds ids from its first row on; any other head is then reported as an id without a person. Empty rows are
- * skipped.
+ * holds the ids. All columns are separated by what a first line such as `sep=;` says, or else by what separates them in
+ * the head. A single column without such a head holds ids from its first row on; any other head is then reported as an
+ * id without a person. Empty rows are skipped.
  */
 export class MemberTable {
   readonly #text: string
