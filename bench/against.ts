@@ -1,8 +1,10 @@
-// Compares how much CPU this tree and another one take per answer. Both run at the same time on the same core, and they get
-// the same load in short alternating turns, so that other work on the machine affects both alike. Each round restarts both,
-// because even two processes of one tree differ by a few per cent for their whole lives.
+// Compares how much CPU this tree and another one take per answer. Both run on the same core and answer the same load in
+// turns of a tenth of a second, so that other work on the machine affects both alike. Each round restarts both, because even
+// two processes of one tree differ by a few per cent for their whole lives.
 
-import { resolve } from 'node:path'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import type { Pennon } from '../tests/support/pennon.ts'
 import { movePinned, startBenchServer } from './bench-server.ts'
 import { decideBody, flagBody } from './bodies.ts'
@@ -14,35 +16,41 @@ import { captureCases } from './scenarios/capture.ts'
 import { storePerson } from './scenarios/decide.ts'
 import { definitionCounts, definitionsCase, evaluationCases } from './scenarios/evaluation.ts'
 
-/** What is asked of one of the two servers, again and again. */
-type Asked = Omit<LoadOptions, 'port' | 'durationMs' | 'staysAwake'>
+/** What is asked of both servers, again and again. */
+type Asked = Pick<LoadOptions, 'requests' | 'connections' | 'expectedStatus'>
 
-/** CPU per answer of two turns that followed each other, µs. */
-interface Pair {
+/** CPU per answer in one round, µs. */
+interface Figure {
   readonly own: number
   readonly other: number
 }
 
-const rounds = 8
-const pairsPerRound = 8
-const turnMs = 500
+const rounds = 16
 const settlingMs = 3_000
+const measuredMs = 6_000
+/** Long enough that waking and sleeping cost nothing, short enough that both meet the same machine. */
+const turnMs = 100
 const flagCounts = [20, 350]
 
 /**
  * Prints, after each round and for each case whose name contains one of the words: how much more or less CPU per answer this tree
- * takes than the other (median of the rounds' medians, and what the rounds but the two furthest out say), and the same for each
- * tree's lower quartile.
+ * takes than the other, the standard error of that, and what this tree's answer takes.
  * @param tree root of the other tree, with its dependencies installed.
  */
 export async function compareWith(tree: string, words: readonly string[]): Promise<void> {
-  /** By the name of the case, the pairs of each round. */
-  const results = new Map<string, Pair[][]>()
+  /** By the name of the case, one for each round. */
+  const results = new Map<string, Figure[]>()
+  // Of their own, since the code that this tree's other processes compiled would favour it.
+  const caches = await mkdtemp(join(tmpdir(), 'pennon-bench-'))
+  const ownSettings = { NODE_COMPILE_CACHE: join(caches, 'own') }
+  const otherSettings = { NODE_COMPILE_CACHE: join(caches, 'other') }
   for (let round = 0; round < rounds; round++) {
-    // In both orders too: each server that runs already changes what the next one finds.
+    const startOwn = () => startBenchServer(ownSettings)
+    const startOther = () => startBenchServer(otherSettings, resolve(tree))
+    // In both orders, because the server that starts first takes some 3 % more.
     const isOtherFirst = round % 2 === 0
-    const early = await startBenchServer({}, isOtherFirst ? resolve(tree) : undefined)
-    const late = await startBenchServer({}, isOtherFirst ? undefined : resolve(tree))
+    const early = await (isOtherFirst ? startOther() : startOwn())
+    const late = await (isOtherFirst ? startOwn() : startOther())
     const [other, own] = isOtherFirst ? [early, late] : [late, early]
     try {
       for (const server of [other, own]) {
@@ -73,64 +81,55 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
 
       async function compare(name: string, prepare: (server: Pennon) => Promise<Asked>): Promise<void> {
         if (!isChosen(name)) return
-        const pairs: Pair[] = []
-        results.set(name, [...(results.get(name) ?? []), pairs])
-        const asked = new Map<Pennon, Asked>()
-        for (const server of [other, own]) {
-          asked.set(server, await prepare(server))
-          await load({ ...asked.get(server)!, port: server.port, durationMs: settlingMs })
-        }
-        for (let pair = 0; pair < pairsPerRound; pair++) {
-          // In both orders, so that neither profits from what the other leaves behind.
-          const inOrder = pair % 2 === 0 ? [other, own] : [own, other]
-          const taken = new Map<Pennon, number>()
-          for (const server of inOrder) taken.set(server, await microsPerAnswer(server, asked.get(server)!))
-          pairs.push({ own: taken.get(own)!, other: taken.get(other)! })
-        }
+        const asked = { own: await prepare(own), other: await prepare(other) }
+        const both = (durationMs: number) =>
+          Promise.all([
+            microsPerAnswer(own, { ...asked.own, durationMs, turn: { ms: turnMs, isSecond: isOtherFirst } }),
+            microsPerAnswer(other, { ...asked.other, durationMs, turn: { ms: turnMs, isSecond: !isOtherFirst } }),
+          ])
+        // A worker that is behind shares the load's core, so that requests come one by one, which costs more.
+        await Promise.all([own.caughtUp(), other.caughtUp()])
+        await both(settlingMs)
+        const [ownMicros, otherMicros] = await both(measuredMs)
+        results.set(name, [...(results.get(name) ?? []), { own: ownMicros, other: otherMicros }])
       }
     } finally {
       await Promise.all([other.stop(), own.stop()])
     }
     console.log(`\nafter round ${round + 1} of ${rounds}`)
-    for (const [name, ofRounds] of results) print({ name, value: describe(ofRounds) })
+    for (const [name, figures] of results) print({ name, value: describe(figures) })
   }
+  await rm(caches, { recursive: true })
 
   function isChosen(name: string): boolean {
     return words.length === 0 || words.some(word => name.includes(word))
   }
 }
 
-async function microsPerAnswer(server: Pennon, asked: Asked): Promise<number> {
+async function microsPerAnswer(server: Pennon, asked: Omit<LoadOptions, 'port'>): Promise<number> {
   const before = cpuNanoseconds(server.pid)
-  const options = { ...asked, port: server.port, durationMs: turnMs, staysAwake: true }
-  const { answerCount, failureCount } = await load(options)
+  const { answerCount, failureCount } = await load({ ...asked, port: server.port, staysAwake: true })
   if (failureCount > 0) throw new Error(`${failureCount} of ${answerCount} answers had another status`)
   return (cpuNanoseconds(server.pid) - before) / 1_000 / answerCount
 }
 
-function describe(rounds: readonly (readonly Pair[])[]): string {
-  // Two processes of one tree differ by a few per cent for their whole lives, so each round counts once.
-  const medians = rounds.map(pairs => median(pairs.map(({ own, other }) => own / other))).sort((a, b) => a - b)
-  const inner = medians.length > 4 ? medians.slice(1, -1) : medians
-  const pairs = rounds.flat()
-  const own = lowerQuartile(pairs.map(pair => pair.own))
-  const other = lowerQuartile(pairs.map(pair => pair.other))
-  const spread = `${percent(inner[0]!)} to ${percent(inner.at(-1)!)}`
-  return `${percent(median(medians))} (${spread}); undisturbed ${micros(own)}, ${percent(own / other)}`
+function describe(figures: readonly Figure[]): string {
+  const ratios = figures.map(({ own, other }) => Math.log(own / other))
+  const center = mean(ratios)
+  // Rounds differ by chance, and by which server started first: each pair of rounds has both orders.
+  const pairs = Array.from({ length: ratios.length >> 1 }, (_, pair) => mean(ratios.slice(2 * pair, 2 * pair + 2)))
+  const own = micros(mean(figures.map(figure => figure.own)))
+  if (pairs.length < 2) return `${percent(center)}; ${own}`
+  const variance = pairs.reduce((sum, ratio) => sum + (ratio - mean(pairs)) ** 2, 0) / (pairs.length - 1)
+  const standardError = Math.sqrt(variance / pairs.length)
+  return `${percent(center)} ± ${(standardError * 100).toFixed(1)}; ${own}`
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const half = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[half]! : (sorted[half - 1]! + sorted[half]!) / 2
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** What others on the machine do only adds: the lower quartile has the least of it. */
-function lowerQuartile(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 2]!
-}
-
-function percent(ratio: number): string {
-  const change = (ratio - 1) * 100
+function percent(logRatio: number): string {
+  const change = (Math.exp(logRatio) - 1) * 100
   return `${change < 0 ? '−' : '+'}${Math.abs(change).toFixed(1)} %`
 }

@@ -19,6 +19,8 @@ export interface LoadOptions {
   readonly staysAwake?: boolean
   /** 200 when absent. */
   readonly expectedStatus?: number
+  /** Sends only in every other turn of that many ms by the clock, which another load shares. */
+  readonly turn?: { readonly ms: number; readonly isSecond: boolean }
 }
 
 export interface LoadResult {
@@ -69,11 +71,12 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const idle: (() => void)[] = []
 
   let isRunning = true
-  const turn = () => {
+  const look = () => {
     while (idle.length > 0 && performance.now() >= Math.min(due, endsAt)) idle.pop()!()
-    if (isRunning) setImmediate(turn)
+    const waitMs = untilTurnMs(options)
+    if (isRunning) waitMs > 0 ? setTimeout(look, waitMs) : setImmediate(look)
   }
-  if (options.staysAwake === true) turn()
+  if (options.staysAwake === true) look()
   await Promise.all(Array.from({ length: options.connections }, drive))
   isRunning = false
   latencies.sort((a, b) => a - b)
@@ -106,6 +109,8 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
         return mine
       }
       const sendNext = () => {
+        const turnsInMs = untilTurnMs(options)
+        if (turnsInMs > 0) return void setTimeout(sendNext, turnsInMs)
         if (gapMs === 0) return send(performance.now())
         if (options.staysAwake === true) return void idle.push(() => send(takeDue()))
         const mine = takeDue()
@@ -133,6 +138,13 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
       })
     })
   }
+}
+
+/** 0 while it is this load's turn. */
+function untilTurnMs({ turn }: LoadOptions): number {
+  if (turn === undefined) return 0
+  const into = (Date.now() + (turn.isSecond ? turn.ms : 0)) % (2 * turn.ms)
+  return into < turn.ms ? 0 : 2 * turn.ms - into
 }
 
 function finish(socket: Socket, resolve: () => void): void {
