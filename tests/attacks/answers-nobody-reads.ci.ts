@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
+import { processCpuMs } from '../support/cpu-time.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
@@ -28,12 +29,6 @@ async function addPayloads(pennon: Pennon, count: number, bytesEach: number): Pr
 function residentMiB(pennon: Pennon, field: 'VmRSS' | 'VmHWM'): number {
   const status = readFileSync(`/proc/${pennon.pid}/status`, 'utf8')
   return Math.round(Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)![1]) / 1024)
-}
-
-/** Of all threads of the front. */
-function cpuMs(pennon: Pennon): number {
-  const fields = readFileSync(`/proc/${pennon.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return 10 * (Number(fields[11]) + Number(fields[12]))
 }
 
 async function metric(pennon: Pennon, name: string): Promise<number> {
@@ -63,7 +58,7 @@ describe('answers that nobody reads', () => {
     const { count, requestsEach, localAddress } = attackers
     for (const [what, request, residentMax] of attempts) {
       for (const attack of attacks.splice(0)) attack.end()
-      const cpuBeforeMs = cpuMs(pennon)
+      const cpuBeforeMs = processCpuMs(pennon.pid)
       const text = request.repeat(requestsEach)
       attacks.push(await rawConnections({ port: pennon.port, count, text, localAddress, reads: false }))
       const answered = await bystander(pennon, { rounds: 40, localAddress: bystanders })
@@ -71,7 +66,7 @@ describe('answers that nobody reads', () => {
       const ended = await metric(pennon, 'pennon_answers_ended_total')
       const resident = residentMiB(pennon, 'VmRSS')
       t.diagnostic(
-        `${count} connections × ${requestsEach} of ${what}, ${Math.round((count * text.length) / 1024)} KiB: ${resident} MiB resident, at most ${residentMiB(pennon, 'VmHWM')}, ${before} before; ${cpuMs(pennon) - cpuBeforeMs} ms of CPU; ${Math.round(waiting / MiB)} MiB wait, ${ended} readers were ended; ${figures(answered)}`,
+        `${count} connections × ${requestsEach} of ${what}, ${Math.round((count * text.length) / 1024)} KiB: ${resident} MiB resident, at most ${residentMiB(pennon, 'VmHWM')}, ${before} before; ${processCpuMs(pennon.pid) - cpuBeforeMs} ms of CPU; ${Math.round(waiting / MiB)} MiB wait, ${ended} readers were ended; ${figures(answered)}`,
       )
       assert.deepEqual([answered.flags.counts, answered.capture.counts], [{ 200: 40 }, { 200: 40 }])
       assert.deepEqual(answered.writes.counts, { 201: 40 })

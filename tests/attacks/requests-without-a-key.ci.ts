@@ -2,9 +2,9 @@
 // event loop, fill the log, or keep clients with a key from using the state.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
+import { processCpuMs } from '../support/cpu-time.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
 
@@ -25,12 +25,12 @@ describe('very many requests in one write', () => {
         return pennon.stop()
       })
       await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
-      const [ticksBefore, linesBefore] = [cpuTicks(pennon), pennon.output().split('\n').length]
+      const [cpuBefore, linesBefore] = [processCpuMs(pennon.pid), pennon.output().split('\n').length]
       const text = Buffer.from(Array.from({ length: perConnection }, (_, n) => requestOf(n)).join(''))
       const attack = await rawConnections({ port: pennon.port, count: connectionCount, text })
       attacks.push(attack)
       await eventually(() => attack.openCount() === 0, { timeoutMs: 60_000, what: 'the end of the connections' })
-      const cpuMs = (cpuTicks(pennon) - ticksBefore) * 10
+      const cpuMs = processCpuMs(pennon.pid) - cpuBefore
       const lines = pennon.output().split('\n').length - linesBefore
       const answered = await bystander(pennon, { rounds: 10, localAddress: '127.0.0.2' })
       t.diagnostic(
@@ -51,10 +51,4 @@ describe('very many requests in one write', () => {
 async function endedCount({ url }: Pennon): Promise<number> {
   const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
   return Number(/^pennon_connections_ended_total\{.*why="pipelined".*\} (\d+)/m.exec(await response.text())![1])
-}
-
-/** CPU time of the process, all threads, in hundredths of a second. */
-function cpuTicks({ pid }: Pennon): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return Number(fields[11]) + Number(fields[12])
 }

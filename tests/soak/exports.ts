@@ -1,13 +1,22 @@
-// An export of one day with millions of events, which are made inside the engine: how many rows a second it has at its
-// beginning, in its middle and at its end, and how much memory its reader takes.
+// An export of one day with millions of events, which are made inside the engine, of an instance at work: how many rows a
+// second it has at its beginning, in its middle and at its end, and how much memory the front takes for it.
 
-import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
-import { startEngine } from '../support/engine.ts'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { processCpuMs } from '../support/cpu-time.ts'
+import { startPennon, testPersonalKey } from '../support/pennon.ts'
+import { startLiveTraffic } from './live-traffic.ts'
+import { residentMiB } from './process-figures.ts'
+import { clientsOf } from './soak-store.ts'
 
 const perInsert = 200_000
+/** What an export may add to the memory of a front: 0.3 times the 400 MiB that one takes that has served for hours. */
+const mebibytesAddedMax = 120
 
-/** @returns whether the export had every event, and its last tenth took less than thrice its first. */
+/** @returns whether the export had every event, its last tenth took less than thrice its first, and memory stayed. */
 export async function runExports({
   eventCount,
   log,
@@ -15,45 +24,50 @@ export async function runExports({
   eventCount: number
   log: (line: string) => void
 }): Promise<boolean> {
-  const engine = await startEngine()
-  const store = createClickHouseEventStore({ endpoint: () => engine.endpoint(), clock: { nowMs: Date.now } })
-  const clients = createClickHouseClients({ endpoint: () => engine.endpoint(), queryTimeoutSeconds: 8 })
+  const pennon = await startPennon()
   try {
-    await store.migrate()
+    const clients = clientsOf(() => readEngineEndpoint(pennon.dataFolder)!)
     for (let from = 0; from < eventCount; from += perInsert) {
       const query_params = { from, count: Math.min(perInsert, eventCount - from) }
       await clients.write((client, database) => client.command({ query: insertOf(database), query_params }))
     }
-    log(`${eventCount} events on one day`)
-    const [startMs, cpuBefore] = [performance.now(), process.cpuUsage()]
-    const { batches } = await store.openEventExport({ projectId: 1, descending: true }, new AbortController().signal)
+    await clients.close()
+    // A front that has just started takes less than any that works.
+    const traffic = startLiveTraffic(pennon, 500)
+    await sleep(30_000)
+    const mebibytesBefore = residentMiB(pennon.pid)!
+    log(`${eventCount} events on one day; the front takes ${mebibytesBefore} MiB`)
+    const [startMs, cpuBefore] = [performance.now(), processCpuMs(pennon.pid)]
+    const sent = request(`${pennon.url}/api/projects/@current/events/export/?format=jsonl`, {
+      headers: { authorization: `Bearer ${testPersonalKey}` },
+    }).end()
+    const [answer] = await once(sent, 'response')
     const tenth = Math.ceil(eventCount / 10)
     const tenthsMs: number[] = []
-    let [rowCount, lastMs, rssMax, numbers] = [0, startMs, 0, 0]
-    for await (const batch of batches) {
-      rowCount += batch.length
-      for (const { event } of batch) numbers += Number(/\d+/.exec(event.propertiesJson)![0])
-      rssMax = Math.max(rssMax, process.memoryUsage.rss())
+    let [rowCount, lastMs, mebibytesMax, numbers] = [0, startMs, mebibytesBefore, 0]
+    for await (const line of createInterface({ input: answer })) {
+      const number = /"n":(\d+)/.exec(line)?.[1]
+      if (number === undefined) continue // of the live traffic
+      rowCount++
+      numbers += Number(number)
+      if (rowCount % 1_000 === 0) mebibytesMax = Math.max(mebibytesMax, residentMiB(pennon.pid)!)
       if (rowCount < tenth * (tenthsMs.length + 1)) continue
       const nowMs = performance.now()
-      log(
-        `${rowCount} rows: ${Math.round((tenth * 1_000) / (nowMs - lastMs))} rows/s, RSS ${mebibytes(process.memoryUsage.rss())}`,
-      )
+      const rate = Math.round((tenth * 1_000) / (nowMs - lastMs))
+      log(`${rowCount} rows: ${rate} rows/s, the front takes ${residentMiB(pennon.pid)} MiB`)
       tenthsMs.push(nowMs - lastMs)
       lastMs = nowMs
     }
-    const cpu = process.cpuUsage(cpuBefore)
-    const seconds = (performance.now() - startMs) / 1_000
+    const microsPerRow = ((processCpuMs(pennon.pid) - cpuBefore) * 1_000) / rowCount
     log(
-      `${rowCount} rows in ${seconds.toFixed(1)} s, ${((cpu.user + cpu.system) / rowCount).toFixed(1)} µs of CPU a row here, RSS at most ${mebibytes(rssMax)}`,
+      `${rowCount} rows in ${((performance.now() - startMs) / 1_000).toFixed(1)} s, ${microsPerRow.toFixed(1)} µs of the front's CPU a row; it took ${mebibytesMax} MiB at most, ${(mebibytesMax / mebibytesBefore).toFixed(2)} times what it had`,
     )
+    for (const latencies of await traffic.end()) log(latencies)
     // Each has its number, so that a row in place of another would show.
     const isWhole = rowCount === eventCount && numbers === (eventCount * (eventCount - 1)) / 2
-    return isWhole && tenthsMs.at(-1)! < 3 * tenthsMs[0]!
+    return isWhole && tenthsMs.at(-1)! < 3 * tenthsMs[0]! && mebibytesMax - mebibytesBefore < mebibytesAddedMax
   } finally {
-    await clients.close()
-    await store.close()
-    await engine.stop()
+    await pennon.stop()
   }
 }
 
@@ -67,8 +81,4 @@ function insertOf(database: string): string {
       concat('{"n":', toString(number), ',"text":"', repeat(hex(cityHash64(number, 1)), 40), '"}'),
       generateUUIDv4(), '{"plan":"pro"}', 'full'
     FROM numbers({from:UInt64}, {count:UInt64})`
-}
-
-function mebibytes(bytes: number): string {
-  return `${Math.round(bytes / 1024 / 1024)} MiB`
 }

@@ -6,14 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pennon, testProjectKey } from '../support/pennon.ts'
 import { summary } from './found-lags.ts'
 
-const requestsPerSecond = 50
-
 export interface LiveTraffic {
   /** @returns a line for each kind of request: how many, and their latencies in the median, for 95 % and at most. */
   end(): Promise<readonly string[]>
 }
 
-export function startLiveTraffic(pennon: Pennon): LiveTraffic {
+/** @param requestsPerSecond of each kind. */
+export function startLiveTraffic(pennon: Pennon, requestsPerSecond = 50): LiveTraffic {
   const kinds = {
     capture: () => ['/capture/', { event: 'live', distinct_id: `live-${Math.floor(Math.random() * 1_000)}` }] as const,
     flags: () => ['/flags/?v=2', { distinct_id: `live-${Math.floor(Math.random() * 1_000)}` }] as const,

@@ -45,7 +45,8 @@ export function cpuSeconds(processes: Processes): Record<string, number> {
   )
 }
 
-function residentMiB(pid: number): number | null {
+/** Null when the process has ended. */
+export function residentMiB(pid: number): number | null {
   const kibibytes = /^VmRSS:\s*(\d+)/m.exec(read(`/proc/${pid}/status`) ?? '')?.[1]
   return kibibytes === undefined ? null : Math.round(Number(kibibytes) / 1_024)
 }

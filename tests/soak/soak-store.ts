@@ -1,6 +1,5 @@
 // An event store for soaks, filled inside the engine with millions of rows.
 
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { type ClickHouseClients, createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
@@ -8,6 +7,7 @@ import type { EngineLimits } from '#adapters/clickhouse-embedded/engine-config.t
 import type { EngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { type Buckets, makeBuckets } from '#core/insights/buckets.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
+import { processCpuMs } from '../support/cpu-time.ts'
 import { startEngine } from '../support/engine.ts'
 
 export const dayMs = 86_400_000
@@ -68,16 +68,16 @@ function soakStore(store: EventStore, clients: ClickHouseClients, pid: () => num
     clients,
     count,
     async timed(run) {
-      const [startMs, cpuMs] = [performance.now(), cpuTime(pid())]
+      const [startMs, cpuMs] = [performance.now(), processCpuMs(pid())]
       const result = await run()
-      return { result, ms: Math.round(performance.now() - startMs), cpuMs: cpuTime(pid()) - cpuMs }
+      return { result, ms: Math.round(performance.now() - startMs), cpuMs: processCpuMs(pid()) - cpuMs }
     },
     command: sqlIn => clients.write((client, database) => client.command({ query: sqlIn(database) })),
     async mergesEnd() {
       const idleCpuMs = 500
-      for (let before = cpuTime(pid()), quiet = 0; quiet < 5; ) {
+      for (let before = processCpuMs(pid()), quiet = 0; quiet < 5; ) {
         await sleep(1_000)
-        const now = cpuTime(pid())
+        const now = processCpuMs(pid())
         quiet = now - before < idleCpuMs ? quiet + 1 : 0
         before = now
       }
@@ -128,10 +128,4 @@ function eventsOf(database: string, batch: number, count: number, options: FillO
       map('$feature/checkout', ['control', 'test', 'false'][1 + cityHash64(id) % 3], '$feature/search', 'true',
         '$feature/new-nav', 'false', '$feature/price', ['a', 'b', 'c', 'd'][1 + cityHash64(id, 1) % 4], '$feature/beta', 'false'),
       reinterpretAsUUID(sipHash128(id)), time, '{"plan":"free"}', 'full'${called} FROM numbers(${count})`
-}
-
-/** CPU time of a process, ms. */
-function cpuTime(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
 }

@@ -29,6 +29,14 @@ export function parquetEncoder<Row>(
     file ??= openFile(columns)
     return file
   }
+  let values: ParquetValue[][] = columns.map(() => [])
+  let messageChars = 0
+  const handOver = () => {
+    opened().add(values)
+    chars += messageChars
+    values = columns.map(() => [])
+    messageChars = 0
+  }
   const endGroup = async () => {
     groupCount++
     rowCount = chars = 0
@@ -39,13 +47,6 @@ export function parquetEncoder<Row>(
     isText: false,
     begin: () => '',
     async *encode(rows) {
-      let values: ParquetValue[][] = columns.map(() => [])
-      let messageChars = 0
-      const handOver = () => {
-        opened().add(values)
-        values = columns.map(() => [])
-        messageChars = 0
-      }
       for (const row of rows) {
         for (const [index, { read }] of columns.entries()) {
           const value = read(row)
@@ -54,15 +55,13 @@ export function parquetEncoder<Row>(
         }
         rowCount++
         if (values[0]!.length < rowsPerMessage && messageChars < messageCharsMax) continue
-        chars += messageChars
         handOver()
         yield ''
         if (chars >= limits.groupCharsMax || rowCount >= limits.groupRowsMax) yield await endGroup()
       }
-      chars += messageChars
-      handOver()
     },
     async *end(next) {
+      handOver()
       yield await opened().end({
         'pennon.export.complete': String(next === null),
         ...(next !== null && { 'pennon.export.next': next }),
