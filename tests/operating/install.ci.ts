@@ -94,6 +94,8 @@ interface Project {
   want(version: string): void
   /** Runs it as a script of `package.json` does. */
   ensure(...options: string[]): Running
+  /** The same on a terminal. */
+  onTerminal(): Running
   npm(...args: string[]): Promise<void>
   /** What the installed program prints; null when none is installed. */
   installedVersion(): string | null
@@ -119,6 +121,20 @@ function makeProject(t: TestContext, registry: Registry): Project {
   // Not in this process's way, which is the registry.
   const npm = async (...args: string[]) =>
     void (await promisify(execFile)('npm', args, { cwd: root, env, timeout: 60_000 }))
+  const script = ['scripts/ensure-installed.mjs', '--production']
+  const start = (command: string, ...args: string[]): Running => {
+    const child = spawn(command, args, { ...{ cwd: root, env, detached: true }, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', chunk => {
+        output += chunk
+      })
+    t.after(() => killGroup(child.pid!))
+    const ended = new Promise<{ code: number | null; output: string }>(resolve =>
+      child.once('close', code => resolve({ code, output })),
+    )
+    return { pid: child.pid!, output: () => output, ended }
+  }
   const project: Project = {
     root,
     npm,
@@ -135,22 +151,8 @@ function makeProject(t: TestContext, registry: Registry): Project {
       writeFileSync(join(root, 'package.json'), JSON.stringify({ ...named, allowScripts }))
       writeFileSync(join(root, 'package-lock.json'), JSON.stringify(lock))
     },
-    ensure: (...options) => {
-      const child = spawn(process.execPath, ['scripts/ensure-installed.mjs', '--production', ...options], {
-        ...{ cwd: root, env, detached: true },
-        stdio: ['ignore', 'pipe', 'pipe'],
-      })
-      let output = ''
-      for (const stream of [child.stdout, child.stderr])
-        stream.on('data', chunk => {
-          output += chunk
-        })
-      t.after(() => killGroup(child.pid!))
-      const ended = new Promise<{ code: number | null; output: string }>(resolve =>
-        child.once('close', code => resolve({ code, output })),
-      )
-      return { pid: child.pid!, output: () => output, ended }
-    },
+    ensure: (...options) => start(process.execPath, ...script, ...options),
+    onTerminal: () => start('script', '-qec', [`'${process.execPath}'`, ...script].join(' '), '/dev/null'),
     installedVersion: () => {
       const program = join(root, 'node_modules/.bin/node')
       return existsSync(program) ? execFileSync(program, { encoding: 'utf8' }).trim() : null
@@ -179,6 +181,20 @@ describe('a start', () => {
     registry.close()
     assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
     assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('says on a terminal for how long, since npm shows nothing', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    registry.hold(true)
+    const running = project.onTerminal()
+    await eventually(() => /still installing, [2-9] s so far/.test(running.output()), { what: 'the second second' })
+    assert.equal(project.installedVersion(), null)
+    registry.hold(false)
+    const { code, output } = await running.ended
+    assert.equal(code, 0, output)
+    assert.equal(project.installedVersion(), '1.0.0')
   })
 
   it('does not ask for the Node that it is to install, even where npm is told to be strict', async t => {

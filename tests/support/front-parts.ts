@@ -114,7 +114,11 @@ export function testDecodePool(
 ) {
   const { findProject = () => null, overrides = {} } = given
   const projectIdOf = (token: string) => findProject(token)?.project.id ?? null
-  return opened.adopt(createDecodePool({ projectIdOf, logger, metrics, overrides }), threads => threads.close())
+  // Tests beside this one may keep the processors from a thread for longer than the usual ten seconds.
+  const patient = { jobTimeoutMs: 60_000, ...overrides }
+  return opened.adopt(createDecodePool({ projectIdOf, logger, metrics, overrides: patient }), threads =>
+    threads.close(),
+  )
 }
 
 /** Serves some routes of the parts on a port. The end of the test closes the parts and cuts connections. */

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { Command } from 'commander'
+import { addEventsCommand } from '../events/events-command.ts'
+import { addFlagsCommand } from '../flags/flags-command.ts'
+import { addImportCommand } from '../import/import-command.ts'
 import { instanceAddress, noteOfOtherPort } from './instance-address.ts'
 
 const config = { instance: null, host: '0.0.0.0', port: 8000, adminPort: null }
@@ -64,4 +68,18 @@ it('a note says which of two instances is asked, where PENNON and PORT name one 
   assert.equal(note('https://pennon.example', '9999'), null)
   assert.equal(note('http://127.0.0.1:8000', '9999', 'http://127.0.0.1:1'), null)
   assert.equal(note(null, '9999'), null)
+})
+
+it('is an option of every command, but for those on a folder that names its instance', () => {
+  const program = new Command()
+  addEventsCommand(program)
+  addFlagsCommand(program)
+  addImportCommand(program)
+  const without = program.commands
+    .flatMap(({ commands }) => commands)
+    .filter(command => !command.options.some(({ long }) => long === '--host'))
+  assert.ok(program.commands.length === 3 && without.length > 0)
+  // `convert` asks nobody.
+  for (const command of without)
+    assert.ok(command.name() === 'convert' || command.registeredArguments[0]?.name() === 'folder', command.name())
 })

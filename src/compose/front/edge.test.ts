@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { it, type TestContext } from 'node:test'
+import type { Connections } from '#http/connections.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { composeEdges } from './edge.ts'
+
+const MiB = 1024 * 1024
+/** Nothing writes to it, so that it takes no memory. */
+const bytes = Buffer.alloc(120 * MiB)
+
+/** Asks a port for an answer of that size, and reads nothing of it. */
+async function unread(t: TestContext, connections: Connections, answerBytes: number): Promise<void> {
+  const server = createServer(
+    connections.serverOptions,
+    connections.noting((_request, response) => response.end(bytes.subarray(0, answerBytes))),
+  )
+  connections.watch(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause()
+  client.on('error', () => undefined)
+  t.after(() => {
+    client.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+  client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+}
+
+it('answers that nobody reads on the public port leave the room of the private API’s own port free', async t => {
+  const metrics = createMetrics()
+  const trustedProxies = parseTrustedProxies('')
+  assert.ok(trustedProxies.ok)
+  const { publicEdge, adminEdge } = composeEdges({
+    ...{ hasAdminPort: true, logger: silentLogger(), metrics, monotonicNowMs: () => 0 },
+    trustedProxies: trustedProxies.value,
+  })
+  const figure = async (name: RegExp) => Number(name.exec(await metrics.registry.metrics())?.[1] ?? 0)
+  const heldMiB = async () => (await figure(/^pennon_answer_bytes (\d+)$/m)) / MiB
+  const endedCount = () => figure(/^pennon_answers_ended_total{why="no_room"} (\d+)$/m)
+
+  // The system takes some megabytes of each. One room of 256 MiB would hold either the first two or the third.
+  for (const waiting of [1, 2]) {
+    await unread(t, publicEdge.connections, 120 * MiB)
+    await eventually(async () => (await heldMiB()) > waiting * 105)
+  }
+  await unread(t, adminEdge.connections, 60 * MiB)
+  await eventually(async () => (await heldMiB()) > 256)
+  assert.equal(await endedCount(), 0)
+
+  // It has a bound too, which costs the public port nothing.
+  await unread(t, adminEdge.connections, 60 * MiB)
+  await eventually(async () => (await endedCount()) > 0)
+  assert.equal(publicEdge.connections.count, 2)
+})
