@@ -38,9 +38,9 @@ const flagCounts = [20, 350]
  * @param tree root of the other tree, with its dependencies installed.
  */
 export async function compareWith(tree: string, words: readonly string[]): Promise<void> {
-  /** By the name of the case, one for each round. */
+  /** The figures of each case, one for each round, by the name of the case. */
   const results = new Map<string, Figure[]>()
-  // Of their own, since the code that this tree's other processes compiled would favour it.
+  // Each tree gets a compile cache of its own. Otherwise this tree would start with code that its other processes compiled.
   const caches = await mkdtemp(join(tmpdir(), 'pennon-bench-'))
   const ownSettings = { NODE_COMPILE_CACHE: join(caches, 'own') }
   const otherSettings = { NODE_COMPILE_CACHE: join(caches, 'other') }
@@ -87,7 +87,8 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
             microsPerAnswer(own, { ...asked.own, durationMs, turn: { ms: turnMs, isSecond: isOtherFirst } }),
             microsPerAnswer(other, { ...asked.other, durationMs, turn: { ms: turnMs, isSecond: !isOtherFirst } }),
           ])
-        // A worker that is behind shares the load's core, so that requests come one by one, which costs more.
+        // A worker that is catching up slows the load down, which shares its core. Requests then arrive one by one, and each
+        // of them costs the server more.
         await Promise.all([own.caughtUp(), other.caughtUp()])
         await both(settlingMs)
         const [ownMicros, otherMicros] = await both(measuredMs)
@@ -116,7 +117,7 @@ async function microsPerAnswer(server: Pennon, asked: Omit<LoadOptions, 'port'>)
 function describe(figures: readonly Figure[]): string {
   const ratios = figures.map(({ own, other }) => Math.log(own / other))
   const center = mean(ratios)
-  // Rounds differ by chance, and by which server started first: each pair of rounds has both orders.
+  // Each sample is a pair of rounds, so that it contains both orders in which the servers can start.
   const pairs = Array.from({ length: ratios.length >> 1 }, (_, pair) => mean(ratios.slice(2 * pair, 2 * pair + 2)))
   const own = micros(mean(figures.map(figure => figure.own)))
   if (pairs.length < 2) return `${percent(center)}; ${own}`

@@ -19,7 +19,7 @@ export interface LoadOptions {
   readonly staysAwake?: boolean
   /** 200 when absent. */
   readonly expectedStatus?: number
-  /** Sends only in every other turn of that many ms by the clock, which another load shares. */
+  /** Two loads take turns of that many ms: each sends only in its own. They agree by the clock. */
   readonly turn?: { readonly ms: number; readonly isSecond: boolean }
 }
 

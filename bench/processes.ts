@@ -4,10 +4,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { processCpuMs } from '../tests/support/cpu-time.ts'
 import type { LoadOptions, LoadResult } from './load-generator.ts'
 
 export const cores = availableParallelism() >= 2 ? ({ server: '0', load: '1' } as const) : null
-const ticksPerSecond = 100
 
 /** Starts Node with a file and an IPC channel, pinned to a core if there are at least two. */
 export function spawnPinned(
@@ -22,8 +22,7 @@ export function spawnPinned(
 
 /** User and system CPU seconds of a process, all threads. */
 export function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+  return processCpuMs(pid) / 1_000
 }
 
 /** CPU nanoseconds of a process so far, all threads that run: what short turns need, where a tick of 10 ms is too coarse. */

@@ -63,7 +63,8 @@ describe('more connections than a process may have files', () => {
       assert.equal(await metric(pennon, 'pennon_child_restarts_total'), 0)
       assert.doesNotMatch(pennon.output(), /EMFILE|"level":"error"/)
       for (const attack of attacks) attack.end()
-      // Until then their address, which is that of the next requests too, has most connections and loses some.
+      // The next requests come from the attackers' address. While the server still counts the attackers' connections, that
+      // address has the most, and the server would end some of its connections.
       await eventually(() => openFiles(pennon.pid) < openFilesMax / 2, { what: 'the end of the attack' })
       const afterwards = await bystander(pennon, { rounds: 5, localAddress: '127.0.0.1' })
       assertAllServed(afterwards)

@@ -13,7 +13,7 @@ import { residentMiB } from './process-figures.ts'
 import { clientsOf } from './soak-store.ts'
 
 const perInsert = 200_000
-/** What an export may add to the memory of a front: 0.3 times the 400 MiB that one takes that has served for hours. */
+/** What an export may add to the memory of a front: 0.3 times the 400 MiB that a front takes after hours of work. */
 const mebibytesAddedMax = 120
 
 /** @returns whether the export had every event, its last tenth took less than thrice its first, and memory stayed. */

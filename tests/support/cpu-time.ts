@@ -1,10 +1,10 @@
-// Measures work by CPU time, mostly that of this thread, which a busy machine hardly changes. Compares two pieces of work of the
-// same run, never one with a number of milliseconds, and only where a fault exceeds the bound many times over. Tests
-// count what can be counted instead: calls, steps, bytes.
+// Measures work by CPU time, which a busy machine hardly changes. A test compares two pieces of work of the same run,
+// never one with a number of milliseconds, and only where a fault exceeds the bound many times over. Where calls, steps
+// or bytes can be counted, tests count those instead.
 
 import { readFileSync } from 'node:fs'
 
-/** User and system CPU time of another process so far, all threads, in ms; a multiple of 10. */
+/** User and system CPU time of a process so far, all threads, in ms; a multiple of 10. For figures that are printed. */
 export function processCpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10

@@ -70,7 +70,7 @@ it('a note says which of two instances is asked, where PENNON and PORT name one 
   assert.equal(note(null, '9999'), null)
 })
 
-it('is an option of every command, but for those on a folder that names its instance', () => {
+it('--host is an option of every command, except those for a folder that already names its instance', () => {
   const program = new Command()
   addEventsCommand(program)
   addFlagsCommand(program)
@@ -79,7 +79,7 @@ it('is an option of every command, but for those on a folder that names its inst
     .flatMap(({ commands }) => commands)
     .filter(command => !command.options.some(({ long }) => long === '--host'))
   assert.ok(program.commands.length === 3 && without.length > 0)
-  // `convert` asks nobody.
+  // `convert` works without an instance.
   for (const command of without)
     assert.ok(command.name() === 'convert' || command.registeredArguments[0]?.name() === 'folder', command.name())
 })

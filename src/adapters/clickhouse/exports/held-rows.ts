@@ -7,8 +7,8 @@ import { freeBytes } from '#core/free-bytes.ts'
 import { checkAnswer } from '../connection/checked-answers.ts'
 
 /**
- * Bytes that become objects at once. Few, so that hardly any survive a collection of the young generation while the reader
- * is waited for: V8 lets those of the old one become as many as all that is alive.
+ * Bytes that become objects at once. Objects that are alive while the export waits for its reader move to V8's old
+ * generation, where they stay as garbage for a long time. The fewer there are at once, the slower the heap grows.
  */
 const pieceBytes = 64 * 1024
 /** Between turns of the event loop, ms. */
