@@ -5,12 +5,13 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { processCpuMs } from '../tests/support/cpu-time.ts'
 import type { Pennon } from '../tests/support/pennon.ts'
 import { movePinned, startBenchServer } from './bench-server.ts'
 import { decideBody, flagBody } from './bodies.ts'
 import { steady } from './flags-figure.ts'
 import { httpRequest, type LoadOptions } from './load-generator.ts'
-import { cpuNanoseconds, load } from './processes.ts'
+import { load } from './processes.ts'
 import { micros, print } from './report.ts'
 import { captureCases } from './scenarios/capture.ts'
 import { storePerson } from './scenarios/decide.ts'
@@ -108,10 +109,10 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
 }
 
 async function microsPerAnswer(server: Pennon, asked: Omit<LoadOptions, 'port'>): Promise<number> {
-  const before = cpuNanoseconds(server.pid)
+  const beforeMs = processCpuMs(server.pid)
   const { answerCount, failureCount } = await load({ ...asked, port: server.port, staysAwake: true })
   if (failureCount > 0) throw new Error(`${failureCount} of ${answerCount} answers had another status`)
-  return (cpuNanoseconds(server.pid) - before) / 1_000 / answerCount
+  return ((processCpuMs(server.pid) - beforeMs) * 1_000) / answerCount
 }
 
 function describe(figures: readonly Figure[]): string {

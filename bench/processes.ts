@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { processCpuMs } from '../tests/support/cpu-time.ts'
 import type { LoadOptions, LoadResult } from './load-generator.ts'
@@ -23,14 +23,6 @@ export function spawnPinned(
 /** User and system CPU seconds of a process, all threads. */
 export function cpuSeconds(pid: number): number {
   return processCpuMs(pid) / 1_000
-}
-
-/** CPU nanoseconds of a process so far, all threads that run: what short turns need, where a tick of 10 ms is too coarse. */
-export function cpuNanoseconds(pid: number): number {
-  let sum = 0
-  for (const thread of readdirSync(`/proc/${pid}/task`))
-    sum += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0])
-  return sum
 }
 
 export function residentMiB(pid: number): number {
