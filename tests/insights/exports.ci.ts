@@ -227,11 +227,18 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
       (ask: Ask): Ask =>
       query =>
         ask(async (client, signal) => {
-          const counted: Pick<typeof client, 'query'> = {
+          const count = async (params: Parameters<typeof client.query>[0]) => {
+            const result = await client.query({ ...params, format: 'JSONCompact' })
+            rowsRead += (await result.json()).statistics!.rows_read
+          }
+          const counted: Pick<typeof client, 'query' | 'exec'> = {
             query: async params => {
-              const result = await client.query({ ...params, format: 'JSONCompact' })
-              rowsRead += (await result.json()).statistics!.rows_read
+              await count(params)
               return client.query(params)
+            },
+            exec: async params => {
+              await count({ ...params, query: params.query.replace('FORMAT JSONCompactEachRow', '') })
+              return client.exec(params)
             },
           }
           return query(Object.assign(Object.create(client), counted), signal)
@@ -274,7 +281,7 @@ print(json.dumps([[name, kind] for name, kind, *_ in duckdb.sql(f"describe selec
       }
       const query = { projectId: 3, descending: false }
       const { batches } = await openEventExport({ once, patiently: async asking => failing(asking) }, query, limits)
-      uuids.push((await Array.fromAsync(batches)).flat().map(({ event }) => event.uuid))
+      uuids.push((await Array.fromAsync(batches, batch => [...batch])).flat().map(({ event }) => event.uuid))
     }
     await clients.close()
     assert.ok(asked > 20, `${asked} queries`)

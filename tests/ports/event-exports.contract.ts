@@ -31,7 +31,7 @@ export function eventExportsContract(
       { projectId, descending: true, ...over },
       AbortSignal.timeout(60_000),
     )
-    return (await Array.fromAsync(batches)).flat()
+    return (await Array.fromAsync(batches, batch => [...batch])).flat()
   }
 
   async function listed(projectId: number, over: Partial<EventExportQuery> = {}) {
@@ -204,7 +204,7 @@ export function eventExportsContract(
               timestampMs: Math.floor(event.timestampMs / 86_400_000) * 86_400_000 + (descending ? 86_399_000 : 1_000),
             })),
           })
-        found.push(...batch.map(({ event }) => event.uuid))
+        for (const { event } of batch) found.push(event.uuid)
       }
       assert.deepEqual(found.toSorted(), events.map(({ uuid }) => uuid).toSorted())
     }
@@ -261,7 +261,8 @@ export function eventExportsContract(
     const { batches } = await small().openEventExport({ projectId, descending: false }, AbortSignal.timeout(60_000))
     let arrived = 0
     const later: string[] = []
-    for await (const batch of batches) {
+    for await (const rows of batches) {
+      const batch = [...rows]
       found.push(...batch.map(({ event }) => event.uuid))
       if (arrived >= 5) continue
       const at = batch.at(-1)!.event.timestampMs
@@ -291,7 +292,7 @@ export function eventExportsContract(
     const stop = new AbortController()
     const { batches } = await small().openEventExport({ projectId, descending: true }, stop.signal)
     const reader = batches[Symbol.asyncIterator]()
-    assert.ok((await reader.next()).value!.length > 0)
+    assert.ok([...(await reader.next()).value!].length > 0)
     const reason = new Error('gone')
     stop.abort(reason)
     await assert.rejects(async () => {

@@ -32,10 +32,10 @@ export interface EventExport {
   /** No fewer than the export has: repeats and events that only the finer filters leave out are counted as well. */
   readonly eventCountMax: number
   /**
-   * About half a mebibyte each, unless a single event is larger. A batch is read when it is asked for, or held as bytes until
-   * then: between two of them nothing is open in the store.
+   * About a mebibyte each, unless a single event is larger, to be read once and before the next is asked for. A batch is
+   * read when it is asked for, or held as bytes until then: between two of them nothing is open in the store.
    */
-  readonly batches: AsyncIterable<readonly ExportedEvent[]>
+  readonly batches: AsyncIterable<Iterable<ExportedEvent>>
 }
 
 export interface ExportedEvent {

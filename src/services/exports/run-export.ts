@@ -4,7 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface ExportTarget {
-  /** Resolves when there is room for more. Rejects when nobody takes anything any more. */
+  /** Takes the bytes over. Resolves when there is room for more. Rejects when nobody takes anything any more. */
   write(bytes: Uint8Array): Promise<void>
   /** Lets go of what it holds back: the next bytes may take a while. */
   flush?(): void
@@ -12,7 +12,7 @@ export interface ExportTarget {
 
 export interface ExportEncoding<Row> {
   begin(): string | Uint8Array
-  encode(rows: readonly Row[]): ExportPieces
+  encode(rows: Iterable<Row>): ExportPieces
   end(next: string | null): ExportPieces
   /** Whether the file should end here, although more rows are left. */
   isFull?(): boolean
@@ -37,7 +37,8 @@ export class ExportStopped extends Error {
 }
 
 export interface RunExportOptions<Row> {
-  readonly batches: AsyncIterator<readonly Row[]>
+  /** Each is read once, before the next is asked for. */
+  readonly batches: AsyncIterator<Iterable<Row>>
   readonly encoding: ExportEncoding<Row>
   readonly target: ExportTarget
   /** Rows after which it ends, although more may be left. */
@@ -65,20 +66,40 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
     if (why !== null) throw new ExportStopped(why)
     const { done, value: batch } = await batches.next()
     if (done === true) break
-    const rows = batch.slice(0, limit - progress.rowCount)
+    const rows = takeRows(batch, limit - progress.rowCount)
     for await (const piece of encoding.encode(rows)) await out.add(piece)
     await out.flush()
     options.target.flush?.()
-    if (rows.length > 0) progress.cursor = cursorOf(rows.at(-1)!)
-    progress.rowCount += rows.length
+    if (rows.last !== null) progress.cursor = cursorOf(rows.last)
+    progress.rowCount += rows.count
     if (progress.rowCount < limit && encoding.isFull?.() !== true) continue
-    const isMore = rows.length < batch.length || (await batches.next()).done !== true
+    const isMore = rows.isMore() || (await batches.next()).done !== true
     next = isMore ? progress.cursor : null
     break
   }
   for await (const piece of encoding.end(next)) await out.add(piece)
   await out.flush()
   return next
+}
+
+/** The first rows of a batch, one at a time: whatever is alive while the next batch is waited for becomes old garbage. */
+function takeRows<Row>(batch: Iterable<Row>, limit: number) {
+  const rest = batch[Symbol.iterator]()
+  const taken = {
+    count: 0,
+    last: null as Row | null,
+    *[Symbol.iterator](): Generator<Row> {
+      while (taken.count < limit) {
+        const { done, value } = rest.next()
+        if (done === true) return
+        taken.count++
+        taken.last = value
+        yield value
+      }
+    },
+    isMore: () => rest.next().done !== true,
+  }
+  return taken
 }
 
 /** Gathers texts, and gives the event loop a turn now and then. */

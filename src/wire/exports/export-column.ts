@@ -15,7 +15,7 @@ export interface ExportEncoder<Row> {
   /** What stands before the first row. */
   begin(): string | Uint8Array
   /** Pieces in order; work of more than some milliseconds is divided between them. */
-  encode(rows: readonly Row[]): ExportPieces
+  encode(rows: Iterable<Row>): ExportPieces
   /** Completes the file. @param next where a further file goes on; null when nothing is left. */
   end(next: string | null): ExportPieces
   /** Says within the data that it broke off, where a format can; null where it cannot. */

@@ -38,7 +38,7 @@ export async function* readDayInKeyOrder(
   ask: Ask,
   { filter, day, above, base }: DayToRead,
   limits: PageLimits,
-): AsyncGenerator<readonly ExportedEvent[]> {
+): AsyncGenerator<Iterable<ExportedEvent>> {
   const params = { ...filter.params, key_day: day }
   const ofDay = 'toDate32(timestamp) = {key_day:Date32}'
   let share = 1
@@ -48,7 +48,7 @@ export async function* readDayInKeyOrder(
       const upTo = await endOfPage(last, rowsMax, Math.floor(limits.sliceBytesMax / share))
       if (upTo === null) return
       const page = await readPage(last, upTo)
-      for (const rows of page.pieces()) yield rows.map(exported)
+      yield* page.batches()
       last = upTo
       share = 1
     } catch (error) {
@@ -83,14 +83,15 @@ export async function* readDayInKeyOrder(
     return row === undefined ? null : { event: row[0], distinctId: row[1], uuid: row[2] }
   }
 
-  function exported(row: ExportedRow): ExportedEvent {
+  function exported(json: unknown): ExportedEvent {
+    const row = json as ExportedRow
     const event = viewOfRow(row as unknown as EventRow)
     const { timestampMs, uuid, distinctId } = event
     const key = { event: event.event, distinctId, base }
     return { event, cursor: { timestampMs, uuid, tieBreak: row.at(-1) as string, key } }
   }
 
-  async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<HeldRows<ExportedRow>> {
+  async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<HeldRows<ExportedEvent>> {
     const range = rangeCondition({ above: last, upTo })
     const conditions = [...filter.conditions, ofDay, range.condition].join(' AND ')
     const inRange = [...filter.keyConditions, ofDay, range.condition].join(' AND ')
@@ -101,15 +102,15 @@ export async function* readDayInKeyOrder(
     )
     const { personId } = filter
     return ask(async (client, signal) => {
-      const result = await client.query({
+      const answer = await client.exec({
         query: `SELECT ${viewColumns}, toString(${tieBreak}) FROM (${events})
-          ${personId === undefined ? '' : 'WHERE person = {person:UUID}'} ORDER BY event, distinct_id, uuid`,
+          ${personId === undefined ? '' : 'WHERE person = {person:UUID}'} ORDER BY event, distinct_id, uuid
+          FORMAT JSONCompactEachRow`,
         query_params: { ...params, ...range.params, ...(personId !== undefined && { person: personId }) },
         use_multipart_params: true,
-        format: 'JSONCompactEachRow',
         abort_signal: signal,
       })
-      return holdRows<ExportedRow>(result)
+      return holdRows(answer, exported)
     })
   }
 }

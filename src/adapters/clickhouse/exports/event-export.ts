@@ -22,7 +22,7 @@ import {
   slicesOf,
   windowsOf,
 } from './export-slices.ts'
-import { type HeldRows, holdRows } from './held-rows.ts'
+import { holdRows } from './held-rows.ts'
 import { type KeyRange, keyRanges, rangeCondition } from './key-ranges.ts'
 import { comparePlaces } from './place-order.ts'
 import { narrowBytes, sizeOf } from './row-size.ts'
@@ -87,9 +87,9 @@ async function* nothing(): AsyncGenerator<never> {}
 
 async function* exportWindows(
   windows: readonly ExportWindow[],
-  inKeyOrder: (day: string) => AsyncGenerator<readonly ExportedEvent[]>,
+  inKeyOrder: (day: string) => AsyncGenerator<Iterable<ExportedEvent>>,
   readerOf: (window: ExportWindow) => WindowReader,
-): AsyncGenerator<readonly ExportedEvent[]> {
+): AsyncGenerator<Iterable<ExportedEvent>> {
   for (const window of windows) {
     const reader = readerOf(window)
     const slices = window.isBusy ? null : await reader.slices()
@@ -131,20 +131,13 @@ type ExportedRow = [...EventRow, tie: string]
 
 interface ReadEvents {
   readonly count: number
-  readonly last: ExportedEvent | null
-  readonly batches: Iterable<readonly ExportedEvent[]>
+  readonly batches: Iterable<Iterable<ExportedEvent>>
 }
 
-function exported(row: ExportedRow): ExportedEvent {
+function exported(json: unknown): ExportedEvent {
+  const row = json as ExportedRow
   const event = viewOfRow(row as unknown as EventRow)
   return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row.at(-1) as string } }
-}
-
-function eventsOf({ rowCount, last, pieces }: HeldRows<ExportedRow>): ReadEvents {
-  const batches = function* () {
-    for (const rows of pieces()) yield rows.map(exported)
-  }
-  return { count: rowCount, last: last === null ? null : exported(last), batches: batches() }
 }
 
 class WindowReader {
@@ -196,7 +189,7 @@ class WindowReader {
   }
 
   /** Rows of a slice in batches; usually one. */
-  async *read(slice: Bucket): AsyncGenerator<readonly ExportedEvent[]> {
+  async *read(slice: Bucket): AsyncGenerator<Iterable<ExportedEvent>> {
     const { sliceRowsMax, sliceBytesMax } = this.#limits
     // More than one bucket could tell apart: as events of an import that all have one time.
     let isLarge = slice.bytes > sliceBytesMax || slice.rowCount > sliceRowsMax
@@ -212,10 +205,15 @@ class WindowReader {
         isLarge = true
         continue
       }
-      yield* events.batches
-      const isCut: boolean = events.count > sliceRowsMax
+      let last: EventCursor | null = null
+      for (const batch of events.batches)
+        yield Iterator.from(batch).map(event => {
+          last = event.cursor
+          return event
+        })
+      const isCut = events.count > sliceRowsMax
       if (upTo === null && !isCut) return
-      after = isCut ? events.last!.cursor : upTo
+      after = isCut ? last : upTo
     }
   }
 
@@ -226,11 +224,11 @@ class WindowReader {
   }
 
   /** Asks for each range, one after the other, and divides them further when that is too much for one query. */
-  async #overRanges<T>(ask: (range: KeyRange) => Promise<T>, mayDivide = isTooMuch): Promise<T[]> {
+  async #overRanges<T>(ask: (range: KeyRange, rangeCount: number) => Promise<T>, mayDivide = isTooMuch): Promise<T[]> {
     for (;;) {
       try {
         const answers: T[] = []
-        for (const range of this.#ranges) answers.push(await ask(range))
+        for (const range of this.#ranges) answers.push(await ask(range, this.#ranges.length))
         return answers
       } catch (error) {
         const count = this.#ranges.length
@@ -267,36 +265,37 @@ class WindowReader {
 
   /** The last place that still fits a page after `after`; null when the rest does. Copies count as well. */
   async #endOfPage(slice: Bucket, after: EventCursor | null): Promise<EventCursor | null> {
-    const { sliceRowsMax, sliceBytesMax } = this.#limits
-    const order = orderOf(this.#query.descending)
-    const found = await this.#overRanges(range => {
+    const { descending } = this.#query
+    const order = orderOf(descending)
+    const inOrder = `timestamp ${order}, uuid ${order}, tie ${order}`
+    const ends = await this.#overRanges(async (range, rangeCount) => {
       const { conditions, params } = this.#inSlice(slice, range, { after, upTo: null })
-      return this.#ask(async (client, signal) => {
+      // The page ends with the first range that has its share.
+      const rowsMax = Math.max(1, Math.floor(this.#limits.sliceRowsMax / rangeCount))
+      const bytesMax = Math.floor(this.#limits.sliceBytesMax / rangeCount)
+      const [end] = await this.#ask(async (client, signal) => {
         const result = await client.query({
-          query: `SELECT toUnixTimestamp64Milli(timestamp), toString(uuid), toString(${tieBreak}), ${sizeOf}
-            FROM events WHERE ${conditions}
-            ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}`,
-          query_params: { ...params, rows: sliceRowsMax },
+          query: `SELECT toUnixTimestamp64Milli(timestamp), toString(uuid), toString(tie), number < row_count OR row_count = {rows:UInt32}
+            FROM (
+              SELECT timestamp, uuid, tie, row_number() OVER in_order AS number, sum(bytes) OVER in_order AS bytes_so_far,
+                count() OVER () AS row_count
+              FROM (
+                SELECT timestamp, uuid, ${tieBreak} AS tie, ${sizeOf} + ${narrowBytes} AS bytes
+                FROM events WHERE ${conditions} ORDER BY ${inOrder} LIMIT {rows:UInt32}
+              )
+              WINDOW in_order AS (ORDER BY ${inOrder} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            )
+            WHERE number = 1 OR bytes_so_far <= {bytes:UInt64} ORDER BY number DESC LIMIT 1`,
+          query_params: { ...params, rows: rowsMax, bytes: bytesMax },
           use_multipart_params: true,
           format: 'JSONCompactEachRow',
           abort_signal: signal,
         })
-        return result.json<[number | string, string, string, number | string]>()
+        return result.json<[timestampMs: number | string, uuid: string, tie: string, isMore: 0 | 1]>()
       })
+      return end?.[3] === 1 ? [{ timestampMs: Number(end[0]), uuid: end[1], tieBreak: end[2] }] : []
     })
-    const sizes = found.flat().map(([timestampMs, uuid, tie, bytes]) => ({
-      cursor: { timestampMs: Number(timestampMs), uuid, tieBreak: tie },
-      bytes: Number(bytes) + narrowBytes,
-    }))
-    sizes.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
-    const most = sizes.slice(0, sliceRowsMax)
-    let bytes = 0
-    const end = most.findIndex((row, index) => {
-      bytes += row.bytes
-      return bytes > sliceBytesMax && index > 0
-    })
-    if (end !== -1) return most[end - 1]!.cursor
-    return most.length === sliceRowsMax ? most.at(-1)!.cursor : null
+    return ends.flat().sort((a, b) => comparePlaces(a, b, descending))[0] ?? null
   }
 
   /** At most `sliceRowsMax` and one more, which says that the page was cut. */
@@ -312,25 +311,25 @@ class WindowReader {
         const events = eventsWithPersons(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
         const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'
         return this.#ask(async (client, signal) => {
-          const result = await client.query({
+          const answer = await client.exec({
             query: `SELECT ${viewColumns}, toString(${tieBreak}) FROM (${events}) ${withPerson}
-            ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}`,
+              ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}
+              FORMAT JSONCompactEachRow`,
             query_params: { ...params, ...this.#person(), rows: rowCountMax },
             use_multipart_params: true,
-            format: 'JSONCompactEachRow',
             abort_signal: signal,
           })
-          return holdRows<ExportedRow>(result)
+          return holdRows(answer, exported)
         })
       },
       isMeasured ? isTooMuch : isTimeout,
     )
-    if (found.length === 1) return eventsOf(found[0]!)
+    if (found.length === 1) return { count: found[0]!.rowCount, batches: found[0]!.batches() }
     // Each range was read in the order of the key, while the export is in the order of time.
-    const events = found.flatMap(held => [...held.pieces()].flat().map(exported))
+    const events = found.flatMap(held => Array.from(held.batches(), batch => [...batch]).flat())
     events.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
     const all = events.slice(0, rowCountMax)
-    return { count: all.length, last: all.at(-1) ?? null, batches: all.length === 0 ? [] : [all] }
+    return { count: all.length, batches: all.length === 0 ? [] : [all] }
   }
 
   #person(): Record<string, string> {

@@ -1,63 +1,77 @@
-// The rows of a page as bytes, which become objects a few at a time: as objects they take ten times as much, for as long as
-// the reader of an export is slow.
+// The rows of a page as the bytes that the store sent. Each becomes an object when its turn comes: as objects they take
+// ten times as much, for as long as the reader of an export is slow. And what is alive while an export waits becomes old
+// garbage, which V8 leaves for long.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ResultSet } from '@clickhouse/client'
+import type { Readable } from 'node:stream'
+import type { ExecResult } from '@clickhouse/client'
 import { freeBytes } from '#core/free-bytes.ts'
-import { checkAnswer } from '../connection/checked-answers.ts'
+import { checkAnswer, cutOff } from '../connection/checked-answers.ts'
 
-/**
- * Bytes that become objects at once. Objects that are alive while the export waits for its reader move to V8's old
- * generation, where they stay as garbage for a long time. The fewer there are at once, the slower the heap grows.
- */
-const pieceBytes = 64 * 1024
-/** Between turns of the event loop, ms. */
-const sliceMs = 10
+/** Of the blocks in which bytes are held: thousands of small ones, each freed at a time of its own, leave gaps behind. */
+const blockBytes = 1024 * 1024
+const lineFeed = 0x0a
 
 export interface HeldRows<Row> {
   readonly rowCount: number
-  /** Null when there is none. */
-  readonly last: Row | null
-  /** In order, once: what has become objects is held no more, so that the next page finds room. */
-  pieces(): Generator<readonly Row[]>
+  /**
+   * In order, once; a batch is read before the next is asked for. Bytes that have become rows are held no more, so that
+   * the next page finds room.
+   */
+  batches(): Generator<Iterable<Row>>
 }
 
-/** @throws PortError `unavailable` for an answer that was cut off. */
-export async function holdRows<Row>(result: ResultSet<'JSONCompactEachRow'>): Promise<HeldRows<Row>> {
-  const held: Buffer[] = []
-  let lines: string[] = []
-  let chars = 0
+/**
+ * @param answer of a query in the format JSONCompactEachRow.
+ * @param read makes a row of its JSON.
+ * @throws PortError `unavailable` for an answer that was cut off.
+ */
+export async function holdRows<Row>(
+  answer: ExecResult<Readable>,
+  read: (json: unknown) => Row,
+): Promise<HeldRows<Row>> {
+  const blocks: Buffer[] = []
   let rowCount = 0
-  let last: string | null = null
-  const hold = () => {
-    if (lines.length > 0) held.push(Buffer.from(lines.join('\n')))
-    lines = []
-    chars = 0
-  }
-  let sliceEndMs = performance.now() + sliceMs
-  for await (const some of result.stream()) {
-    for (const { text } of some) {
-      lines.push(text)
-      chars += text.length
-      rowCount++
-      last = text
-      if (chars >= pieceBytes) hold()
+  let [byteCount, lastByte] = [0, lineFeed]
+  for await (const bytes of answer.stream as AsyncIterable<Buffer>) {
+    for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) rowCount++
+    lastByte = bytes.at(-1) ?? lastByte
+    for (let from = 0; from < bytes.length; ) {
+      const used = byteCount % blockBytes
+      if (used === 0) blocks.push(Buffer.allocUnsafeSlow(blockBytes))
+      const copied = bytes.copy(blocks.at(-1)!, used, from)
+      from += copied
+      byteCount += copied
     }
-    if (performance.now() < sliceEndMs) continue
-    await nextTurn()
-    sliceEndMs = performance.now() + sliceMs
+    freeBytes(bytes)
   }
-  hold()
-  checkAnswer(result.response_headers, rowCount)
+  if (lastByte !== lineFeed) throw cutOff('an answer ended within a row')
+  checkAnswer(answer.response_headers, rowCount)
   return {
     rowCount,
-    last: last === null ? null : (JSON.parse(last) as Row),
-    *pieces() {
-      for (let bytes = held.shift(); bytes !== undefined; bytes = held.shift()) {
-        const lines = bytes.toString().split('\n')
-        freeBytes(bytes)
-        yield lines.map(line => JSON.parse(line) as Row)
+    *batches() {
+      const begun: Buffer[] = []
+      for (let block = blocks.shift(); block !== undefined; block = blocks.shift()) {
+        yield rowsOf(block, Math.min(byteCount, blockBytes), begun, read)
+        byteCount -= blockBytes
       }
     },
   }
+}
+
+/** @param begun the row that the block before began; afterwards the one that this block leaves begun. */
+function* rowsOf<Row>(block: Buffer, used: number, begun: Buffer[], read: (json: unknown) => Row): Generator<Row> {
+  const bytes = block.subarray(0, used)
+  let from = 0
+  for (let end = bytes.indexOf(lineFeed); end !== -1; end = bytes.indexOf(lineFeed, from)) {
+    // Row by row: V8 would keep a text of many rows among its old objects, and each row as a part of that text.
+    const isWhole = begun.length === 0
+    const line = isWhole
+      ? bytes.toString('utf8', from, end)
+      : Buffer.concat([...begun, bytes.subarray(0, end)]).toString()
+    begun.length = 0
+    from = end + 1
+    yield read(JSON.parse(line))
+  }
+  if (from < used) begun.push(Buffer.from(bytes.subarray(from)))
+  freeBytes(block)
 }

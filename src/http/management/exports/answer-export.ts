@@ -62,7 +62,7 @@ export interface ExportToAnswer<Row> {
   readonly cursorOf: (row: Row) => string
   /** Begins to read. @throws PortError */
   readonly open: () => Promise<{
-    readonly batches: AsyncIterable<readonly Row[]>
+    readonly batches: AsyncIterable<Iterable<Row>>
     /** Null when it is not known. */
     readonly rowCountMax: number | null
   }>
@@ -109,7 +109,7 @@ export async function answerExport<Row>(
     reply: FastifyReply,
     ownHeaders: Record<string, string>,
     isGzip: boolean,
-    batches: AsyncIterator<readonly Row[]>,
+    batches: AsyncIterator<Iterable<Row>>,
   ): Promise<void> {
     const response = openExportResponse(reply.raw, {
       headers: { ...(reply.getHeaders() as Record<string, string>), ...ownHeaders },

@@ -61,7 +61,7 @@ function boundHeaders(bounds: TimeBounds): Record<string, string> {
 
 async function* rowsOf(
   batches: Awaited<ReturnType<EventExports['openEventExport']>>['batches'],
-): AsyncGenerator<readonly EventRow[]> {
+): AsyncGenerator<Iterable<EventRow>> {
   for await (const batch of batches)
-    yield batch.map(({ event, cursor }) => ({ event, cursor: encodeExportCursor(cursor) }))
+    yield Iterator.from(batch).map(({ event, cursor }) => ({ event, cursor: encodeExportCursor(cursor) }))
 }

@@ -13,12 +13,11 @@ it('ends an export whose reader takes nothing when another one needs its place',
   const entered = places.enter(1)
   assert.ok(entered.ok)
   const { promise: ended, resolve: end } = Promise.withResolvers<{ code?: string }>()
-  const chunk = Buffer.alloc(1024 * 1024)
   const server = createServer(async (_request, response) => {
     const signal = new AbortController().signal
     const target = openExportResponse(response, { headers: {}, isGzip: false, signal, place: entered.value })
     try {
-      for (;;) await target.write(chunk)
+      for (;;) await target.write(Buffer.alloc(1024 * 1024))
     } catch (error) {
       await target.breakOff('last words')
       end(error as { code?: string })

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { constants, createGzip, type Gzip } from 'node:zlib'
+import { freeBytes } from '#core/free-bytes.ts'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
@@ -45,7 +46,9 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
   const digest = createHash('sha256')
   const send = (bytes: Uint8Array): boolean => {
     digest.update(bytes)
-    return response.write(bytes)
+    return response.write(bytes, error => {
+      if (!error) freeBytes(bytes)
+    })
   }
   const gzip = isGzip ? gzipInto(response, send) : null
   const first: Pick<ServerResponse | Gzip, 'writableNeedDrain' | 'once' | 'off'> = gzip ?? response
