@@ -4,7 +4,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface ExportTarget {
-  /** Takes the bytes over. Resolves when there is room for more. Rejects when nobody takes anything any more. */
+  /**
+   * Writes the bytes, which belong to the target from now on. Resolves when it has room for more, and rejects when nobody
+   * reads any more.
+   */
   write(bytes: Uint8Array): Promise<void>
   /** Lets go of what it holds back: the next bytes may take a while. */
   flush?(): void

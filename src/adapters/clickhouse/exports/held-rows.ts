@@ -7,7 +7,7 @@ import type { ExecResult } from '@clickhouse/client'
 import { freeBytes } from '#core/free-bytes.ts'
 import { checkAnswer, cutOff } from '../connection/checked-answers.ts'
 
-/** Of the blocks in which bytes are held: thousands of small ones, each freed at a time of its own, leave gaps behind. */
+/** The size of the blocks in which bytes are held. Thousands of small buffers would leave gaps in the memory they came from. */
 const blockBytes = 1024 * 1024
 const lineFeed = 0x0a
 
