@@ -41,3 +41,41 @@ it('ends an export whose reader takes nothing when another one needs its place',
   response.resume()
   await broken
 })
+
+for (const isGzip of [false, true])
+  it(`ends ${isGzip ? 'a packed export' : 'an export'} whose reader takes nothing of its end`, async t => {
+    let nowMs = 0
+    const places = createExportPlaces({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
+    const entered = places.enter(1)
+    assert.ok(entered.ok)
+    const { promise: ended, resolve: end } = Promise.withResolvers<unknown>()
+    const server = createServer(async (_request, response) => {
+      const signal = new AbortController().signal
+      const target = openExportResponse(response, { headers: {}, isGzip, signal, place: entered.value })
+      response.write(Buffer.alloc(64 * 1024 * 1024))
+      try {
+        await target.end({})
+        end('complete')
+      } catch (error) {
+        await target.breakOff('last words')
+        end((error as { code?: string }).code)
+      }
+    })
+    server.listen(0, '127.0.0.1')
+    t.after(() => server.close())
+    await once(server, 'listening')
+    const request = get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const [response] = (await once(request, 'response')) as [IncomingMessage]
+    t.after(() => response.destroy())
+    const broken = once(response, 'error')
+    await eventually(
+      () => {
+        nowMs += 10_000
+        return places.enter(2).ok
+      },
+      { timeoutMs: 5_000, what: 'the place of the one that waits' },
+    )
+    assert.equal(await ended, 'too_slow')
+    response.resume()
+    await broken
+  })

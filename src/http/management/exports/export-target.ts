@@ -2,7 +2,7 @@
 // take for a complete one when the export broke off.
 
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { constants, createGzip, type Gzip } from 'node:zlib'
 import { freeBytes } from '#core/free-bytes.ts'
@@ -12,7 +12,7 @@ import { waitOrStop } from '#services/shared/back-off.ts'
 import { keepOwnTime } from '../../answers/answer-room.ts'
 
 export interface ExportResponse extends ExportTarget {
-  /** Completes the response. */
+  /** Completes the response. Resolves when the system has taken all of it. */
   end(trailers: Readonly<Record<string, string>>): Promise<void>
   /** Sends the last words, if any, and breaks the connection off. */
   breakOff(lastWords: string | null): Promise<void>
@@ -51,13 +51,14 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     })
   }
   const gzip = isGzip ? gzipInto(response, send) : null
-  const first: Pick<ServerResponse | Gzip, 'writableNeedDrain' | 'once' | 'off'> = gzip ?? response
+  const first: ServerResponse | Gzip = gzip ?? response
 
-  async function drained(): Promise<void> {
+  /** Waits for an event that comes once the reader has taken more. */
+  async function readerTook(stream: EventEmitter, event: 'drain' | 'end' | 'finish'): Promise<void> {
     const late = AbortSignal.timeout(options.stuckMs ?? stuckMs)
     const endWait = place.waitForReader()
     try {
-      await once(first as ServerResponse, 'drain', { signal: AbortSignal.any([signal, place.signal, late]) })
+      await once(stream, event, { signal: AbortSignal.any([signal, place.signal, late]) })
     } catch (error) {
       signal.throwIfAborted()
       place.signal.throwIfAborted()
@@ -72,7 +73,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       signal.throwIfAborted()
       place.signal.throwIfAborted()
       if (bytes.length === 0) return
-      if (gzip === null ? !send(bytes) : !gzip.write(bytes)) await drained()
+      if (gzip === null ? !send(bytes) : !gzip.write(bytes)) await readerTook(first, 'drain')
     },
     flush() {
       gzip?.flush(constants.Z_SYNC_FLUSH)
@@ -80,14 +81,16 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async end(trailers) {
       if (gzip !== null) {
         gzip.end()
-        await once(gzip, 'end', { signal })
+        await readerTook(gzip, 'end')
       }
       const sums = { 'content-digest': `sha-256=:${digest.digest('base64')}:` }
       if (hasTrailers) response.addTrailers({ ...sums, ...trailers })
       response.end()
+      await readerTook(response, 'finish')
     },
     async breakOff(lastWords) {
-      if (!signal.aborted) {
+      // Behind the end of the file no words have a place.
+      if (!signal.aborted && !first.writableEnded) {
         // What was written before has to be out as well, or the client would get less than was read.
         const isOut = new Promise<void>(resolve => {
           if (gzip === null) response.write(lastWords ?? '', () => resolve())
