@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
@@ -191,6 +191,21 @@ describe('pennon events', () => {
     const resumed = await runCommand(settings, 'events', 'export', target, '--resume', '--host', api.url)
     assert.equal(resumed.exitCode, 0, resumed.stderr)
     assert.equal(readFileSync(target, 'utf8').trimEnd().split('\n').length, eventCount)
+  })
+
+  it('leaves nothing behind when the instance sends nothing', async t => {
+    const { api, file, settings } = await start(t, { after: 0, isBroken: true })
+    const target = file('events.jsonl')
+    for (const [args, exitCode] of [
+      [['--from', 'yesterday'], 2],
+      [['--host', 'http://127.0.0.1:1'], 2],
+      [[], 1],
+    ] as const) {
+      const { stderr, ...left } = await runCommand(settings, 'events', 'export', target, '--host', api.url, ...args)
+      assert.deepEqual([left.exitCode, stderr.split('\n').length], [exitCode, 2], stderr)
+      assert.doesNotMatch(stderr, /--resume|rows are in/)
+      assert.deepEqual(readdirSync(dirname(target)), [])
+    }
   })
 
   it('needs a key and an instance, and says so in a line', async t => {

@@ -11,6 +11,7 @@ import {
   beginFile,
   completeFile,
   continueFile,
+  discardFile,
   type FileFormat,
   type PartialFile,
   partOf,
@@ -57,17 +58,15 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
         () => null,
         (cause: Error) => cause,
       )
-      const goOn =
-        asked.format === 'parquet'
-          ? `${partOf(file)} cannot be gone on with: begin anew with --force.`
-          : `Go on with: pennon events export ${quoted(file)} --resume`
-      const have = haveWords(written.rowCount, partOf(file), unclosed)
+      const isEmpty = options.resume !== true && written.bytes === 0
+      if (isEmpty) await discardFile(file)
+      const left = isEmpty ? '' : ` ${leftWords(file, asked.format, written.rowCount, unclosed)}`
       if (stop.signal.aborted) {
-        process.stderr.write(`pennon: stopped. ${have} ${goOn}\n`)
+        process.stderr.write(`pennon: stopped.${left}\n`)
         process.exit(interruptedExitCode)
       }
-      if (error instanceof ClientError && error.status !== null) throw error
-      throw new ClientError(`${whyOf(error, file)} ${have} ${goOn}`, { exitCode: 1 })
+      if (error instanceof ClientError && (isEmpty || error.status !== null)) throw error
+      throw new ClientError(`${whyOf(error, file)}${left}`, { exitCode: 1 })
     }
   }
   return runClient(options, 'query:read', command, { after: '--from', before: '--to', properties: '--property' })
@@ -169,7 +168,7 @@ async function download(
       await writeAll(part, bytes, written)
       const rows = Math.max(0, (scanner?.rowCount ?? 0) - headers)
       written.rowCount = part.rowCount + rows
-      progress.show(rows, received)
+      progress.show(scanner === null ? null : rows, received)
     }
   } finally {
     progress.end()
@@ -205,6 +204,12 @@ function tell(
   const most = isParquet && limit !== null ? `, at most ${limit.toLocaleString('en')} rows` : ''
   const cut = isCut ? ', as many as --limit allows' : most
   process.stdout.write(`${file}: ${what}${readableBytes(written.bytes)}${cut}\n`)
+}
+
+function leftWords(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
+  const part = partOf(file)
+  if (format === 'parquet') return `${part} cannot be gone on with: begin anew with --force.`
+  return `${haveWords(rowCount, part, unclosed)} Go on with: pennon events export ${quoted(file)} --resume`
 }
 
 /**

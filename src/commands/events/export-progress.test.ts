@@ -2,7 +2,11 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { exportProgress } from './export-progress.ts'
 
-function run(isTerminal: boolean, rowCountMax: number | null, steps: readonly (readonly [ms: number, rows: number])[]) {
+function run(
+  isTerminal: boolean,
+  rowCountMax: number | null,
+  steps: readonly (readonly [ms: number, rows: number | null])[],
+) {
   let nowMs = 0
   const written: string[] = []
   const progress = exportProgress({
@@ -13,7 +17,7 @@ function run(isTerminal: boolean, rowCountMax: number | null, steps: readonly (r
   })
   for (const [ms, rows] of steps) {
     nowMs = ms
-    progress.show(rows, rows * 1_024)
+    progress.show(rows, (rows ?? 1) * 1_024)
   }
   progress.end()
   return written
@@ -40,4 +44,9 @@ it('a file or a pipe gets a line every ten seconds', () => {
     [20_000, 30],
   ])
   assert.deepEqual(shown, ['10 rows, 10.0 KiB, 1.0 KiB/s\n', '30 rows, 30.0 KiB, 1.5 KiB/s\n'])
+})
+
+it('rows that are not counted, as in Parquet, are left out', () => {
+  assert.deepEqual(run(false, 4_000, [[10_000, null]]), ['1.0 KiB, 102 bytes/s\n'])
+  assert.deepEqual(run(true, 4_000, [[10_000, null]])[0], '\r1.0 KiB, 102 bytes/s\u001b[K')
 })

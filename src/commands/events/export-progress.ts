@@ -20,16 +20,20 @@ export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax 
   const everyMs = isTerminal ? barEveryMs : lineEveryMs
   let shownMs = isTerminal ? Number.NEGATIVE_INFINITY : startMs
   return {
-    show(rowCount: number, bytes: number): void {
+    /** @param rowCount null where rows are not counted. */
+    show(rowCount: number | null, bytes: number): void {
       const nowMs = monotonicNowMs()
       if (nowMs - shownMs < everyMs) return
       shownMs = nowMs
       const seconds = Math.max(0.001, (nowMs - startMs) / 1_000)
       const rate = `${readableBytes(Math.round(bytes / seconds))}/s`
-      const parts = [`${rowCount.toLocaleString('en')} rows`, readableBytes(bytes), rate]
-      if (rowCountMax !== null && rowCountMax > 0) {
+      const parts = [readableBytes(bytes), rate]
+      if (rowCount !== null) {
+        const most = rowCountMax === null || rowCountMax === 0 ? '' : ` of at most ${rowCountMax.toLocaleString('en')}`
+        parts.unshift(`${rowCount.toLocaleString('en')}${most} rows`)
+      }
+      if (rowCount !== null && rowCountMax !== null && rowCountMax > 0) {
         const part = Math.min(1, rowCount / rowCountMax)
-        parts[0] = `${rowCount.toLocaleString('en')} of at most ${rowCountMax.toLocaleString('en')} rows`
         if (rowCount > 0) parts.push(`${duration((seconds / part) * (1 - part))} left`)
         if (isTerminal) parts.unshift(progressBar(part))
       }

@@ -36,10 +36,15 @@ export async function beginFile(file: string, force: boolean): Promise<PartialFi
     throw new ClientError(
       `An export to ${file} broke off: ${partOf(file)} has what came. --resume goes on with it, --force begins anew.`,
     )
-  await rm(partOf(file), { force: true })
-  await rm(askedOf(file), { force: true })
+  await discardFile(file)
   const handle = await opened(partOf(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
   return { handle, rowCount: 0, cursor: null, bytes: 0 }
+}
+
+/** Removes what an export has left that is not gone on with. */
+export async function discardFile(file: string): Promise<void> {
+  await rm(partOf(file), { force: true })
+  await rm(askedOf(file), { force: true })
 }
 
 export async function writeAsked(file: string, asked: AskedExport): Promise<void> {
