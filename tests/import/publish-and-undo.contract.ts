@@ -7,6 +7,7 @@ import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { jobsOfDaysContract } from './jobs/jobs-of-days.contract.ts'
 import { knownPersonsContract } from './jobs/known-persons.contract.ts'
 import { leftBehindContract } from './jobs/left-behind.contract.ts'
+import { mergedPersonsContract } from './jobs/merged-persons.contract.ts'
 import { randomJobsContract } from './jobs/random-jobs.contract.ts'
 import { replayModelContract } from './jobs/replay-model.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
@@ -25,6 +26,7 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   jobsOfDaysContract(engine, open)
   twoJobsContract(engine, open, numRuns)
   replayModelContract(engine, open, numRuns)
+  mergedPersonsContract(engine, open)
   valuesBeneathContract(engine, open)
   unreadableEventsContract(engine, open)
   waitingJobsContract(engine, open)

@@ -5,6 +5,7 @@ import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { ImportedKey, ImportedWrite, OtherUse } from '#core/imports/other-use.ts'
+import { personUuid } from '#core/persons/person-uuid.ts'
 import type { Profile } from '#core/persons/profile.ts'
 import type { LoadedChunk } from '#core/processing/chunk.ts'
 import { idsOfLiveLinks } from '#core/processing/imports/linked-ids.ts'
@@ -51,12 +52,20 @@ export async function undoBatchOf(
     ...images.map(nameOf),
     ...loaded.persons.map(({ uuid }) => uuid),
     ...mappings.flatMap(({ before }) => before?.personUuid ?? []),
+    ...uuidsOfMoved(loaded, job.projectId),
   ])
   const ofPersons = await Promise.all(
     (['person', 'id_count', 'assignments'] as const).map(kind => imagesOf(kind, uuids)),
   )
   const known = [...mappings, ...(await withoutDiscardedDays(ofPersons.flat(), deps))]
   return { ...batchOf(job, deps, loaded, told), ...noEvents, images: known, laterJobIds }
+}
+
+/** A person that is one with another by now was named by the first of its distinct ids. */
+function uuidsOfMoved({ mappings, personMappings }: LoadedChunk, projectId: number): string[] {
+  return [...mappings, ...personMappings].flatMap(({ distinctId, version }) =>
+    version > 0 ? personUuid(projectId, distinctId) : [],
+  )
 }
 
 type EventsOfJob = 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters' | 'keysOfSurvivors' | 'writersOfSurvivors'

@@ -5,12 +5,12 @@ import type { SubjectImage } from '#core/imports/import-changes.ts'
 import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import type { ImportedWrite, LaterWrite } from '#core/imports/other-use.ts'
 import type { JsonObject } from '#core/json.ts'
-import { emptyProfile, noKeys, type Profile, ProfileDraft } from '#core/persons/profile.ts'
+import { emptyProfile, noKeys, type Profile } from '#core/persons/profile.ts'
 import { applyImportUpdate, mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { creatorKey, exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { Doubts, type Homes, LaterUnsets, oneHome } from './later-unsets.ts'
-import { keysChanged, reverted, type Subject, withAddsOfUnsets, withLaterWrites } from './revert.ts'
+import { keysChanged, picked, reverted, type Subject, withAddsOfUnsets, withLaterWrites } from './revert.ts'
 
 /** An import that wrote after the undone one. */
 export interface LaterWriter {
@@ -91,13 +91,11 @@ export function withOutranked<Now extends Profile>(
 ): Now {
   let joined: Profile = now
   for (const by of outranked) {
-    const draft = new ProfileDraft(by.profile)
-    for (const key of new Set([...Object.keys(by.profile.properties), ...Object.keys(by.profile.marks)]))
-      if (!isAsked(key, by)) {
-        draft.removeProperty(key)
-        draft.removeMark(key)
-      }
-    joined = mergeProfiles(joined, draft.result() ?? by.profile, by.options)
+    joined = mergeProfiles(
+      joined,
+      picked(by.profile, key => isAsked(key, by)),
+      by.options,
+    )
   }
   return joined === now ? now : { ...now, properties: joined.properties, marks: joined.marks }
 }
@@ -211,28 +209,21 @@ function upTo(importJobId: number, outranked: readonly Outranked[], laterJobIds:
   }
 }
 
-/** What the undone import left, with what imports wrote beneath that. */
-export function joinedWith<Side extends Profile>(
-  { before, after }: { readonly before: Profile | null; readonly after: Side },
-  outranked: readonly Outranked[],
-): Side {
-  const written = keysChanged(before ?? emptyProfile, after)
-  return withOutranked(after, outranked, key => written.has(key))
-}
-
-/** The image of a later job as if the subject had never been what the undone one made of it. */
+/**
+ * The image of a later job as if the subject had never been what the undone one made of it.
+ * @param others what may be one with the undone one's values there.
+ */
 export function laterImageWithout<Of extends ProfileImage>(
   image: Of,
   undone: ProfileImage,
+  others: readonly Profile[],
   outranked: readonly Outranked[],
   laterJobIds: readonly number[],
 ): Of {
   const { before, after } = undone
   if (after === null) return image
-  const until = upTo(image.importJobId, outranked, laterJobIds)
-  const side = (now: Subject | null, writers: readonly Outranked[]) =>
-    now && reverted(now, before, after, joinedWith({ before, after }, writers)).subject
-  const without = { ...image, before: side(image.before, until.before), after: side(image.after, until.after) }
+  const side = (now: Subject | null) => now && reverted(now, before, after, { before, others }).subject
+  const without = { ...image, before: side(image.before), after: side(image.after) }
   return imageWithOutranked(image, without, undone, outranked, laterJobIds)
 }
 
@@ -278,13 +269,7 @@ export function sidesOf(
 ): { readonly before: Subject; readonly after: Subject } | null {
   const base = before ?? emptyProfile
   const written = keysChanged(base, after)
-  const draft = new ProfileDraft({ properties: base.properties, marks: base.marks })
-  for (const key of [...Object.keys(base.properties), ...Object.keys(base.marks)])
-    if (!written.has(key)) {
-      draft.removeProperty(key)
-      draft.removeMark(key)
-    }
-  const { properties, marks } = draft.result() ?? base
+  const { properties, marks } = picked(base, key => written.has(key))
   const wasLower = before !== null && before.createdAtMs > after.createdAtMs
   const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
   const until = upTo(importJobId, outranked, laterJobIds)

@@ -6,6 +6,7 @@ import { type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
+import { registersOf } from '#core/processing/properties/import-registers.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 
 /** What is reverted of a person; groups lack the last two. */
@@ -15,48 +16,61 @@ export interface Subject extends Profile {
   readonly lastSeenAtMs?: number
 }
 
+/** A profile before and after the job; null where it did not exist. */
+export interface Sides {
+  readonly before: Profile | null
+  readonly after: Profile
+}
+
+/** What may be one with the job's values by now, because persons were merged or other imports wrote beneath them. */
+export interface Joined {
+  /** What the profile was before, with what the others were that are one with it today. */
+  readonly before: Profile | null
+  /** What each of those was afterwards, and what other imports wrote. */
+  readonly others: readonly Profile[]
+}
+
 /**
  * The profile without what the job did to it: a key that is still as the job left it becomes what it was before.
- * @param joined `after` with what other imports have written beneath the job's values since, which goes with them.
- * @returns null for a profile that stays as it is, and the keys that somebody else has written since.
+ * @returns `now` itself where nothing is to be reverted, and the keys that somebody else has written since.
  */
-export function revertedProfile(
-  now: Profile,
-  before: Profile,
-  after: Profile,
-  joined: Profile = after,
-): { profile: Profile | null; left: string[] } {
+export function revertedProfile<Now extends Profile>(
+  now: Now,
+  { before, after }: Sides,
+  joined: Joined,
+): { readonly subject: Now; readonly left: string[] } {
   const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
   const left: string[] = []
-  for (const key of keysOf(before, after)) {
-    const [was, became, is] = [before, after, now].map(profile => keyIn(profile, key)) as [KeyState, KeyState, KeyState]
-    if (isSameKey(was, became) || isSameKey(is, was)) continue
-    if (!isSameKey(is, became) && !(isShown(became, is) && isSameKey(is, keyIn(joined, key)))) {
+  for (const key of keysChanged(before ?? emptyProfile, after)) {
+    const [was, wasJoined, became, is] = [before ?? emptyProfile, joined.before ?? emptyProfile, after, now].map(
+      profile => keyIn(profile, key),
+    ) as [KeyState, KeyState, KeyState, KeyState]
+    if (isSameKey(is, was) || isSameKey(is, wasJoined)) continue
+    if (!isSameKey(is, became) && !(isShown(became, is) && isJoinOf([after, ...joined.others], key, now))) {
       left.push(key)
       continue
     }
-    if (was.value === undefined) draft.removeProperty(key)
-    else draft.setProperty(key, was.value)
-    if (was.mark === undefined) draft.removeMark(key)
-    else draft.setMark(key, was.mark)
+    if (wasJoined.value === undefined) draft.removeProperty(key)
+    else draft.setProperty(key, wasJoined.value)
+    if (wasJoined.mark === undefined) draft.removeMark(key)
+    else draft.setMark(key, wasJoined.mark)
   }
-  return { profile: draft.result(), left }
+  const profile = draft.result()
+  return { subject: profile ? { ...now, properties: profile.properties, marks: profile.marks } : now, left }
 }
 
 /**
  * The subject without what the job did to it.
  * @param before null when the job made it.
- * @param joined as of `revertedProfile`.
  * @returns `now` itself where nothing is to be reverted.
  */
 export function reverted<Now extends Subject>(
   now: Now,
   before: Subject | null,
   after: Subject,
-  joined: Profile = after,
+  joined: Joined = { before, others: [] },
 ): { subject: Now; left: string[] } {
-  const { profile, left } = revertedProfile(now, before ?? emptyProfile, after, joined)
-  const { properties, marks } = profile ?? now
+  const { subject, left } = revertedProfile(now, { before, after }, joined)
   const wasLower = before !== null && now.createdAtMs === after.createdAtMs
   const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
   const lastSeenAtMs =
@@ -66,13 +80,24 @@ export function reverted<Now extends Subject>(
   const isIdentified =
     now.isIdentified === true && after.isIdentified === true ? before?.isIdentified === true : now.isIdentified
   const isSame =
-    profile === null &&
+    subject === now &&
     createdAtMs === now.createdAtMs &&
     lastSeenAtMs === now.lastSeenAtMs &&
     isIdentified === now.isIdentified
   if (isSame) return { subject: now, left }
   const ofPersons = lastSeenAtMs === undefined ? {} : { lastSeenAtMs, isIdentified }
-  return { subject: { ...now, properties, marks, createdAtMs, ...ofPersons }, left }
+  return { subject: { ...subject, createdAtMs, ...ofPersons }, left }
+}
+
+/** The profile with some of its keys only. */
+export function picked(profile: Profile, isPicked: (key: string) => boolean): Profile {
+  const draft = new ProfileDraft({ properties: profile.properties, marks: profile.marks })
+  for (const key of keysOf(profile))
+    if (!isPicked(key)) {
+      draft.removeProperty(key)
+      draft.removeMark(key)
+    }
+  return draft.result() ?? profile
 }
 
 /** The keys that one side has a value of and the other had not. */
@@ -216,7 +241,7 @@ export function keysBeside(
   )
 }
 
-function keysOf(...profiles: readonly Profile[]): Set<string> {
+export function keysOf(...profiles: readonly Profile[]): Set<string> {
   return new Set(profiles.flatMap(({ properties, marks }) => [...Object.keys(properties), ...Object.keys(marks)]))
 }
 
@@ -237,6 +262,22 @@ export function showsValueOf(now: Profile, after: Profile, key: string): boolean
 function isShown({ value, mark }: KeyState, is: KeyState): boolean {
   if (mark === undefined || is.mark === undefined || !isSameJson(value, is.value)) return false
   return mark.kind === is.mark.kind && mark.timestampMs === is.mark.timestampMs && mark.uuid === is.mark.uuid
+}
+
+/** Whether an import wrote the key, and each event that it remembers is one that these remember of it. */
+export function isJoinOf(profiles: readonly Profile[], key: string, now: Profile): boolean {
+  const parts = profiles.flatMap(profile => timesOf(profile, key))
+  const times = timesOf(now, key)
+  return times.length > 0 && times.every(time => parts.some(part => isSameJson(part, time)))
+}
+
+function timesOf(profile: Profile, key: string) {
+  const { mark, value } = keyIn(profile, key)
+  if (mark === undefined || mark.kind === 'live_once') return []
+  const { latest, once } = registersOf(mark, value)
+  return [latest, once].flatMap((time, place) =>
+    time === null ? [] : { place, timestampMs: time.timestampMs, uuid: time.uuid },
+  )
 }
 
 function isSameKey(a: KeyState, b: KeyState): boolean {

@@ -6,10 +6,12 @@ import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { groupSubject } from './before-images.ts'
+import { type Brought, JoinedPersons } from './joined-persons.ts'
 import type { Homes } from './later-unsets.ts'
 import { idsOfLiveLinks, isLink } from './linked-ids.ts'
 import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './outranked.ts'
 import type { JobBatch } from './publish-shelf.ts'
+import { reverted, type Sides } from './revert.ts'
 
 export interface UndoBatch extends JobBatch {
   /** The images of all subjects in `loaded`, as far as this job or later ones have any. */
@@ -42,6 +44,7 @@ export class Found {
   readonly mappings: ReadonlyMap<string, DistinctIdMapping>
   readonly groups: ReadonlyMap<string, Group>
   readonly laterJobIds: readonly number[]
+  readonly joinedPersons = new JoinedPersons(uuid => this.#sidesIn(uuid))
   readonly #laterWrites: ReadonlyMap<string, readonly { readonly write: LaterWrite; readonly place: number }[]>
   readonly #laterWriters: readonly LaterWriter[]
   readonly #importedKeys: ReadonlyMap<string, readonly ImportedKey[]>
@@ -54,6 +57,7 @@ export class Found {
   readonly #liveLinked: ReadonlySet<string>
   readonly #idsOf: ReadonlyMap<string, readonly DistinctIdMapping[]>
   readonly #assignmentsGivenTo: ReadonlyMap<string, readonly GivenAssignments[]>
+  readonly #imagesIn: ReadonlyMap<string | undefined, readonly ImageOf<'person'>[]>
   readonly #images: Map<string, SubjectImage>
   readonly #rewritten = new Map<string, SubjectImage>()
 
@@ -99,6 +103,12 @@ export class Found {
     const usersOf = Map.groupBy(groupUses, ({ typeName, key }) => subjectOf(typeName, key))
     this.#groupUsers = new Map(Array.from(usersOf, ([name, list]) => [name, list.map(use => use.importJobId)]))
     this.#images = new Map(images.map(image => [nameOf(image), image]))
+    const ofPersons = images.flatMap(image =>
+      image.importJobId === importJobId && image.kind === 'person' ? image : [],
+    )
+    this.#imagesIn = Map.groupBy(ofPersons, ({ subject, after }) =>
+      this.persons.has(subject) ? subject : this.mappings.get(after?.anyId ?? '')?.personUuid,
+    )
     const given = images.flatMap(image =>
       image.importJobId === importJobId && image.kind === 'assignments' ? (image.after ?? []) : [],
     )
@@ -126,6 +136,20 @@ export class Found {
     const keys = isSurvivor ? this.#keysOfSurvivors : this.#importedKeys
     const writes = distinctIds.flatMap(id => keys.get(id) ?? [])
     return outrankedBy(withCreators(writes), isSurvivor ? this.#writersOfSurvivors : this.#laterWriters)
+  }
+
+  /** The persons that later jobs merged into this one, as they would have been without the undone one. */
+  broughtTo(uuid: string): Brought[] {
+    const moves = this.idsOf(uuid).flatMap(({ distinctId }) => this.laterImages('mapping', distinctId))
+    const uuids = new Set(moves.flatMap(({ before }) => before?.personUuid ?? []))
+    uuids.delete(uuid)
+    return [...uuids].flatMap(brought => {
+      const merged = this.laterImages('person', brought).find(({ after }) => after === null)
+      if (merged?.before == null) return []
+      const { importJobId, before } = merged
+      const own = this.image('person', brought)
+      return { importJobId, person: own?.after ? reverted(before, own.before, own.after).subject : before }
+    })
   }
 
   /** What any other import wrote to those that live events merged into this person. */
@@ -206,6 +230,13 @@ export class Found {
   /** What a person got by the merges of the job. */
   assignmentsGivenTo(uuid: string): readonly GivenAssignments[] {
     return this.#assignmentsGivenTo.get(uuid) ?? []
+  }
+
+  /** What the job made of the persons that are this one today, itself first. */
+  #sidesIn(uuid: string): Sides[] {
+    const images = this.#imagesIn.get(uuid) ?? []
+    const inOrder = images.toSorted((a, b) => Number(b.subject === uuid) - Number(a.subject === uuid))
+    return inOrder.flatMap(({ before, after }) => (after === null ? [] : { before, after }))
   }
 
   imageOfJob<Kind extends SubjectImage['kind']>(

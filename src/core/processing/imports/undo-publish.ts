@@ -8,17 +8,17 @@ import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/
 import type { Person } from '#core/persons/person.ts'
 import type { Profile } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
+import { imageWithBrought, withBrought, withHidden } from './joined-persons.ts'
 import { handOverIdentity, identifiersOf, keepImages, rebaseImages } from './kept-images.ts'
 import {
   createdAtWithOutranked,
-  joinedWith,
   laterImageWithout,
   type Outranked,
   type ProfileImage,
   withWritesBeneath,
 } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
+import { isJoinOf, keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
 import {
   noteMissing,
@@ -116,21 +116,28 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const identifiers = identifiersOf(found, ids)
   const isUntouched = isSame && person.version === after.version
   const outranked = [...found.outrankedIn(ids, !isSame), ...(isSame ? found.outrankedOfJoined(subject) : [])]
-  const { subject: without, left } =
+  const joined = found.joinedPersons.joinedIn(person.uuid, outranked)
+  const { subject: alone, left } =
     isUntouched && before !== null
       ? { subject: personOf(before), left: [] }
-      : reverted(person, before, after, joinedWith({ before, after }, outranked))
+      : found.joinedPersons.reverted(person, { before, after }, joined)
+  const brought = isSame ? found.broughtTo(subject) : []
+  const without = withBrought(alone, person, brought)
   const later = found.laterWritesOf(ids)
   const homes = found.homesOf(person.uuid, isSame ? undefined : { uuid: subject, anyId: after.anyId })
   const {
     subject: changed,
     unsure,
     missing,
-  } = withWritesBeneath(without, person, later, outranked, {
+  } = withWritesBeneath(without, isSame ? person : withHidden(person, { before, after }), later, outranked, {
     ...{ homes, added: new Set(isSame ? keysAdded(before, after) : []) },
   })
-  // What the survivor of a later merge has instead, may always have been its own.
-  const stays = isSame ? left : left.filter(key => showsValueOf(person, after, key))
+  // What the survivor of a later merge has instead, may always have been its own. And of a survivor, undoing what the job
+  // did to one that was merged into it may have taken the job's value already.
+  const isJoined = found.idsOf(person.uuid).some(({ version }) => version > 0)
+  const ofOthers = outranked.map(({ profile }) => profile)
+  const wasTaken = (key: string) => isJoined && isJoinOf(ofOthers, key, person)
+  const stays = left.filter(key => (isSame ? !wasTaken(key) : showsValueOf(person, after, key)))
   for (const key of new Set([...stays, ...unsure, ...keysBeside(changed, left, later)]))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
   noteMissing(undoing, { personId: person.uuid }, missing)
@@ -147,7 +154,10 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const rowVersion = isAsBefore ? row.version : person.version + 1
   const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
   const beneath = missing.length > 0 ? [] : outranked
-  const withoutJob = (of: ProfileImage) => laterImageWithout(of, image, beneath, found.laterJobIds)
+  const withoutJob = (of: ProfileImage) => {
+    const without = laterImageWithout(of, image, joined.others, beneath, found.laterJobIds)
+    return of.subject === subject ? imageWithBrought(of, without, brought, found.laterJobIds) : without
+  }
   rebaseImages(found, 'person', [subject, person.uuid], withoutJob, { was: person.version, now: version }, kept)
   if (kept !== null) handOverPerson(found, image, after, person, kept)
   keepImages(found, image, beneath, importJobId => ({
@@ -286,10 +296,9 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   }
   if (before === null) undoing.notes.push({ reason: 'undo_left:group_is_used', details })
   const outranked = found.outrankedInGroup(subject)
+  const others = outranked.map(({ profile }) => profile)
   const { subject: without, left } =
-    isUntouched && before !== null
-      ? { subject: before, left: [] }
-      : reverted(group, before, after, joinedWith({ before, after }, outranked))
+    isUntouched && before !== null ? { subject: before, left: [] } : reverted(group, before, after, { before, others })
   const { subject: changed, missing } = withWritesBeneath(without, group, [], outranked)
   for (const property of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { ...details, key: property } })
@@ -298,7 +307,7 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   const versionNow = changed === group || isAsBefore ? changed.version : version + 1
   if (changed !== group) undoing.groups.push({ row: { ...changed, version: versionNow }, loadedVersion: version })
   const beneath = missing.length > 0 ? [] : outranked
-  const withoutJob = (of: ProfileImage) => laterImageWithout(of, image, beneath, found.laterJobIds)
+  const withoutJob = (of: ProfileImage) => laterImageWithout(of, image, others, beneath, found.laterJobIds)
   rebaseImages(found, 'group', [subject], withoutJob, { was: version, now: versionNow }, before === null ? heir : null)
   if (before === null && heir !== null && found.imageOfJob(heir, 'group', subject) === undefined)
     found.rewrite({ ...image, importJobId: heir, after: { ...changed, version: versionNow } })

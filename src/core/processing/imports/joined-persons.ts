@@ -1,0 +1,129 @@
+// Undoing a job where persons have been merged since: its values are removed from all of the merged persons together, and
+// the values of persons that later jobs merged in show again. Source: docs/wire/import.md §2.11.
+
+import type { Person } from '#core/persons/person.ts'
+import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
+import { mergeProfiles } from '#core/processing/properties/import-update.ts'
+import type { Outranked, ProfileImage } from './outranked.ts'
+import {
+  type Joined,
+  keysAdded,
+  keysChanged,
+  picked,
+  reverted,
+  revertedProfile,
+  type Sides,
+  type Subject,
+} from './revert.ts'
+
+/** A person that a later job merged into another one. */
+export interface Brought {
+  readonly importJobId: number
+  readonly person: Subject
+}
+
+/** Removes what a job wrote from persons that may since have been merged with others that it wrote to. */
+export class JoinedPersons {
+  readonly #sidesIn: (uuid: string) => readonly Sides[]
+  readonly #ofPerson = new Map<string, { readonly sides: readonly Sides[] } & Joined>()
+
+  /** @param sidesIn what the job made of the persons that are this one today, itself first. */
+  constructor(sidesIn: (uuid: string) => readonly Sides[]) {
+    this.#sidesIn = sidesIn
+  }
+
+  /** What may be one with the job's values in a person of today. @param outranked what other imports wrote to it. */
+  joinedIn(uuid: string, outranked: readonly Outranked[]): Joined {
+    const { before, others } = this.#of(uuid)
+    return { before, others: outranked.length === 0 ? others : [...others, ...outranked.map(({ profile }) => profile)] }
+  }
+
+  /**
+   * The person without what the job did to it and, on the first call, to the persons merged with it: any of them may be the
+   * one whose value is shown.
+   */
+  reverted(
+    person: Person,
+    { before, after }: { readonly before: Subject | null; readonly after: Subject },
+    joined: Joined,
+  ): { readonly subject: Person; readonly left: readonly string[] } {
+    const { sides } = this.#of(person.uuid)
+    this.#ofPerson.set(person.uuid, { ...this.#of(person.uuid), sides: [] })
+    const { subject, left } = reverted(person, before, after, joined)
+    return { subject: sides.reduce((now, each) => revertedProfile(now, each, joined).subject, subject), left }
+  }
+
+  #of(uuid: string) {
+    const known = this.#ofPerson.get(uuid)
+    if (known !== undefined) return known
+    const sides = this.#sidesIn(uuid)
+    const joined = { sides, before: joinedBefore(sides), others: sides.map(({ after }) => after) }
+    this.#ofPerson.set(uuid, joined)
+    return joined
+  }
+}
+
+/** Of persons that are one today, what each was before the job: the keys that the job changed, and those of imports. */
+function joinedBefore(all: readonly Sides[]): Profile | null {
+  return all.reduce<Profile | null>((into, { before, after }) => {
+    if (before === null) return into
+    const changed = keysChanged(before, after)
+    const isImported = (key: string) => Object.hasOwn(before.marks, key) && before.marks[key]!.kind !== 'live_once'
+    return mergeProfiles(
+      into ?? emptyProfile,
+      picked(before, key => changed.has(key) || isImported(key)),
+    )
+  }, null)
+}
+
+/**
+ * The subject with what those have that were merged into it: of the keys and the time of creation that the job changed.
+ * @param former with the job's values.
+ */
+export function withBrought<Now extends Subject>(now: Now, former: Subject, brought: readonly Brought[]): Now {
+  const keys = keysChanged(former, now)
+  const joined = brought.reduce<Profile>(
+    (into, { person }) =>
+      mergeProfiles(
+        into,
+        picked(person, key => keys.has(key)),
+      ),
+    now,
+  )
+  const createdAtMs = brought.reduce(
+    (first, { person }) => Math.min(first, Math.max(person.createdAtMs, former.createdAtMs)),
+    now.createdAtMs,
+  )
+  if (joined === now && createdAtMs === now.createdAtMs) return now
+  return { ...now, properties: joined.properties, marks: joined.marks, createdAtMs }
+}
+
+/**
+ * A person with what the job had added to one that is merged into it, where that is hidden by a property that an import
+ * removed: before the merge, it was in the way of live events.
+ */
+export function withHidden(person: Person, { before, after }: Sides): Person {
+  const isHidden = (key: string) => person.marks[key]?.kind === 'import_unset' && !Object.hasOwn(person.properties, key)
+  const hidden = keysAdded(before, after).filter(isHidden)
+  if (hidden.length === 0) return person
+  const draft = new ProfileDraft({ properties: person.properties, marks: person.marks })
+  for (const key of hidden) draft.setProperty(key, after.properties[key]!)
+  return { ...person, properties: draft.properties }
+}
+
+/** The reverted image of a later job, with what that job and those before it had brought. */
+export function imageWithBrought<Of extends ProfileImage>(
+  former: Of,
+  reverted: Of,
+  brought: readonly Brought[],
+  laterJobIds: readonly number[],
+): Of {
+  const place = laterJobIds.indexOf(reverted.importJobId)
+  const upTo = (end: number) => brought.filter(({ importJobId }) => laterJobIds.indexOf(importJobId) < end)
+  const side = (was: Subject | null, is: Subject | null, end: number) => was && is && withBrought(is, was, upTo(end))
+  return {
+    ...reverted,
+    before: side(former.before, reverted.before, place),
+    after: side(former.after, reverted.after, place + 1),
+  }
+}
