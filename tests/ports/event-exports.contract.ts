@@ -31,7 +31,10 @@ export function eventExportsContract(
       { projectId, descending: true, ...over },
       AbortSignal.timeout(60_000),
     )
-    return (await Array.fromAsync(batches, batch => [...batch])).flat()
+    const found = await Array.fromAsync(batches, batch => [...batch])
+    // One behind the last event would look like more events.
+    assert.ok(found.every(batch => batch.length > 0))
+    return found.flat()
   }
 
   async function listed(projectId: number, over: Partial<EventExportQuery> = {}) {
@@ -284,6 +287,24 @@ export function eventExportsContract(
       later.filter(uuid => !found.includes(uuid)),
       [],
     )
+  })
+
+  it('has everything once, in order, when far more than a page arrives in what is still to be read', async () => {
+    const projectId = newProject()
+    const before = await seeded(projectId)
+    const { batches } = await small().openEventExport({ projectId, descending: false }, AbortSignal.timeout(60_000))
+    // Behind the first batch, among slices that were measured with it.
+    const soonMs = before.map(({ timestampMs }) => timestampMs).toSorted((a, b) => a - b)[45]!
+    const arriving = Array.from({ length: 100 }, (_, index) =>
+      anEvent({ projectId, event: 'late', timestampMs: soonMs + (index % 3) * 1_000 }),
+    )
+    const found: ExportedEvent['event'][] = []
+    for await (const batch of batches) {
+      if (found.length === 0) await insert({ events: arriving })
+      for (const { event } of batch) found.push(event)
+    }
+    assert.deepEqual(found, await listed(projectId, { descending: false }))
+    assert.equal(found.length, before.length + arriving.length)
   })
 
   it('ends with the reason of its signal, and reads nothing until it is asked to', async () => {

@@ -4,21 +4,19 @@
 import type { ExportedEvent } from '#ports/events/event-exports.ts'
 import type { EventCursor } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type Filter, tieBreak } from '../queries/event-filter.ts'
-import { type EventRow, storedColumns, viewColumns, viewOfRow } from '../queries/event-rows.ts'
+import type { Filter } from '../queries/event-filter.ts'
+import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersons } from '../queries/persons-of-today.ts'
+import { endOfPage, exportedColumns, exportedOf } from './export-pages.ts'
 import type { Ask } from './export-queries.ts'
 import { type HeldRows, holdRows } from './held-rows.ts'
 import { type KeyPlace, rangeCondition } from './key-ranges.ts'
-import { narrowBytes, sizeOf } from './row-size.ts'
 
 /** Rows and bytes that one page reads, copies and rows that the finer filters leave out included. */
 export interface PageLimits {
   readonly sliceRowsMax: number
   readonly sliceBytesMax: number
 }
-
-type ExportedRow = [...EventRow, tie: string]
 
 export interface DayToRead {
   readonly filter: Filter
@@ -45,7 +43,7 @@ export async function* readDayInKeyOrder(
   for (let last = above; ; ) {
     const rowsMax = Math.max(1, Math.floor(limits.sliceRowsMax / share))
     try {
-      const upTo = await endOfPage(last, rowsMax, Math.floor(limits.sliceBytesMax / share))
+      const upTo = await keyOfEnd(last, rowsMax, Math.floor(limits.sliceBytesMax / share))
       if (upTo === null) return
       const page = await readPage(last, upTo)
       yield* page.batches()
@@ -58,37 +56,24 @@ export async function* readDayInKeyOrder(
     }
   }
 
-  /** The last key of the next page; null when no row is left. A single row may have more bytes than a page. */
-  async function endOfPage(last: KeyPlace | null, rowsMax: number, bytesMax: number): Promise<KeyPlace | null> {
+  /** The last key of the next page; null when no row is left. */
+  async function keyOfEnd(last: KeyPlace | null, rowsMax: number, bytesMax: number): Promise<KeyPlace | null> {
     const range = rangeCondition({ above: last, upTo: null })
-    const [row] = await ask(async (client, signal) => {
-      const result = await client.query({
-        // Ordered by the whole sort key, which lets the engine stop as soon as it has as many rows as asked for.
-        query: `SELECT event, distinct_id, toString(uuid) FROM (
-            SELECT event, distinct_id, uuid, row_number() OVER in_order AS number, sum(bytes) OVER in_order AS bytes_so_far
-            FROM (
-              SELECT event, distinct_id, uuid, ${sizeOf} + ${narrowBytes} AS bytes FROM events
-              WHERE ${[...filter.keyConditions, ofDay, range.condition].join(' AND ')}
-              ORDER BY project_id, toDate32(timestamp), event, distinct_id, uuid LIMIT {rows:UInt32}
-            )
-            WINDOW in_order AS (ORDER BY event, distinct_id, uuid ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-          ) WHERE number = 1 OR bytes_so_far <= {bytes:UInt64} ORDER BY number DESC LIMIT 1`,
-        query_params: { ...params, ...range.params, rows: rowsMax, bytes: bytesMax },
-        use_multipart_params: true,
-        format: 'JSONCompactEachRow',
-        abort_signal: signal,
-      })
-      return result.json<[event: string, distinctId: string, uuid: string]>()
-    })
+    const sql = {
+      place: 'event, distinct_id, toString(uuid)',
+      columns: 'project_id, toDate32(timestamp) AS day, event, distinct_id, uuid',
+      // The whole sort key, which lets the engine stop as soon as it has as many rows as asked for.
+      order: 'project_id, day, event, distinct_id, uuid',
+      conditions: [...filter.keyConditions, ofDay, range.condition].join(' AND '),
+    }
+    const values = { ...params, ...range.params, rows: rowsMax, bytes: bytesMax }
+    const [row] = await endOfPage<[event: string, distinctId: string, uuid: string]>(ask, sql, values)
     return row === undefined ? null : { event: row[0], distinctId: row[1], uuid: row[2] }
   }
 
   function exported(json: unknown): ExportedEvent {
-    const row = json as ExportedRow
-    const event = viewOfRow(row as unknown as EventRow)
-    const { timestampMs, uuid, distinctId } = event
-    const key = { event: event.event, distinctId, base }
-    return { event, cursor: { timestampMs, uuid, tieBreak: row.at(-1) as string, key } }
+    const { event, cursor } = exportedOf(json)
+    return { event, cursor: { ...cursor, key: { event: event.event, distinctId: event.distinctId, base } } }
   }
 
   async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<HeldRows<ExportedEvent>> {
@@ -103,7 +88,7 @@ export async function* readDayInKeyOrder(
     const { personId } = filter
     return ask(async (client, signal) => {
       const answer = await client.exec({
-        query: `SELECT ${viewColumns}, toString(${tieBreak}) FROM (${events})
+        query: `SELECT ${exportedColumns} FROM (${events})
           ${personId === undefined ? '' : 'WHERE person = {person:UUID}'} ORDER BY event, distinct_id, uuid
           FORMAT JSONCompactEachRow`,
         query_params: { ...params, ...range.params, ...(personId !== undefined && { person: personId }) },

@@ -10,9 +10,10 @@ import type { EventCursor, EventQuery } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { timeParam } from '../parameters/time-param.ts'
 import { type Filter, filterOf, tieBreak } from '../queries/event-filter.ts'
-import { type EventRow, storedColumns, viewColumns, viewOfRow } from '../queries/event-rows.ts'
+import { storedColumns } from '../queries/event-rows.ts'
 import { eventsWithPersons } from '../queries/persons-of-today.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
+import { bytesOfEvent, endOfPage, exportedColumns, exportedOf, isMore } from './export-pages.ts'
 import type { Ask, ExportAsk } from './export-queries.ts'
 import {
   type Bucket,
@@ -25,7 +26,6 @@ import {
 import { holdRows } from './held-rows.ts'
 import { type KeyRange, keyRanges, rangeCondition } from './key-ranges.ts'
 import { comparePlaces } from './place-order.ts'
-import { narrowBytes, sizeOf } from './row-size.ts'
 
 export interface ExportLimits extends SliceLimits {
   /** Rows that one query reads through, about. */
@@ -127,19 +127,6 @@ interface Page {
   readonly upTo: EventCursor | null
 }
 
-type ExportedRow = [...EventRow, tie: string]
-
-interface ReadEvents {
-  readonly count: number
-  readonly batches: Iterable<Iterable<ExportedEvent>>
-}
-
-function exported(json: unknown): ExportedEvent {
-  const row = json as ExportedRow
-  const event = viewOfRow(row as unknown as EventRow)
-  return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row.at(-1) as string } }
-}
-
 class WindowReader {
   readonly #ask: Ask
   readonly #query: EventExportQuery
@@ -170,7 +157,7 @@ class WindowReader {
     const found = await this.#overRanges(range => this.#histogram(range, width))
     for (const [bucket, rows, bytes] of found.flat()) {
       const sum = buckets.get(bucket) ?? { rowCount: 0, bytes: 0 }
-      buckets.set(bucket, { rowCount: sum.rowCount + rows, bytes: sum.bytes + bytes + rows * narrowBytes })
+      buckets.set(bucket, { rowCount: sum.rowCount + rows, bytes: sum.bytes + bytes })
     }
     const { descending } = this.#query
     const inOrder = [...buckets]
@@ -188,32 +175,25 @@ class WindowReader {
     return slices.reduce((sum, slice) => sum + pages(slice), 0) > sliceCountMax ? null : slices
   }
 
-  /** Rows of a slice in batches; usually one. */
   async *read(slice: Bucket): AsyncGenerator<Iterable<ExportedEvent>> {
     const { sliceRowsMax, sliceBytesMax } = this.#limits
     // More than one bucket could tell apart: as events of an import that all have one time.
-    let isLarge = slice.bytes > sliceBytesMax || slice.rowCount > sliceRowsMax
+    let inPages = slice.bytes > sliceBytesMax || slice.rowCount > sliceRowsMax
     let after: EventCursor | null = null
     for (;;) {
-      const upTo: EventCursor | null = isLarge ? await this.#endOfPage(slice, after) : null
-      let events: ReadEvents
+      const upTo: EventCursor | null = inPages ? await this.#endOfPage(slice, after) : null
+      let batches: Iterable<Iterable<ExportedEvent>>
       try {
-        events = await this.#readPage(slice, { after, upTo }, isLarge)
+        batches = await this.#readPage(slice, { after, upTo }, inPages)
       } catch (error) {
         // So many more came since the slice was measured that they are read in pages.
-        if (isLarge || !isFull(error)) throw error
-        isLarge = true
+        if (inPages || !isFull(error)) throw error
+        inPages = true
         continue
       }
-      let last: EventCursor | null = null
-      for (const batch of events.batches)
-        yield Iterator.from(batch).map(event => {
-          last = event.cursor
-          return event
-        })
-      const isCut = events.count > sliceRowsMax
-      if (upTo === null && !isCut) return
-      after = isCut ? last : upTo
+      yield* batches
+      if (upTo === null) return
+      after = upTo
     }
   }
 
@@ -242,7 +222,7 @@ class WindowReader {
   async #histogram(range: KeyRange, width: number): Promise<Array<[bucket: number, rows: number, bytes: number]>> {
     const { conditions, params } = this.#inSlice(this.#span, range)
     // A winner that passes the filters is itself a row that does, so rows of all copies are enough to measure.
-    const columns = `timestamp, distinct_id, ${sizeOf} AS bytes`
+    const columns = `timestamp, distinct_id, ${bytesOfEvent} AS bytes`
     const where = `WHERE ${conditions}`
     const { personId } = this.#filter
     const rows =
@@ -263,45 +243,33 @@ class WindowReader {
     })
   }
 
-  /** The last place that still fits a page after `after`; null when the rest does. Copies count as well. */
+  /** The last place that still fits a page after `after`; null when the rest does. */
   async #endOfPage(slice: Bucket, after: EventCursor | null): Promise<EventCursor | null> {
     const { descending } = this.#query
     const order = orderOf(descending)
-    const inOrder = `timestamp ${order}, uuid ${order}, tie ${order}`
     const ends = await this.#overRanges(async (range, rangeCount) => {
       const { conditions, params } = this.#inSlice(slice, range, { after, upTo: null })
       // The page ends with the first range that has its share.
-      const rowsMax = Math.max(1, Math.floor(this.#limits.sliceRowsMax / rangeCount))
-      const bytesMax = Math.floor(this.#limits.sliceBytesMax / rangeCount)
-      const [end] = await this.#ask(async (client, signal) => {
-        const result = await client.query({
-          query: `SELECT toUnixTimestamp64Milli(timestamp), toString(uuid), toString(tie), number < row_count OR row_count = {rows:UInt32}
-            FROM (
-              SELECT timestamp, uuid, tie, row_number() OVER in_order AS number, sum(bytes) OVER in_order AS bytes_so_far,
-                count() OVER () AS row_count
-              FROM (
-                SELECT timestamp, uuid, ${tieBreak} AS tie, ${sizeOf} + ${narrowBytes} AS bytes
-                FROM events WHERE ${conditions} ORDER BY ${inOrder} LIMIT {rows:UInt32}
-              )
-              WINDOW in_order AS (ORDER BY ${inOrder} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
-            )
-            WHERE number = 1 OR bytes_so_far <= {bytes:UInt64} ORDER BY number DESC LIMIT 1`,
-          query_params: { ...params, rows: rowsMax, bytes: bytesMax },
-          use_multipart_params: true,
-          format: 'JSONCompactEachRow',
-          abort_signal: signal,
-        })
-        return result.json<[timestampMs: number | string, uuid: string, tie: string, isMore: 0 | 1]>()
-      })
+      const rows = Math.max(1, Math.floor(this.#limits.sliceRowsMax / rangeCount))
+      const bytes = Math.floor(this.#limits.sliceBytesMax / rangeCount)
+      const sql = {
+        place: `toUnixTimestamp64Milli(timestamp), toString(uuid), toString(tie), ${isMore}`,
+        columns: `timestamp, uuid, ${tieBreak} AS tie`,
+        order: `timestamp ${order}, uuid ${order}, tie ${order}`,
+        conditions,
+      }
+      type End = [timestampMs: number | string, uuid: string, tie: string, isMore: 0 | 1]
+      const [end] = await endOfPage<End>(this.#ask, sql, { ...params, rows, bytes })
       return end?.[3] === 1 ? [{ timestampMs: Number(end[0]), uuid: end[1], tieBreak: end[2] }] : []
     })
     return ends.flat().sort((a, b) => comparePlaces(a, b, descending))[0] ?? null
   }
 
-  /** At most `sliceRowsMax` and one more, which says that the page was cut. */
-  async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<ReadEvents> {
-    const order = orderOf(this.#query.descending)
-    const rowCountMax = this.#limits.sliceRowsMax + 1
+  /** @throws PortError `full` when it has more rows than a page and was not measured. */
+  async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<Iterable<Iterable<ExportedEvent>>> {
+    const { descending } = this.#query
+    const order = orderOf(descending)
+    const { sliceRowsMax } = this.#limits
     const { personId } = this.#filter
     const found = await this.#overRanges(
       range => {
@@ -312,24 +280,24 @@ class WindowReader {
         const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'
         return this.#ask(async (client, signal) => {
           const answer = await client.exec({
-            query: `SELECT ${viewColumns}, toString(${tieBreak}) FROM (${events}) ${withPerson}
-              ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}
+            query: `SELECT ${exportedColumns} FROM (${events}) ${withPerson}
+              ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} ${isMeasured ? '' : 'LIMIT {rows:UInt32}'}
               FORMAT JSONCompactEachRow`,
-            query_params: { ...params, ...this.#person(), rows: rowCountMax },
+            query_params: { ...params, ...this.#person(), rows: sliceRowsMax + 1 },
             use_multipart_params: true,
             abort_signal: signal,
           })
-          return holdRows(answer, exported)
+          return holdRows(answer, exportedOf)
         })
       },
       isMeasured ? isTooMuch : isTimeout,
     )
-    if (found.length === 1) return { count: found[0]!.rowCount, batches: found[0]!.batches() }
+    if (!isMeasured && found.reduce((sum, { rowCount }) => sum + rowCount, 0) > sliceRowsMax)
+      throw new PortError('event-store', 'full', new Error('a slice has more rows than a page'))
+    if (found.length === 1) return found[0]!.batches()
     // Each range was read in the order of the key, while the export is in the order of time.
     const events = found.flatMap(held => Array.from(held.batches(), batch => [...batch]).flat())
-    events.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
-    const all = events.slice(0, rowCountMax)
-    return { count: all.length, batches: all.length === 0 ? [] : [all] }
+    return events.length === 0 ? [] : [events.sort((a, b) => comparePlaces(a.cursor, b.cursor, descending))]
   }
 
   #person(): Record<string, string> {

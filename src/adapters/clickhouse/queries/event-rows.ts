@@ -32,8 +32,8 @@ export const viewColumns = `project_id, toString(uuid), event, distinct_id, toUn
 export const storedColumns = `project_id, uuid, event, distinct_id, timestamp, captured_at, created_at, lane, historical_migration,
   import_job_id, properties, elements_chain, person_created_at, person_properties, person_mode`
 
-/** A server may be set to write 64-bit numbers as text. */
-export function viewOfRow(row: EventRow): EventView {
+/** A server may be set to write 64-bit numbers as text. Further columns may follow. */
+export function viewOfRow(row: readonly [...EventRow, ...unknown[]]): EventView {
   return {
     projectId: row[0],
     uuid: row[1],

@@ -1,0 +1,49 @@
+// What a page of an export consists of, and where it ends.
+
+import type { ExportedEvent } from '#ports/events/event-exports.ts'
+import { tieBreak } from '../queries/event-filter.ts'
+import { type EventRow, viewColumns, viewOfRow } from '../queries/event-rows.ts'
+import type { Ask } from './export-queries.ts'
+
+/** SQL: about the bytes of an event, of whose texts the engine reads the sizes alone. */
+export const bytesOfEvent = 'length(properties) + length(person_properties) + length(elements_chain) + 150'
+
+export const exportedColumns = `${viewColumns}, toString(${tieBreak})`
+
+/** @param json a row of `exportedColumns`. */
+export function exportedOf(json: unknown): ExportedEvent {
+  const row = json as [...EventRow, tie: string]
+  const event = viewOfRow(row)
+  return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row[16] } }
+}
+
+/** SQL, of a place: whether rows are left behind it. */
+export const isMore = 'number < row_count OR row_count = {rows:UInt32}'
+
+/**
+ * The last place of a page of `rows` and `bytes`, which are among the params; none without rows. Copies count as well. A
+ * single row may have more bytes than a page.
+ */
+export function endOfPage<Place>(
+  ask: Ask,
+  { place, columns, order, conditions }: Readonly<Record<'place' | 'columns' | 'order' | 'conditions', string>>,
+  params: Readonly<Record<string, unknown>>,
+): Promise<Place[]> {
+  return ask(async (client, signal) => {
+    const result = await client.query({
+      query: `SELECT ${place} FROM (
+          SELECT *, row_number() OVER in_order AS number, sum(bytes) OVER in_order AS bytes_so_far, count() OVER () AS row_count
+          FROM (
+            SELECT ${columns}, ${bytesOfEvent} AS bytes FROM events
+            WHERE ${conditions} ORDER BY ${order} LIMIT {rows:UInt32}
+          )
+          WINDOW in_order AS (ORDER BY ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+        ) WHERE number = 1 OR bytes_so_far <= {bytes:UInt64} ORDER BY number DESC LIMIT 1`,
+      query_params: params,
+      use_multipart_params: true,
+      format: 'JSONCompactEachRow',
+      abort_signal: signal,
+    })
+    return result.json<Place>()
+  })
+}
