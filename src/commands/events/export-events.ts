@@ -44,7 +44,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
     process.once('SIGINT', () => stop.abort())
     const asked = options.resume === true ? askedAgain(file, api) : askedNow(file, options, api)
     const part =
-      options.resume === true ? await continueFile(file, asked) : await beginFile(file, options.force === true)
+      options.resume === true ? await continueFile(file, asked) : await beginFile(file, asked, options.force === true)
     const written = { rowCount: part.rowCount, bytes: part.bytes }
     try {
       const next = await download(api, file, asked, part, written, stop.signal)

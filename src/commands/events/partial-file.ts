@@ -30,11 +30,15 @@ export const partOf = (file: string) => `${file}.part`
 export const askedOf = (file: string) => `${file}.part.json`
 
 /** @throws ClientError when something is in the way. */
-export async function beginFile(file: string, force: boolean): Promise<PartialFile> {
+export async function beginFile(
+  file: string,
+  { format }: Pick<AskedExport, 'format'>,
+  force: boolean,
+): Promise<PartialFile> {
   if (!force && existsSync(file)) throw new ClientError(`${file} is there already. --force replaces it.`)
   if (!force && existsSync(partOf(file)))
     throw new ClientError(
-      `An export to ${file} broke off: ${partOf(file)} has what came. --resume goes on with it, --force begins anew.`,
+      `An export to ${file} broke off: ${partOf(file)} has what came. ${format === 'parquet' ? '' : '--resume goes on with it, '}--force begins anew.`,
     )
   await discardFile(file)
   const handle = await opened(partOf(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
@@ -48,8 +52,10 @@ export async function discardFile(file: string): Promise<void> {
 }
 
 export async function writeAsked(file: string, asked: AskedExport): Promise<void> {
-  await rm(askedOf(file), { force: true })
-  await writeFile(askedOf(file), `${JSON.stringify(asked, null, 2)}\n`, { flag: 'wx' })
+  const next = `${askedOf(file)}.next`
+  await rm(next, { force: true })
+  await writeFile(next, `${JSON.stringify(asked, null, 2)}\n`, { flag: 'wx' })
+  await rename(next, askedOf(file))
 }
 
 /** @throws ClientError when there is nothing to go on with. */

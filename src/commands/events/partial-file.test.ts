@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { beginFile, partOf, readAsked, writeAsked } from './partial-file.ts'
+
+it('names only what can be done about a file that is in the way', async t => {
+  for (const [format, advice] of [
+    ['jsonl', /has what came\. --resume goes on with it, --force begins anew\.$/],
+    ['parquet', /has what came\. --force begins anew\.$/],
+  ] as const) {
+    const file = join(tempDir(t), `events.${format}`)
+    writeFileSync(partOf(file), 'rows')
+    await assert.rejects(beginFile(file, { format }, false), advice)
+    await (await beginFile(file, { format }, true)).handle.close()
+    assert.ok(existsSync(partOf(file)))
+  }
+})
+
+it('replaces what was asked for in one step', async t => {
+  const folder = tempDir(t)
+  const file = join(folder, 'events.csv')
+  writeFileSync(partOf(file), '')
+  const asked = { instance: 'http://host', project: '1', format: 'csv', query: {}, limit: null } as const
+  await writeAsked(file, asked)
+  // What a write that was cut short left behind.
+  writeFileSync(`${file}.part.json.next`, '{')
+  await writeAsked(file, { ...asked, project: '2' })
+  assert.equal(readAsked(file).project, '2')
+  assert.deepEqual(readdirSync(folder).toSorted(), ['events.csv.part', 'events.csv.part.json'])
+})
