@@ -5,8 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface ExportTarget {
   /**
-   * Writes the bytes, which belong to the target from now on. Resolves when it has room for more, and rejects when nobody
-   * reads any more.
+   * Writes the bytes, which belong to the target from now on. Resolves when it has room for more. Where it rejects because
+   * the reader is too slow, the bytes are still among what the reader may get.
    */
   write(bytes: Uint8Array): Promise<void>
   /** Lets go of what it holds back: the next bytes may take a while. */
@@ -25,7 +25,7 @@ export type ExportPieces = Iterable<string | Uint8Array> | AsyncIterable<string 
 
 export interface ExportProgress {
   rowCount: number
-  /** Names the last row that was written. */
+  /** Names the last row that was written, also when its batch was written in part. */
   cursor: string | null
 }
 
@@ -61,7 +61,13 @@ const sliceMs = 10
 /** @returns where a further export goes on; null when nothing is left. */
 export async function runExport<Row>(options: RunExportOptions<Row>): Promise<string | null> {
   const { batches, encoding, limit, cursorOf, progress } = options
-  const out = new Pieces(options.target)
+  let rows = takeRows<Row>([], 0)
+  let rowsBefore = 0
+  const keepProgress = () => {
+    if (rows.last !== null) progress.cursor = cursorOf(rows.last)
+    progress.rowCount = rowsBefore + rows.count
+  }
+  const out = new Pieces(options.target, keepProgress)
   await out.add(encoding.begin())
   let next: string | null = null
   for (;;) {
@@ -69,12 +75,12 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
     if (why !== null) throw new ExportStopped(why)
     const { done, value: batch } = await batches.next()
     if (done === true) break
-    const rows = takeRows(batch, limit - progress.rowCount)
+    rowsBefore = progress.rowCount
+    rows = takeRows(batch, limit - rowsBefore)
     for await (const piece of encoding.encode(rows)) await out.add(piece)
     await out.flush()
     options.target.flush?.()
-    if (rows.last !== null) progress.cursor = cursorOf(rows.last)
-    progress.rowCount += rows.count
+    keepProgress()
     if (progress.rowCount < limit && encoding.isFull?.() !== true) continue
     const isMore = rows.isMore() || (await batches.next()).done !== true
     next = isMore ? progress.cursor : null
@@ -108,12 +114,15 @@ function takeRows<Row>(batch: Iterable<Row>, limit: number) {
 /** Gathers texts, and gives the event loop a turn now and then. */
 class Pieces {
   readonly #target: ExportTarget
+  readonly #beforeTexts: () => void
   #texts: string[] = []
   #chars = 0
   #sliceEndMs = performance.now() + sliceMs
 
-  constructor(target: ExportTarget) {
+  /** @param beforeTexts called when all texts that were added are about to be written. */
+  constructor(target: ExportTarget, beforeTexts: () => void) {
     this.#target = target
+    this.#beforeTexts = beforeTexts
   }
 
   async add(piece: string | Uint8Array): Promise<void> {
@@ -135,6 +144,7 @@ class Pieces {
     const bytes = Buffer.from(this.#texts.join(''))
     this.#texts = []
     this.#chars = 0
+    this.#beforeTexts()
     await this.#target.write(bytes)
   }
 }

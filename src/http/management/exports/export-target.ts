@@ -71,9 +71,11 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
   return {
     async write(bytes) {
       signal.throwIfAborted()
-      place.signal.throwIfAborted()
       if (bytes.length === 0) return
-      if (gzip === null ? !send(bytes) : !gzip.write(bytes)) await readerTook(first, 'drain')
+      // Even when the place was lost meanwhile: the cursor in the last words counts these rows as written.
+      const hasRoom = gzip === null ? send(bytes) : gzip.write(bytes)
+      place.signal.throwIfAborted()
+      if (!hasRoom) await readerTook(first, 'drain')
     },
     flush() {
       gzip?.flush(constants.Z_SYNC_FLUSH)
