@@ -49,6 +49,8 @@ const scopesOf: Readonly<Record<string, string>> = {
   feature_flags_unarchive: 'feature_flag:write',
   feature_flags_enable: 'feature_flag:write',
   feature_flags_disable: 'feature_flag:write',
+  feature_flags_set_release_condition_rollout: 'feature_flag:write',
+  feature_flags_roll_out_to_everyone: 'feature_flag:write',
   feature_flags_bulk_update_tags: 'feature_flag:write',
   feature_flags_dependent_flags: 'feature_flag:read',
   feature_flags_bulk_keys: 'feature_flag:read',

@@ -5,8 +5,9 @@ import Type, { type Static } from 'typebox'
 import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
+import { variantsOf, withAllOnVariant, withEveryoneInFront } from '#core/flags/definitions/narrow-writes.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue } from '#core/json.ts'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import {
@@ -172,20 +173,10 @@ function concluded(body: { conclusion?: string | null; conclusion_comment?: stri
 
 /** The filters when one variant gets all; null when there is no such variant. */
 function shipped(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
-  const multivariate = ownValue(filters, 'multivariate')
-  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
-  if (!isJsonObject(multivariate) || !Array.isArray(variants)) return null
-  const isShipped = (variant: JsonValue) => isJsonObject(variant) && ownValue(variant, 'key') === variantKey
-  if (!variants.some(isShipped)) return null
-  const shares = variants.map(variant =>
-    isJsonObject(variant) ? mergeObjects(variant, { rollout_percentage: isShipped(variant) ? 100 : 0 }) : variant,
-  )
-  const groups = ownValue(filters, 'groups')
-  const everyone = { properties: [], rollout_percentage: 100 }
-  return {
-    multivariate: mergeObjects(multivariate, { variants: shares }),
-    ...(isForEveryone && { groups: [everyone, ...(Array.isArray(groups) ? groups : [])] }),
-  }
+  if (!variantsOf(filters).some(variant => isJsonObject(variant) && ownValue(variant, 'key') === variantKey))
+    return null
+  const { multivariate, groups } = withAllOnVariant(isForEveryone ? withEveryoneInFront(filters) : filters, variantKey)
+  return { multivariate: multivariate!, ...(isForEveryone && { groups: groups! }) }
 }
 
 const noFlag = invalidInput('feature_flag', 'The flag of the experiment is deleted.')

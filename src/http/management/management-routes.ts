@@ -12,6 +12,7 @@ import { flagActionsRoutes } from './flags/flag-actions.ts'
 import { flagReachRoutes } from './flags/flag-reach.ts'
 import { flagUsageRoutes } from './flags/flag-usage.ts'
 import { flagVersionsRoutes } from './flags/flag-versions.ts'
+import { narrowWritesRoutes } from './flags/narrow-writes.ts'
 import { testEvaluationRoutes } from './flags/test-evaluation.ts'
 import { importJobsRoutes } from './ingestion/import-jobs.ts'
 import { ingestionStatusRoutes } from './ingestion/ingestion-status.ts'
@@ -45,6 +46,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...usersRoutes(deps),
     ...featureFlagsRoutes(deps),
     ...bulkFlagsRoutes(deps),
+    ...narrowWritesRoutes(deps),
     ...flagActionsRoutes(deps),
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),

@@ -1,7 +1,11 @@
 // Writes flags for the private API: validates, normalises and versions them, and resolves once this front serves them.
 // `core/flags/definitions/validate-flag.ts` decides what may be stored; callers have checked that the key may write.
 
-import { type DefinitionReference, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import {
+  type DefinitionLinks,
+  type DefinitionReference,
+  referencesOfFlag,
+} from '#core/flags/definitions/definition-links.ts'
 import { type Flag, type FlagFields, flagDefaults, writableOf } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
@@ -44,11 +48,13 @@ export interface InvalidFlag {
   readonly issues: readonly FlagIssue[]
 }
 
-export type FlagRefusal =
-  | InvalidFlag
-  | { readonly kind: 'not_found' }
-  | { readonly kind: 'key_taken' }
-  | { readonly kind: 'stale_version'; readonly sentVersion: number; readonly current: Flag }
+export interface StaleVersion {
+  readonly kind: 'stale_version'
+  readonly sentVersion: number
+  readonly current: Flag
+}
+
+export type FlagRefusal = InvalidFlag | { readonly kind: 'not_found' } | { readonly kind: 'key_taken' } | StaleVersion
 
 /** A flag without filters is on for everyone, like the single set of a legacy definition. */
 export async function createFlag(
@@ -90,41 +96,53 @@ export function prepareNewFlag(
   return ok({ flag: { ...whole, projectId, createdAtMs: nowMs, createdBy: options.by }, warnings: issues })
 }
 
-/** How often a change is made anew when others change the same flag at the same moment. */
+/** How often a change is made again when others change the same flag at the same moment. */
 const changeTryCount = 5
 
 /** Writes the given fields and adds 1 to the version. Only the given fields are validated. */
-export async function updateFlag(
+export async function updateFlag<E extends Refusal = never>(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: UpdateOptions,
-): Promise<Result<WrittenFlag, FlagRefusal>> {
+  options: UpdateOptions<E>,
+): Promise<Result<WrittenFlag, FlagRefusal | E>> {
   if (options.expectedVersion !== undefined) return updateOnce(deps, flag, fields, options)
   return retryOvertaken(flag, read => updateOnce(deps, read, fields, options))
 }
 
-/** @param change made anew from the newest flag when it may only be written onto a version that others replaced. */
-async function retryOvertaken(
+/** @param change made again from the newest flag when it may only be written onto a version that others replaced. */
+export async function retryOvertaken<E extends Refusal>(
   flag: Flag,
-  change: (read: Flag) => Promise<Result<WrittenFlag, FlagRefusal>>,
-): Promise<Result<WrittenFlag, FlagRefusal>> {
+  change: (read: Flag) => Promise<Result<WrittenFlag, E | StaleVersion>>,
+): Promise<Result<WrittenFlag, E | StaleVersion>> {
   let read = flag
   for (let tries = 1; ; tries++) {
     const written = await change(read)
-    if (written.ok || written.error.kind !== 'stale_version' || tries === changeTryCount) return written
+    if (written.ok || !isStale(written.error) || tries === changeTryCount) return written
     read = written.error.current
   }
 }
 
-type UpdateOptions = WriteOptions & { readonly expectedVersion?: number }
+interface Refusal {
+  readonly kind: string
+}
 
-async function updateOnce(
+function isStale(refusal: Refusal): refusal is StaleVersion {
+  return refusal.kind === 'stale_version'
+}
+
+type UpdateOptions<E> = WriteOptions & {
+  readonly expectedVersion?: number
+  /** Refuses for what the project's definitions are at the moment of the write; null lets it pass. */
+  readonly refuse?: ((links: DefinitionLinks) => Promise<E | null>) | undefined
+}
+
+async function updateOnce<E extends Refusal>(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: UpdateOptions,
-): Promise<Result<WrittenFlag, FlagRefusal>> {
+  options: UpdateOptions<E>,
+): Promise<Result<WrittenFlag, FlagRefusal | E>> {
   const prepared = prepareFlagFields(flag, fields, options)
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(deps.payloadCipher, flag.projectId, flag, prepared.value.fields)
@@ -181,20 +199,23 @@ function prepareFields<T extends FlagFields>(fields: T, options: WriteOptions): 
 }
 
 /** @param warnings what is wrong with the fields themselves. */
-async function saveChecked(
+async function saveChecked<E extends Refusal = never>(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: { readonly expectedVersion?: number | undefined; readonly skipValidation: boolean; readonly by: string },
+  options: Pick<UpdateOptions<E>, 'skipValidation' | 'by' | 'refuse'> & {
+    readonly expectedVersion?: number | undefined
+  },
   warnings: readonly FlagIssue[],
-): Promise<Result<WrittenFlag, FlagRefusal>> {
+): Promise<Result<WrittenFlag, FlagRefusal | E>> {
   const patch: FlagPatch = { ...fields, updatedAtMs: deps.clock.nowMs() }
-  const written = await writeDefinition<Written<Flag>, FlagRefusal>(deps.management, {
+  const written = await writeDefinition<Written<Flag>, FlagRefusal | E>(deps.management, {
     projectId: flag.projectId,
     self: { kind: 'flag', id: flag.id, name: fields.key ?? flag.key },
     references: changedReferences(flag, fields),
     issues: warnings,
     skipValidation: options.skipValidation,
+    refuse: options.refuse,
     write: linked => save(deps, flag, patch, { ...options, ...linked }),
   })
   return written.ok ? serve(deps, written.value) : written

@@ -1,6 +1,6 @@
 // Deletes or archives many flags in one call. Each flag is a write of its own, with its own version, and is left as it is
 // when something uses it. Flags that only others of the same call use go with them: those that use come first.
-// Source: PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md 4.3.
+// Source: PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md §4.
 
 import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -103,17 +103,35 @@ async function startRound(
   const links = await management.findLinks(projectId)
   const found = await management.listFlagsById(projectId, flagIds)
   const flags = new Map(found.filter(flag => !flag.deleted).map(flag => [flag.id, flag]))
-  const usersOf = new Map<number, FlagUser[]>(Array.from(flags.keys(), id => [id, []]))
-  for (const { flagId, ...user } of await management.listFlagUses(projectId, [...flags.keys()], clock.nowMs()))
-    usersOf.get(flagId)?.push(user)
-  for (const user of await dependents(management, projectId, links, how))
-    for (const flagId of user.flagIds) if (flagId !== user.id || user.kind === 'cohort') usersOf.get(flagId)?.push(user)
+  const usersOf = await listUsers({ management, clock }, projectId, links, [...flags.keys()], how)
   return { projectId, how, flags, usersOf, revision: links.revision }
 }
 
+/**
+ * What uses these flags, as an obstacle to retiring them.
+ * @param links read before, so that a change in between is noticed by a write that names their revision.
+ * @returns an entry for each of the flags.
+ */
+export async function listUsers(
+  { management, clock }: Pick<RetireFlagsDeps, 'clock'> & { readonly management: UserReader },
+  projectId: number,
+  links: DefinitionLinks,
+  flagIds: readonly number[],
+  how: Round['how'],
+): Promise<ReadonlyMap<number, readonly FlagUser[]>> {
+  const usersOf = new Map<number, FlagUser[]>(flagIds.map(id => [id, []]))
+  for (const { flagId, ...user } of await management.listFlagUses(projectId, flagIds, clock.nowMs()))
+    usersOf.get(flagId)?.push(user)
+  for (const { flagIds: tested, ...user } of await dependents(management, projectId, links, how))
+    for (const flagId of tested) if (flagId !== user.id || user.kind === 'cohort') usersOf.get(flagId)?.push(user)
+  return usersOf
+}
+
+type UserReader = Pick<FlagStore, 'listFlagsById' | 'listFlagUses'>
+
 /** Flags and cohorts that test flags. What an archived flag tests may be archived, since neither is evaluated. */
 async function dependents(
-  management: RetireFlagsDeps['management'],
+  management: UserReader,
   projectId: number,
   links: DefinitionLinks,
   how: Round['how'],

@@ -61,6 +61,8 @@ export interface DefinitionWrite<W, E> {
   readonly issues: readonly FlagIssue[]
   /** Writes it despite any issues, which are returned as `warnings`. */
   readonly skipValidation: boolean
+  /** Refuses for what the project's definitions are at the moment of the write; null lets it pass. */
+  readonly refuse?: ((links: DefinitionLinks) => Promise<E | null>) | undefined
   readonly write: (linked: LinkedWrite) => Promise<Result<W, E | 'definitions_changed'>>
 }
 
@@ -79,9 +81,9 @@ export async function writeDefinition<W, E>(
   store: DefinitionLinkReader,
   definition: DefinitionWrite<W, E>,
 ): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
-  const { self, references, issues, skipValidation } = definition
+  const { self, references, issues, skipValidation, refuse } = definition
   if (issues.length > 0 && !skipValidation) return err({ kind: 'invalid', issues })
-  if (references.length === 0) {
+  if (references.length === 0 && refuse === undefined) {
     const written = await inDefinitionTurn(store, definition.projectId, () => definition.write({}))
     if (written.ok) return ok({ written: written.value, warnings: issues })
     if (written.error === 'definitions_changed') throw new Error('a write that relies on nothing was refused for it')
@@ -90,6 +92,8 @@ export async function writeDefinition<W, E>(
   return writeWithLinks<CheckedWrite<W>, E | InvalidDefinition>(store, definition.projectId, async (links, linked) => {
     const found = [...issues, ...referenceIssues(self, references, links)]
     if (found.length > 0 && !skipValidation) return err({ kind: 'invalid', issues: found })
+    const refused = (await refuse?.(links)) ?? null
+    if (refused !== null) return err(refused)
     const written = await definition.write(skipValidation ? {} : linked)
     return written.ok ? ok({ written: written.value, warnings: found }) : written
   })

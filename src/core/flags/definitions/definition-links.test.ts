@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '../../json.ts'
-import { referencesOfFlag, usesGroupType } from './definition-links.ts'
+import { flagDependencies, referencesOfFlag, usesGroupType } from './definition-links.ts'
 
 const filtersOf = (text: string) => parseJson(text)
 
@@ -37,4 +37,17 @@ describe('references of a flag', () => {
     for (const text of ['{"aggregation_group_type_index": "0"}', '{"groups": [null, {"properties": [null]}]}', '[]'])
       assert.deepEqual(referencesOfFlag(filtersOf(text)), [], text)
   })
+})
+
+it('the flags that a flag depends on are those that it or a cohort behind it tests, never itself', () => {
+  const linked = (id: number, flagIds: number[], cohortIds: number[]) => ({ id, name: '', flagIds, cohortIds })
+  const dependenciesOf = flagDependencies({
+    ...{ revision: 1, groupTypes: [] },
+    flags: [linked(1, [2, 9], [1]), linked(2, [], []), linked(3, [3], [3])],
+    cohorts: [linked(1, [], [2]), linked(2, [3], [1, 7]), linked(3, [3, 2], [])],
+  })
+  assert.deepEqual(
+    [1, 2, 3, 4].map(id => dependenciesOf(id)),
+    [[2, 9, 3], [], [2], []],
+  )
 })

@@ -68,6 +68,26 @@ export function referencesOfCohort(filters: JsonObject): DefinitionReference[] {
   return references
 }
 
+/** The flags that each flag depends on: those that it tests, or that a cohort which it reaches does. */
+export function flagDependencies({ flags, cohorts }: DefinitionLinks): (flagId: number) => readonly number[] {
+  const flagOf = new Map(flags.map(flag => [flag.id, flag]))
+  const cohortOf = new Map(cohorts.map(cohort => [cohort.id, cohort]))
+  return flagId => {
+    const flag = flagOf.get(flagId)
+    if (flag === undefined) return []
+    const found = new Set(flag.flagIds)
+    const reached = new Set(flag.cohortIds)
+    // A set is walked to its end even when that moves on.
+    for (const cohortId of reached) {
+      const cohort = cohortOf.get(cohortId)
+      for (const id of cohort?.flagIds ?? []) found.add(id)
+      for (const id of cohort?.cohortIds ?? []) reached.add(id)
+    }
+    found.delete(flagId)
+    return [...found]
+  }
+}
+
 /** Whether a flag is evaluated for groups of a type, or reads their properties. */
 export function usesGroupType(filters: JsonValue, index: number): boolean {
   return referencesOfFlag(filters).some(({ kind, id }) => kind === 'group_type' && id === index)

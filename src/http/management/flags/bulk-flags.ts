@@ -2,7 +2,7 @@
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
-import { type FlagUser, type RetiredFlag, type RetireFlagsDeps, retireFlags } from '#services/manage/retire-flags.ts'
+import { type RetiredFlag, type RetireFlagsDeps, retireFlags } from '#services/manage/retire-flags.ts'
 import {
   type BulkErrorJson,
   bulkArchivedSchema,
@@ -12,9 +12,9 @@ import {
   encodeRetired,
 } from '#wire/management/flags/bulk-flags.ts'
 import { answer } from '../kit/answers.ts'
-import { holdsScope } from '../kit/authenticate.ts'
 import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { idNumber } from '../kit/item-routes.ts'
+import { encodeInUse } from './flag-in-use.ts'
 
 const endpoint = {
   method: 'POST',
@@ -71,9 +71,6 @@ async function retire(
   }
 }
 
-/** Users that are named in the sentence; all of them are in `used_by`. */
-const namedMax = 5
-
 function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, caller: PersonalKey): BulkErrorJson[] {
   if (refused === null) return []
   if (flag === null || refused.kind === 'not_found')
@@ -81,22 +78,5 @@ function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, 
   const { key } = flag
   if (refused.kind === 'busy')
     return [{ id, key, reason: 'The definitions of the project keep changing. Try again.', used_by: [] }]
-  const users = refused.by.map(user => ({ ...user, name: mayRead(user, caller) ? user.name : null }))
-  const named = users.slice(0, namedMax).map(({ kind, id, name }) => {
-    const what = kind.replaceAll('_', ' ').replace('feature flag', 'flag')
-    return `${what} ${name === null ? '' : `"${name}" `}(${id})`
-  })
-  const more = users.length > namedMax ? [`${users.length - namedMax} more`] : []
-  return [
-    {
-      id,
-      key,
-      reason: `The flag is in use, so it was not ${how}d: ${[...named, ...more].join(', ')}.`,
-      used_by: users.map(({ kind, id, name }) => ({ type: kind, id, name })),
-    },
-  ]
-}
-
-function mayRead({ kind }: FlagUser, caller: PersonalKey): boolean {
-  return holdsScope(caller, `${kind}:read`)
+  return [{ id, key, ...encodeInUse(refused.by, how, caller) }]
 }

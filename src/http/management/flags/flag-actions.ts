@@ -1,8 +1,8 @@
-// What PostHog's tools do with flags by a request of its own although a PATCH or a list says the same: switch and archive
-// one, look up keys, change tags of many, and ask what all flags are for somebody. Source: PostHog's feature flag actions.
+// What PostHog's tools do with flags by a request of its own although a PATCH or a list says the same: look up keys, change
+// tags of many, and ask what all flags are for somebody. Source: PostHog's feature flag actions.
 
 import Type from 'typebox'
-import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import { selectFlags } from '#core/flags/evaluation/select-flags.ts'
@@ -13,14 +13,14 @@ import type { FlagStore } from '#ports/state/flag-store.ts'
 import { type ManageFlagsDeps, updateFlag } from '#services/manage/manage-flags.ts'
 import { reasonCode } from '#wire/flags/flag-texts.ts'
 import { bulkFlagsMax, bulkFlagsSchema } from '#wire/management/flags/bulk-flags.ts'
-import { flagSchema, writtenFlagSchema } from '#wire/management/flags/flags.ts'
+import { flagSchema } from '#wire/management/flags/flags.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalid, invalidInput, refusal, stateUnavailable } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
-import { answerFlagWrite, encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
+import { encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
 import { answerWholeList, encodeTogether } from '../kit/full-page.ts'
 import { idNumber } from '../kit/item-routes.ts'
 import { readJson } from '../kit/property-filters.ts'
@@ -37,13 +37,6 @@ const tag = 'feature_flags'
 /** Flags in memory at a time: one may have a megabyte. */
 const shownTogether = 20
 const scope = { read: 'feature_flag:read', write: 'feature_flag:write' } as const
-
-const switches: Readonly<Record<string, { readonly fields: FlagFields; readonly summary: string }>> = {
-  archive: { fields: { archived: true }, summary: 'Archive a flag, and so switch it off.' },
-  unarchive: { fields: { archived: false }, summary: 'Take a flag out of the archive; it stays inactive.' },
-  enable: { fields: { active: true }, summary: 'Switch a flag on.' },
-  disable: { fields: { active: false }, summary: 'Switch a flag off.' },
-}
 
 const tagsSchema = Type.Object({
   ...bulkFlagsSchema.properties,
@@ -79,16 +72,6 @@ const subjectQuery = {
 
 export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
   return [
-    ...Object.entries(switches).flatMap(([name, { fields, summary }]) =>
-      flagRoutes(deps, {
-        ...{ method: 'POST', path: `/${name}`, id: `feature_flags_${name}`, tag, summary, scope: scope.write },
-        success: { status: 200, schema: writtenFlagSchema },
-        handle: async ({ caller, item: flag }) => {
-          const updated = await updateFlag(deps, flag, fields, { skipValidation: false, by: caller.label })
-          return answerFlagWrite(deps, caller, 200, updated, { withWarnings: false })
-        },
-      }),
-    ),
     ...flagRoutes(deps, {
       ...{ method: 'GET', path: '/dependent_flags', id: 'feature_flags_dependent_flags', tag, scope: scope.read },
       summary: 'The flags that test this one, inactive ones too.',

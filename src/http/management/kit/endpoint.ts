@@ -65,6 +65,8 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly bodyBytesMax?: number
   /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
   readonly takesForms?: true
+  /** Whatever is sent as the body is ignored, JSON or not; otherwise an endpoint without one refuses any field. */
+  readonly ignoresBody?: true
   /** Fields of PostHog's object that the body's schema lacks; every other unknown field is a 400. */
   readonly postHogFields?: PostHogFields
   /** Unknown fields that resemble no known one but have an obvious meaning, with the right name. */
@@ -168,7 +170,7 @@ const noFields = Type.Object({})
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
   const { body: schema = noFields, postHogFields, wrongNames } = endpoint
   const parseBody =
-    endpoint.method === 'GET'
+    endpoint.method === 'GET' || endpoint.ignoresBody === true
       ? null
       : createBodyParser(schema, endpoint.success.schema ?? null, {
           jsonBytesMax: managementBodyBytesMax,

@@ -1,5 +1,5 @@
 // The answers to deleting or archiving many flags. `deleted` and `errors` with `id`, `key` and `reason` are as in
-// PostHog; `used_by` is ours. Source: docs/wire/private-api.md 4.3.
+// PostHog; `used_by` is ours. Source: docs/wire/private-api.md §4.
 
 import Type, { type Static } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'

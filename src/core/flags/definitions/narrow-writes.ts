@@ -1,0 +1,117 @@
+// Writes that change one thing of a flag and leave the rest as it is: switch it, archive it, set one percentage, roll it
+// out to everyone. Each is a function from the flag as it was read to the fields that change.
+// Source: docs/wire/private-api.md 4.2.
+
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '../../json.ts'
+import { err, ok, type Result } from '../../result.ts'
+import type { Flag, FlagFields } from './flag.ts'
+
+export interface NarrowRefusal {
+  /** The field of the request that cannot be followed; null when it is the flag itself that does not allow it. */
+  readonly attr: string | null
+  readonly message: string
+}
+
+/** @returns the fields to write, none when the flag is that way already; or why the write does not fit the flag. */
+export type NarrowWrite = (flag: Pick<Flag, 'active' | 'archived' | 'filters'>) => Result<FlagFields, NarrowRefusal>
+
+export const enable: NarrowWrite = flag => {
+  if (flag.archived) return refused(null, 'Cannot enable an archived feature flag. Unarchive it first.')
+  return ok(flag.active ? {} : { active: true })
+}
+
+export const disable: NarrowWrite = flag => ok(flag.active ? { active: false } : {})
+
+/** The flag is switched off as well: an archived one is never active. */
+export const archive: NarrowWrite = flag => ok(flag.archived ? {} : { archived: true })
+
+export const unarchive: NarrowWrite = flag => ok(flag.archived ? { archived: false } : {})
+
+export function setConditionRollout(conditionIndex: number, rolloutPercentage: number): NarrowWrite {
+  return ({ filters }) => {
+    const sets = listIn(filters, 'groups')
+    const attr = 'condition_index'
+    if (sets.length === 0) return refused(attr, 'This feature flag has no release conditions.')
+    if (conditionIndex >= sets.length)
+      return refused(attr, `Condition ${conditionIndex} does not exist. It has ${sets.length}.`)
+    const set = sets[conditionIndex]
+    if (!isJsonObject(set)) return refused(attr, `Condition ${conditionIndex} is no object. Repair the filters first.`)
+    if (numberOf(ownValue(set, 'rollout_percentage') ?? null) === rolloutPercentage) return ok({})
+    const changed = mergeObjects(set, { rollout_percentage: rolloutPercentage })
+    return ok({ filters: mergeObjects(filters, { groups: sets.with(conditionIndex, changed) }) })
+  }
+}
+
+/** @param variantKey the variant that everyone gets; null for a flag without variants. */
+export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
+  return ({ filters }) => {
+    const attr = 'variant_key'
+    const variantKeys = variantsOf(filters).map(variant => (isJsonObject(variant) ? ownValue(variant, 'key') : null))
+    if (variantKey === null && variantKeys.length > 0)
+      return refused(attr, `Name one of its variants: ${variantKeys.join(', ')}`)
+    if (variantKey !== null && variantKeys.length === 0) return refused(attr, 'This feature flag has no variants.')
+    if (variantKey !== null && !variantKeys.includes(variantKey))
+      return refused(attr, `This feature flag has no variant '${variantKey}'.`)
+    if (ownValue(filters, 'feature_enrollment') === true)
+      return refused(null, 'This feature flag follows the choices of people in early access; end that feature first.')
+    const isInFront = isForEveryone(listIn(filters, 'groups')[0], filters)
+    if (isInFront && (variantKey === null || hasAll(filters, variantKey))) return ok({})
+    const inFront = isInFront ? filters : withEveryoneInFront(filters)
+    return ok({ filters: variantKey === null ? inFront : withAllOnVariant(inFront, variantKey) })
+  }
+}
+
+/** The filters with a set for everyone in front of the others. */
+export function withEveryoneInFront(filters: JsonObject): JsonObject {
+  return mergeObjects(filters, { groups: [{ properties: [], rollout_percentage: 100 }, ...listIn(filters, 'groups')] })
+}
+
+/** The filters with 100 % for one variant and 0 % for the others. */
+export function withAllOnVariant(filters: JsonObject, variantKey: string): JsonObject {
+  const variants = variantsOf(filters).map(variant =>
+    isJsonObject(variant) ? mergeObjects(variant, { rollout_percentage: shareOf(variant, variantKey) }) : variant,
+  )
+  const multivariate = ownValue(filters, 'multivariate')
+  return mergeObjects(filters, {
+    multivariate: mergeObjects(isJsonObject(multivariate) ? multivariate : {}, { variants }),
+  })
+}
+
+function refused(attr: string | null, message: string): Result<never, NarrowRefusal> {
+  return err({ attr, message })
+}
+
+function listIn(object: JsonObject, name: string): readonly JsonValue[] {
+  const list = ownValue(object, name)
+  return Array.isArray(list) ? list : []
+}
+
+export function variantsOf(filters: JsonObject): readonly JsonValue[] {
+  const multivariate = ownValue(filters, 'multivariate')
+  return isJsonObject(multivariate) ? listIn(multivariate, 'variants') : []
+}
+
+function shareOf(variant: JsonObject, variantKey: string): number {
+  return ownValue(variant, 'key') === variantKey ? 100 : 0
+}
+
+function hasAll(filters: JsonObject, variantKey: string): boolean {
+  return variantsOf(filters).every(
+    variant =>
+      isJsonObject(variant) &&
+      numberOf(ownValue(variant, 'rollout_percentage') ?? null) === shareOf(variant, variantKey),
+  )
+}
+
+/** Whether a set lets everyone in for whom the flag is evaluated, and leaves the variant to their shares. */
+function isForEveryone(set: JsonValue | undefined, filters: JsonObject): boolean {
+  if (!isJsonObject(set)) return false
+  const ofFlag = ownValue(filters, 'aggregation_group_type_index') ?? null
+  const ofSet = ownValue(set, 'aggregation_group_type_index')
+  return (
+    listIn(set, 'properties').length === 0 &&
+    numberOf(ownValue(set, 'rollout_percentage') ?? 100) === 100 &&
+    (ownValue(set, 'variant') ?? null) === null &&
+    (ofSet === undefined || ofSet === ofFlag)
+  )
+}

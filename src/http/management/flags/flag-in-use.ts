@@ -1,0 +1,31 @@
+// Says what uses a flag that therefore cannot be deleted or archived.
+
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import type { FlagUser } from '#services/manage/retire-flags.ts'
+import type { BulkErrorJson } from '#wire/management/flags/bulk-flags.ts'
+import { holdsScope } from '../kit/authenticate.ts'
+
+/** Users that are named in the sentence; all of them are in `used_by`. */
+const namedMax = 5
+
+/** Names only what the key may read. */
+export function encodeInUse(
+  by: readonly FlagUser[],
+  how: string,
+  caller: PersonalKey,
+): Pick<BulkErrorJson, 'reason' | 'used_by'> {
+  const users = by.map(user => ({ ...user, name: mayRead(user, caller) ? user.name : null }))
+  const named = users.slice(0, namedMax).map(({ kind, id, name }) => {
+    const what = kind.replaceAll('_', ' ').replace('feature flag', 'flag')
+    return `${what} ${name === null ? '' : `"${name}" `}(${id})`
+  })
+  const more = users.length > namedMax ? [`${users.length - namedMax} more`] : []
+  return {
+    reason: `The flag is in use, so it was not ${how}d: ${[...named, ...more].join(', ')}.`,
+    used_by: users.map(({ kind, id, name }) => ({ type: kind, id, name })),
+  }
+}
+
+function mayRead({ kind }: FlagUser, caller: PersonalKey): boolean {
+  return holdsScope(caller, `${kind}:read`)
+}

@@ -1,0 +1,133 @@
+// Changes one thing of a flag by a request that cannot touch the rest: switch it, archive it, set the percentage of one
+// condition, roll it out to everyone. Source: docs/wire/private-api.md 4.2.
+
+import Type from 'typebox'
+import {
+  archive,
+  disable,
+  enable,
+  type NarrowWrite,
+  rollOutToEveryone,
+  setConditionRollout,
+  unarchive,
+} from '#core/flags/definitions/narrow-writes.ts'
+import type { Result } from '#core/result.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import type { WrittenFlag } from '#services/manage/manage-flags.ts'
+import {
+  activeDependents,
+  anyUse,
+  disabledDependencies,
+  type NarrowWriteRefusal,
+  type Obstacle,
+  type WriteNarrowlyDeps,
+  writeNarrowly,
+} from '#services/manage/write-narrowly.ts'
+import { writtenFlagSchema } from '#wire/management/flags/flags.ts'
+import { nullable } from '#wire/management/shapes.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { type Answer, changedAtOnce, refusal } from '../kit/answers.ts'
+import type { ManagementRoute } from '../kit/endpoint.ts'
+import { answerFlagWrite, type FlagEndpointDeps, flagRoutes } from '../kit/flag-endpoint.ts'
+import { encodeInUse } from './flag-in-use.ts'
+
+type NarrowWritesDeps = FlagEndpointDeps & WriteNarrowlyDeps
+
+interface Switch {
+  readonly change: NarrowWrite
+  readonly obstacle?: Obstacle
+  readonly summary: string
+}
+
+const switches: Readonly<Record<string, Switch>> = {
+  enable: { change: enable, obstacle: disabledDependencies, summary: 'Switch a flag on.' },
+  disable: { change: disable, obstacle: activeDependents, summary: 'Switch a flag off.' },
+  archive: { change: archive, obstacle: anyUse, summary: 'Archive a flag that nothing uses, and so switch it off.' },
+  unarchive: { change: unarchive, summary: 'Take a flag out of the archive; it stays inactive.' },
+}
+
+const version = Type.Integer({ description: 'The version that was looked at; when it is no longer current: 409.' })
+const conditionRolloutSchema = Type.Object({
+  condition_index: Type.Integer({ minimum: 0, description: 'Place in `filters.groups`; the first is 0.' }),
+  rollout_percentage: Type.Number({ minimum: 0, maximum: 100 }),
+  version,
+})
+const everyoneSchema = Type.Object({
+  version,
+  variant_key: Type.Optional(
+    nullable(Type.String({ description: 'The variant that everyone gets; required for a flag with variants.' })),
+  ),
+})
+
+export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
+  const action = (name: string) =>
+    ({
+      method: 'POST',
+      path: `/${name}`,
+      id: `feature_flags_${name}`,
+      tag: 'feature_flags',
+      scope: 'feature_flag:write',
+      success: { status: 200, schema: writtenFlagSchema },
+    }) as const
+  return [
+    ...Object.entries(switches).flatMap(([name, { change, obstacle, summary }]) =>
+      flagRoutes(deps, {
+        ...action(name),
+        summary: `${summary} Whatever body is sent is ignored.`,
+        ignoresBody: true,
+        handle: async ({ caller, item: flag }) => {
+          const options = { by: caller.label, ...(obstacle && { obstacle }) }
+          return answerWrite(deps, caller, await writeNarrowly(deps, flag, change, options))
+        },
+      }),
+    ),
+    ...flagRoutes(deps, {
+      ...action('set_release_condition_rollout'),
+      summary: 'Set the percentage of one condition of a flag.',
+      body: conditionRolloutSchema,
+      handle: async ({ caller, item: flag, body }) => {
+        const change = setConditionRollout(body.condition_index, body.rollout_percentage)
+        const options = { sentVersion: body.version, by: caller.label }
+        return answerWrite(deps, caller, await writeNarrowly(deps, flag, change, options), body.version)
+      },
+    }),
+    ...flagRoutes(deps, {
+      ...action('roll_out_to_everyone'),
+      summary:
+        'Put a condition for everyone in front of the others of a flag, with one variant for all if it has some.',
+      body: everyoneSchema,
+      handle: async ({ caller, item: flag, body }) => {
+        const change = rollOutToEveryone(body.variant_key ?? null)
+        const options = { sentVersion: body.version, by: caller.label }
+        return answerWrite(deps, caller, await writeNarrowly(deps, flag, change, options), body.version)
+      },
+    }),
+  ]
+}
+
+async function answerWrite(
+  deps: FlagEndpointDeps,
+  caller: PersonalKey,
+  written: Result<WrittenFlag, NarrowWriteRefusal>,
+  sentVersion?: number,
+): Promise<Answer> {
+  if (written.ok) return answerFlagWrite(deps, caller, 200, written, { withWarnings: false })
+  const { error } = written
+  switch (error.kind) {
+    case 'refused':
+      return refusal(wireError(400, 'invalid_input', error.message, error.attr))
+    case 'in_use': {
+      const { reason, used_by } = encodeInUse(error.by, 'archive', caller)
+      return refusal(wireError(400, 'invalid_input', reason), { used_by })
+    }
+    case 'stale_version': {
+      // Without a version, others changed the flag each time between our read and our write.
+      if (sentVersion === undefined) return refusal(changedAtOnce)
+      const detail = `The feature flag has changed since version ${sentVersion}.`
+      const extra = { current_version: error.current.version, sent_version: sentVersion }
+      return refusal(wireError(409, 'conflict', detail, 'version'), extra)
+    }
+    default:
+      return answerFlagWrite(deps, caller, 200, { ok: false, error }, { withWarnings: false })
+  }
+}

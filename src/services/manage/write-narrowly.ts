@@ -1,0 +1,108 @@
+// Changes one thing of a flag, as one version. Whether the flag allows it is decided from the flag as it was read, and it
+// is written only while that version is the newest; what other definitions have to say is decided at the moment of the
+// write. `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
+
+import { type DefinitionLinks, flagDependencies } from '#core/flags/definitions/definition-links.ts'
+import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import type { NarrowRefusal, NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
+import { err, type Result } from '#core/result.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import { type FlagRefusal, type ManageFlagsDeps, retryOvertaken, updateFlag, type WrittenFlag } from './manage-flags.ts'
+import { type FlagUser, listUsers } from './retire-flags.ts'
+
+export interface WriteNarrowlyDeps extends ManageFlagsDeps {
+  readonly management: ManageFlagsDeps['management'] & Pick<FlagStore, 'listFlagsById' | 'listFlagUses'>
+}
+
+export type NarrowWriteRefusal =
+  | FlagRefusal
+  | ({ readonly kind: 'refused' } & NarrowRefusal)
+  | { readonly kind: 'in_use'; readonly by: readonly FlagUser[] }
+
+/** Others that stand against a change of a flag; null when none does. */
+export type Obstacle = (
+  deps: WriteNarrowlyDeps,
+  flag: Flag,
+  links: DefinitionLinks,
+) => Promise<NarrowWriteRefusal | null>
+
+export interface NarrowOptions {
+  /** The version that the caller saw; without it, the change is made to whatever the newest is. */
+  readonly sentVersion?: number
+  readonly obstacle?: Obstacle
+  /** Label of the key that writes. */
+  readonly by: string
+}
+
+/** Writes nothing, and answers the flag, when it is that way already. */
+export function writeNarrowly(
+  deps: WriteNarrowlyDeps,
+  flag: Flag,
+  change: NarrowWrite,
+  options: NarrowOptions,
+): Promise<Result<WrittenFlag, NarrowWriteRefusal>> {
+  const { sentVersion } = options
+  return retryOvertaken<NarrowWriteRefusal>(flag, async read => {
+    if (read.deleted) return err(isDeleted)
+    if (sentVersion !== undefined && sentVersion !== read.version)
+      return err({ kind: 'stale_version', sentVersion, current: read })
+    const changed = change(read)
+    if (!changed.ok) return err({ kind: 'refused', ...changed.error })
+    return write(deps, read, changed.value, options)
+  })
+}
+
+function write(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstacle, by }: NarrowOptions) {
+  const { filters } = fields
+  const changesNothing = Object.keys(fields).length === 0
+  return updateFlag<NarrowWriteRefusal>(
+    deps,
+    read,
+    // Payloads that are stored encrypted would be encrypted again; the marker keeps them as they are.
+    filters === undefined ? fields : { ...fields, filters: shownFilters({ ...read, filters }) },
+    {
+      expectedVersion: read.version,
+      skipValidation: false,
+      ...(obstacle !== undefined && !changesNothing && { refuse: links => obstacle(deps, read, links) }),
+      by,
+    },
+  )
+}
+
+/** Active flags that depend on the flag. */
+export const activeDependents: Obstacle = async ({ management }, flag, links) => {
+  const dependenciesOf = flagDependencies(links)
+  const ids = links.flags.map(({ id }) => id).filter(id => dependenciesOf(id).includes(flag.id))
+  const active = (await management.listFlagsById(flag.projectId, ids)).filter(found => found.active)
+  const message = 'Cannot disable this feature flag because other flags depend on it'
+  return active.length === 0 ? null : refusedFor(message, active)
+}
+
+/** Flags that are off on which the flag depends. */
+export const disabledDependencies: Obstacle = async ({ management }, flag, links) => {
+  const found = await management.listFlagsById(flag.projectId, flagDependencies(links)(flag.id))
+  const off = found.filter(({ active, deleted }) => !active || deleted)
+  return off.length === 0
+    ? null
+    : refusedFor('Cannot enable this feature flag because it depends on disabled flags', off)
+}
+
+/** Active flags that depend on the flag, or whatever else uses it. */
+export const anyUse: Obstacle = async (deps, flag, links) => {
+  const dependents = await activeDependents(deps, flag, links)
+  if (dependents !== null) return dependents
+  const by = (await listUsers(deps, flag.projectId, links, [flag.id], 'archive')).get(flag.id)!
+  return by.length === 0 ? null : { kind: 'in_use', by }
+}
+
+const isDeleted: NarrowWriteRefusal = { kind: 'refused', attr: null, message: 'This feature flag has been deleted.' }
+
+/** Flags that are named in a refusal; a project may have thousands. */
+const namedMax = 20
+
+function refusedFor(message: string, flags: readonly Flag[]): NarrowWriteRefusal {
+  const named = [...flags].sort((a, b) => a.id - b.id).map(({ key, id }) => `${key} (ID: ${id})`)
+  const more = named.length > namedMax ? [`${named.length - namedMax} more`] : []
+  return { kind: 'refused', attr: null, message: `${message}: ${[...named.slice(0, namedMax), ...more].join(', ')}.` }
+}
