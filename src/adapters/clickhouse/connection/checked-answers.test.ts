@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { holdRows } from '../exports/held-rows.ts'
@@ -15,13 +15,11 @@ describe('an answer of the event store', () => {
     response.end(body)
   })
   const user = { username: 'u', password: 'p' }
-  const clients = createClickHouseClients({
-    endpoint: () => {
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-      return { url, database: 'd', secret: null, writer: user, reader: user, analyst: user }
-    },
-    queryTimeoutSeconds: 5,
-  })
+  const endpointOf = (of: Server) => {
+    const url = `http://127.0.0.1:${(of.address() as AddressInfo).port}`
+    return { url, database: 'd', secret: null, writer: user, reader: user, analyst: user }
+  }
+  const clients = createClickHouseClients({ endpoint: () => endpointOf(server), queryTimeoutSeconds: 5 })
   const ask = () => clients.read(client => client.query({ query: 'SELECT', format: 'JSONCompactEachRow' }))
   const askForBytes = () => clients.read(client => client.exec({ query: 'SELECT FORMAT JSONCompactEachRow' }))
   const readings = {
@@ -59,6 +57,34 @@ describe('an answer of the event store', () => {
       }
     })
   }
+
+  for (const how of ['as a whole', 'in turns', 'to be held as bytes'] as const)
+    it(`is ended by its signal after it has begun, read ${how}`, { timeout: 60_000 }, async t => {
+      const begun = createServer((request, response) => {
+        request.resume()
+        response.write('[1]\n')
+      })
+      await new Promise<void>(resolve => begun.listen(0, '127.0.0.1', resolve))
+      const silent = createClickHouseClients({ endpoint: () => endpointOf(begun), queryTimeoutSeconds: 600 })
+      t.after(async () => {
+        await silent.close()
+        begun.closeAllConnections()
+        begun.close()
+      })
+      const caller = new AbortController()
+      const read = silent.read(async (client, signal) => {
+        const params = { query: 'SELECT', format: 'JSONCompactEachRow', abort_signal: signal } as const
+        if (how === 'to be held as bytes') {
+          const answer = await client.exec(params)
+          caller.abort(new Error('the caller left'))
+          return holdRows(answer, json => json)
+        }
+        const answer = await client.query(params)
+        caller.abort(new Error('the caller left'))
+        return how === 'in turns' ? rowsInTurns(answer) : answer.json()
+      }, caller.signal)
+      await assert.rejects(read, /the caller left/)
+    })
 
   it('is a failure of the store when it ends within a row, held as bytes, although the server counts none', async () => {
     ;[body, summary] = ['[1]\n[2', {}]

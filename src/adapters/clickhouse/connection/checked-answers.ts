@@ -24,11 +24,23 @@ export function cutOff(what: string): PortError {
   return new PortError('event-store', 'unavailable', cause)
 }
 
-/** The client, whose answers as a whole (`json`) are checked. Whoever reads one as a stream, calls `checkAnswer` at its end. */
+/**
+ * The client, whose answers as a whole (`json`) are checked. Whoever reads one as a stream, calls `checkAnswer` at its end.
+ * The signal of a query also ends an answer that has begun, which the client itself leaves to its timeout.
+ */
 export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
   const query = client.query.bind(client)
+  const exec = client.exec.bind(client)
+  client.exec = (async (params: Parameters<typeof exec>[0]) => {
+    const result = await exec(params)
+    params.abort_signal?.addEventListener('abort', () => result.stream.destroy(new Error('the query was given up')), {
+      once: true,
+    })
+    return result
+  }) as ClickHouseClient['exec']
   client.query = (async (params: Parameters<typeof query>[0]) => {
     const result = await query(params)
+    params.abort_signal?.addEventListener('abort', () => result.close(), { once: true })
     const json = result.json.bind(result)
     result.json = (async () => {
       const rows = await json().catch((error: unknown) => {

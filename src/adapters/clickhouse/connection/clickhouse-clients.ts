@@ -128,7 +128,10 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
       const limit = AbortSignal.timeout(options.queryTimeoutSeconds * 1000 + graceMs)
       const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
       try {
-        return await call('read', ({ read }) => run(read, either))
+        const answer = await call('read', ({ read }) => run(read, either))
+        // A stream that was closed may look like one that has ended.
+        either.throwIfAborted()
+        return answer
       } catch (error) {
         if (signal?.aborted) throw signal.reason
         throw limit.aborted ? new PortError('event-store', 'timeout', error) : error
