@@ -235,7 +235,7 @@ const rooms: Record<string, readonly string[]> = {
   'commands/events': ['commands', 'commands/client'],
   'commands/doctor': ['commands'],
   'commands/flags': ['commands/client'],
-  'commands/import/words': ['commands'],
+  'commands/import/words': ['commands', 'commands/client'],
   'commands/import/service': ['commands/client', 'commands/import/words'],
   'commands/import/job': ['commands', 'commands/import/service', 'commands/import/words'],
   'commands/import/fetch': ['commands', 'commands/client', 'commands/import/job', 'commands/import/words'],

@@ -15,8 +15,8 @@ import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
 import { stopOf, stopText } from './job/rehearsal-stop.ts'
 import { withKnownProject } from './service/known-project.ts'
+import { confirmTarget } from './words/confirm-target.ts'
 import { printLines } from './words/print.ts'
-import { confirmTarget } from './words/prompt.ts'
 import { nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */

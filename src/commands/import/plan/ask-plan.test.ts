@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { envSetting } from '../../../../tests/support/env-setting.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
-import type { Person } from '../words/prompt.ts'
+import type { Person } from '../../client/prompt.ts'
 import { completed, type GivenPlanOptions } from './ask-plan.ts'
 
 const given: GivenPlanOptions = { maxRejectShare: '1%' }

@@ -7,7 +7,7 @@ import { refuse } from '#commands/refuse.ts'
 import { inDocs } from '#distribution.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import { sourceNames } from '#importer/sources/sources.ts'
-import { type Person, personAtTerminal } from '../words/prompt.ts'
+import { type Person, personAtTerminal } from '../../client/prompt.ts'
 import { addressByDefault, saidProjectKey, whyNoAddress, whyNoProjectKey, whyNotTheTarget } from './ask-target.ts'
 import { type PlanOptions, readJsonFile, whyNoJsonFile } from './plan-options.ts'
 

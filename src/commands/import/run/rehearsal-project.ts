@@ -11,7 +11,7 @@ import { whyNoProjectKey } from '../plan/ask-target.ts'
 import { shareIn } from '../plan/plan-options.ts'
 import { type KnownProject, projectWithKey } from '../service/known-project.ts'
 import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
-import { confirmTarget } from '../words/prompt.ts'
+import { confirmTarget } from '../words/confirm-target.ts'
 import { quoted } from '../words/step-words.ts'
 
 /** As commander gives them. */

@@ -1,50 +1,8 @@
-// Questions to a person at a terminal. Ctrl-C and Ctrl-D at a question end the command, leave the terminal as it was, and
-// change nothing.
+// Lets somebody say which project they mean, before something is done to it.
 
-import { createInterface } from 'node:readline/promises'
+import { ask, canAsk } from '#commands/client/prompt.ts'
 import { refuse } from '#commands/refuse.ts'
 import { printable } from '#core/printable.ts'
-
-/** Who answers questions, so that a test can. */
-export interface Person {
-  canAsk(): boolean
-  /** @returns the answer without blanks around it; the default for an empty one. */
-  ask(question: string, byDefault?: string): Promise<string>
-  tell(line: string): void
-}
-
-/** Whether somebody is there to answer. */
-export function canAsk(): boolean {
-  return process.stdin.isTTY === true && process.stdout.isTTY === true
-}
-
-/** @returns the answer without blanks around it; the default for an empty one. */
-export async function ask(question: string, byDefault = ''): Promise<string> {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  const stop = new AbortController()
-  const abort = () => stop.abort()
-  terminal.once('SIGINT', abort)
-  terminal.once('close', abort)
-  try {
-    const shown = byDefault === '' ? '' : ` [${byDefault}]`
-    const answer = (await terminal.question(printable(`${question}${shown}: `), { signal: stop.signal })).trim()
-    return answer === '' ? byDefault : answer
-  } catch (error) {
-    if (!stop.signal.aborted) throw error
-    terminal.close()
-    process.stderr.write('\npennon: stopped; nothing was changed.\n')
-    process.exit(130)
-  } finally {
-    terminal.off('close', abort)
-    terminal.close()
-  }
-}
-
-export const personAtTerminal: Person = {
-  canAsk,
-  ask,
-  tell: line => void process.stdout.write(`${printable(line)}\n`),
-}
 
 export interface Confirmation {
   readonly what: string
