@@ -183,11 +183,93 @@ describe('pennon flags', () => {
   })
 
   it('teaches with examples', async () => {
-    for (const command of [[], ['list'], ['show'], ['usage'], ['explain']]) {
+    for (const command of [[], ['list'], ['show'], ['explain'], ['create'], ['restore'], ['rollout']]) {
       const { exitCode, stdout } = await runCommand({}, 'flags', ...command, '--help')
       assert.equal(exitCode, 0)
       assert.match(stdout, new RegExp(`\\$ pennon flags ${command[0] ?? 'list'}`))
     }
+  })
+})
+
+describe('pennon flags, changing one', () => {
+  const version = async (key: string) => {
+    const flag = await front.api<{ version: number }>('GET', `/api/projects/1/feature_flags/${key}/`)
+    return flag.version
+  }
+
+  it('says what would change and for whom, and changes nothing where nobody can be asked', async () => {
+    const asked = await flags(['create', 'quiet', '--name', 'Not yet'])
+    assert.deepEqual(asked.stdout.split('\n').slice(0, -1), [
+      'A new flag quiet',
+      '  + switched off',
+      '  + everybody',
+      'Of 0 persons stored, none gets another value.',
+    ])
+    assert.match(asked.stderr, /^pennon: Nothing was changed, since there is no terminal to ask\. --yes /)
+    assert.equal(asked.exitCode, 2)
+    assert.equal((await flags(['show', 'quiet'])).exitCode, 2)
+    const { stderr, exitCode } = await flags(['disable', 'search', '--json'])
+    assert.deepEqual([stderr, exitCode], ['pennon: --json asks nothing, so it needs --yes.\n', 2])
+  })
+
+  it('makes a flag off, rolls it out, switches and archives it, each as one version', async () => {
+    const made = await linesOf(['create', 'steps', '--yes', '--tag', 'a', '--tag', 'b'])
+    assert.equal(made.at(-1), 'steps is off; its conditions let in: everybody. Version 1.')
+    for (const [args, said] of [
+      [
+        ['rollout', 'steps', '25'],
+        ['  - everybody', '  + everybody, 25 % of them', /is off; .* 25 %\. Version 2\.$/],
+      ],
+      [['rollout', 'steps', '25%'], [/^Nothing to change\. steps is off; .* Version 2\.$/]],
+      [
+        ['enable', 'steps'],
+        ['  - switched off', '  + switched on', /^steps is on; .* Version 3\.$/],
+      ],
+      [
+        ['rollout', 'steps', 'everyone'],
+        ['  + everybody', /^steps is on; .* everybody\. Version 4\.$/],
+      ],
+      [
+        ['archive', 'steps'],
+        ['  - switched on', '  + switched off', '  + archived', /^steps is archived; .* Version 5\.$/],
+      ],
+      [
+        ['restore', 'steps'],
+        ['  - archived', /^steps is off; .* Version 6\.$/],
+      ],
+    ] as [string[], (string | RegExp)[]][]) {
+      const lines = await linesOf([...args, '--yes'])
+      const told = lines.length === 1 ? lines : lines.slice(1)
+      assert.equal(told.length, said.length, lines.join('\n'))
+      for (const [index, line] of told.entries())
+        if (typeof said[index] === 'string') assert.equal(line, said[index])
+        else assert.match(line, said[index]!)
+    }
+    const printed = JSON.parse((await linesOf(['enable', 'steps', '--yes', '--json'])).join('\n'))
+    assert.deepEqual([printed.active, printed.version, printed.tags], [true, 7, ['a', 'b']])
+    const again = JSON.parse((await linesOf(['enable', 'steps', '--yes', '--json'])).join('\n'))
+    assert.deepEqual([again.version, await version('steps')], [7, 7])
+  })
+
+  it('ends with exit code 2 and the way out where the flag does not allow it', async () => {
+    const before = await version('search')
+    for (const [args, says] of [
+      [['rollout', 'search', '5'], /Say which condition with --condition, 1 to 2: 1\. plan exact pro or team, 33\.5 %/],
+      [
+        ['rollout', 'search', '5', '--condition', '3'],
+        /--condition is a number of 2, as pennon flags show counts, not 3/,
+      ],
+      [['rollout', 'search', '101'], /A rollout is a percentage from 0 to 100, or everyone, not 101/],
+      [['rollout', 'search', 'everyone'], /Name one of its variants: a, b/],
+      [['rollout', 'search', 'everyone', '--variant', 'c'], /has no variant 'c'/],
+      [['disable', 'new-chekout'], /There is no flag new-chekout .*Did you mean new-checkout\?/],
+      [['create', 'search'], /answers 400: key: There is already a feature flag with this key/],
+    ] as [string[], RegExp][]) {
+      const { exitCode, stderr } = await flags([...args, '--yes'])
+      assert.match(stderr, says)
+      assert.equal(exitCode, 2, args.join(' '))
+    }
+    assert.equal(await version('search'), before)
   })
 })
 

@@ -77,6 +77,16 @@ export class PrivateApi {
     return this.#object(await this.#send(path, {}, { method: 'POST', headers, body: JSON.stringify(body), signal }))
   }
 
+  /** The last of the JSON lines of an answer, without a time limit: it may take as long as it sends lines. @throws ClientError */
+  async postForLastLine(path: string, body: JsonObject): Promise<JsonObject> {
+    const headers = { 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: JSON.stringify(body), ...(this.#stop && { signal: this.#stop }) }
+    const response = await this.#send(path, {}, init)
+    const last = parsed((await this.#text(response)).trimEnd().split('\n').at(-1)!)
+    if (!isJsonObject(last)) throw this.#stranger(response.status)
+    return last
+  }
+
   /** What the key that asks may do. @throws ClientError */
   async ownKey(): Promise<JsonObject> {
     const init = { method: 'GET', signal: this.#limited() }

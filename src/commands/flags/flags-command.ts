@@ -2,24 +2,32 @@
 
 import { type Command, Option } from 'commander'
 import type { ClientOptions } from '../client/run-client.ts'
+import type { ChangeOptions } from './confirm-change.ts'
+import type { CreateOptions } from './create-flag.ts'
 import type { ExplainOptions } from './explain-flag.ts'
 import type { ListOptions } from './list-flags.ts'
+import type { RolloutOptions } from './roll-out.ts'
 import type { UsageOptions } from './show-usage.ts'
 
 export function addFlagsCommand(program: Command): void {
   const flags = program
     .command('flags')
-    .description('feature flags of a running instance: list, show, usage, explain')
+    .description('feature flags of a running instance: read, create, switch and roll out')
     .addHelpText(
       'after',
       `
-The personal API key, with the scope feature_flag:read, is in PENNON_PERSONAL_KEY; \`pennon new-key\` makes one where the
+The personal API key, with the scope feature_flag:read or feature_flag:write, is in PENNON_PERSONAL_KEY; \`pennon new-key\` makes one where the
 instance runs. The instance is the one at the address in PENNON, else that of the settings (HOST, PORT, PENNON_ADMIN_PORT); --host names another.
 
   $ export PENNON_PERSONAL_KEY=phx_…
   $ pennon flags list --host https://pennon.example
   $ pennon flags usage new-checkout --from -7d
   $ pennon flags explain new-checkout ada@example.com --property plan=pro
+  $ pennon flags rollout new-checkout 25
+
+What changes a flag shows first what will change and how many of the stored persons get another value, which takes the
+scope person:read, and asks. --yes changes it without a question and a count, for scripts; where nobody can be asked,
+nothing is changed without it. What is that way already stays, and nothing is written.
 
 A terminal gets tables and colours, a file or a pipe tables without colours, and --json what the private API answers.
 
@@ -87,6 +95,68 @@ that, anything else as text. Nothing is written or counted.
     .action(async (flag: string, distinctId: string, options: ExplainOptions) =>
       (await import('./explain-flag.ts')).explainFlag(flag, distinctId, options),
     )
+
+  addChangingCommands(flags)
+}
+
+function addChangingCommands(flags: Command): void {
+  changing(flags.command('create <key>').description('make a flag; without conditions it stays off'))
+    .option('--name <text>', 'what it is for')
+    .option('--tag <tag>', 'may be repeated', repeated)
+    .option('--rollout <percentage>', 'one condition: this share of everybody')
+    .option('--filters <json>', 'conditions, variants and payloads, as the private API takes them')
+    .option('--active', 'switch it on, for everybody where no conditions are given')
+    .option('--inactive', 'keep it off although conditions are given')
+    .addHelpText(
+      'after',
+      `
+With --rollout or conditions in --filters the flag is on at once, for those whom they let in.
+
+  $ pennon flags create new-checkout --name 'The checkout of 2027'
+  $ pennon flags create new-checkout --rollout 10
+  $ pennon flags create pro-only --filters '{"groups": [{"properties": [{"key": "plan", "type": "person", "value": "pro"}]}]}'`,
+    )
+    .action(async (key: string, options: CreateOptions) => (await import('./create-flag.ts')).createFlag(key, options))
+
+  for (const [name, description, more] of [
+    ['enable', 'switch a flag on', 'Not while it is archived, nor while a flag that it depends on is off.'],
+    ['disable', 'switch a flag off', 'Not while active flags depend on it; the answer names them.'],
+    [
+      'archive',
+      'put a flag out of the way, and so switch it off',
+      'Not while anything uses it; the answer names what.',
+    ],
+    ['restore', 'take a flag out of the archive', 'It stays off until pennon flags enable.'],
+  ] as const)
+    changing(flags.command(`${name} <flag>`).description(description))
+      .addHelpText(
+        'after',
+        `\n${more}\n\n  $ pennon flags ${name} new-checkout\n  $ pennon flags ${name} 17 --yes --json`,
+      )
+      .action(async (flag: string, options: ChangeOptions) =>
+        (await import('./switch-flag.ts')).switchFlag(flag, name, options),
+      )
+
+  changing(flags.command('rollout <flag> <share>').description('set the percentage of a condition, or let everyone in'))
+    .option('--condition <number>', 'which one, as pennon flags show counts; needed where there are several')
+    .option('--variant <key>', 'with everyone: the variant that everyone gets; needed where there are variants')
+    .addHelpText(
+      'after',
+      `
+SHARE is a percentage, or everyone: a condition for all in front of the others, which stay. Neither switches the flag on.
+Who changes the flag at the same moment is not overwritten: then it ends with exit code 2, and can be repeated.
+
+  $ pennon flags rollout new-checkout 25
+  $ pennon flags rollout new-checkout 0 --condition 2 --yes
+  $ pennon flags rollout new-checkout everyone --variant test`,
+    )
+    .action(async (flag: string, share: string, options: RolloutOptions) =>
+      (await import('./roll-out.ts')).rollOut(flag, share, options),
+    )
+}
+
+function changing(command: Command): Command {
+  return asking(command).option('--yes', 'change it without a question')
 }
 
 function asking(command: Command): Command {

@@ -47,6 +47,11 @@ export function conditionLines(filters: JsonObject): string[] {
   })
 }
 
+/** Each condition set in words, without its number. */
+export function conditionWords(filters: JsonObject): string[] {
+  return readable(filters, ({ sets }) => sets.map(setWords))
+}
+
 /** A line for each variant. */
 export function variantLines(filters: JsonObject): string[] {
   return readable(filters, ({ variants }) =>

@@ -4,7 +4,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
-import type { Flag, FlagFields } from './flag.ts'
+import type { Flag } from './flag.ts'
 
 export interface NarrowRefusal {
   /** The field of the request that cannot be followed; null when it is the flag itself that does not allow it. */
@@ -12,8 +12,11 @@ export interface NarrowRefusal {
   readonly message: string
 }
 
+/** What of a flag narrow writes read and change. */
+export type NarrowFlag = Pick<Flag, 'active' | 'archived' | 'filters'>
+
 /** @returns the fields to write, none when the flag is that way already; or why the write does not fit the flag. */
-export type NarrowWrite = (flag: Pick<Flag, 'active' | 'archived' | 'filters'>) => Result<FlagFields, NarrowRefusal>
+export type NarrowWrite = (flag: NarrowFlag) => Result<Partial<NarrowFlag>, NarrowRefusal>
 
 export const enable: NarrowWrite = flag => {
   if (flag.archived) return refused(null, 'Cannot enable an archived feature flag. Unarchive it first.')

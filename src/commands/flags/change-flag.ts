@@ -1,0 +1,60 @@
+// `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: what would change and for whom, a question, and
+// the write, which changes that one thing alone.
+
+import type { NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
+import type { JsonObject } from '#core/json.ts'
+import { printableName } from '#core/printable.ts'
+import type { FlagJson } from '#wire/management/flags/flags.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+import { runClient } from '../client/run-client.ts'
+import { type ChangeOptions, checkAsking, confirmChange } from './confirm-change.ts'
+import { flagPath, ofFlag } from './find-flag.ts'
+import { afterChange } from './flag-diff.ts'
+import { printJson, printLines } from './output.ts'
+import { rolloutWords } from './rollout-words.ts'
+
+/** A change by its action in the private API, and by the rule that says what it does. */
+export interface FlagChange {
+  readonly action: string
+  readonly write: NarrowWrite
+  /** What the action takes besides the flag. */
+  readonly body?: JsonObject
+}
+
+/** @param changeOf what is meant, once the flag is known. @throws ClientError when it does not fit the flag. */
+export function changeFlag(
+  key: string,
+  options: ChangeOptions,
+  changeOf: (flag: FlagJson) => FlagChange,
+  optionOfField: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const command = async (api: PrivateApi) => {
+    checkAsking(options)
+    const found = await ofFlag(api, key, () => api.get(flagPath(key)))
+    const flag = found as unknown as FlagJson
+    if (flag.deleted) throw new ClientError(`The flag ${flag.key} is deleted.`)
+    const { action, write, body = {} } = changeOf(flag)
+    const changed = write(flag)
+    if (!changed.ok) throw new ClientError(changed.error.message)
+    const fields = changed.value
+    if (Object.keys(fields).length === 0) {
+      if (options.json === true) return printJson(found)
+      return printLines([`Nothing to change. ${stateWords(flag)}`])
+    }
+    const definition: JsonObject = { id: flag.id, ...fields }
+    const title = `${flag.key}, version ${flag.version}`
+    if (!(await confirmChange(api, options, { title, before: flag, after: afterChange(flag, fields), definition })))
+      return
+    // By its id: the key may be another flag's by now.
+    const written = await api.post(flagPath(String(flag.id), `${action}/`), body)
+    if (options.json === true) printJson(written)
+    else printLines([stateWords(written as unknown as FlagJson)])
+  }
+  return runClient(options, 'feature_flag:write', command, optionOfField)
+}
+
+/** How a flag is now, in a sentence. */
+export function stateWords({ key, active, archived, filters, version }: FlagJson): string {
+  const state = archived ? 'archived' : active ? 'on' : 'off'
+  return printableName(`${key} is ${state}; its conditions let in: ${rolloutWords(filters)}. Version ${version}.`)
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { plainTerminal } from '../client/terminal.ts'
+import { isMeant } from './confirm-change.ts'
+import { newFlag } from './create-flag.ts'
+import { diffLines, reachLine } from './flag-diff.ts'
+import { rolloutOf } from './roll-out.ts'
+
+const everyone = { properties: [], rollout_percentage: 100 }
+const pro = { properties: [{ type: 'person', key: 'plan', operator: 'exact', value: 'pro' }], rollout_percentage: 10 }
+
+describe('the difference that a change makes', () => {
+  it('names what is gone and what is new, and nothing that stays', () => {
+    const before = { active: true, archived: false, filters: { groups: [pro, pro] } }
+    const after = { active: true, archived: false, filters: { groups: [everyone, pro, pro] } }
+    assert.deepEqual(diffLines(before, after, plainTerminal), ['+ everybody'])
+    assert.deepEqual(diffLines(after, { ...before, filters: { groups: [pro] } }, plainTerminal), [
+      '- everybody',
+      '- plan exact pro, 10 % of them',
+    ])
+    assert.deepEqual(diffLines(before, { active: false, archived: true, filters: { groups: [] } }, plainTerminal), [
+      '- switched on',
+      '- plan exact pro, 10 % of them',
+      '- plan exact pro, 10 % of them',
+      '+ switched off',
+      '+ archived',
+      '+ no conditions: nobody gets the flag',
+    ])
+  })
+
+  it('is for as many as were counted, or says why they were not', () => {
+    const reach = { evaluated: 1200, population: 'persons', gained: 1100, lost: 0, moved: 3 }
+    for (const [line, words] of [
+      [reach, 'Of 1,200 persons stored, 1,100 gain it, 3 get another value of it.'],
+      [
+        { ...reach, population: 'groups', evaluated: 1, gained: 0, moved: 0, lost: 1 },
+        'Of 1 group stored, 1 loses it.',
+      ],
+      [{ ...reach, gained: 0, moved: 0 }, 'Of 1,200 persons stored, none gets another value.'],
+      [{ error: { code: 'x', detail: 'The key ended.' } }, 'Who is affected could not be counted: The key ended.'],
+    ] as [JsonObject, string][])
+      assert.equal(reachLine(line), words)
+  })
+})
+
+describe('a new flag', () => {
+  it('is on only where conditions or --active say for whom', () => {
+    const filters = JSON.stringify({ groups: [pro] })
+    for (const [options, active, groups] of [
+      [{}, false, [everyone]],
+      [{ active: true }, true, [everyone]],
+      [{ rollout: '10' }, true, [{ ...everyone, rollout_percentage: 10 }]],
+      [{ rollout: 'everyone' }, true, [everyone]],
+      [{ rollout: '10', inactive: true }, false, [{ ...everyone, rollout_percentage: 10 }]],
+      [{ filters }, true, [pro]],
+      [{ filters: '{"payloads": {"true": "1"}}' }, false, [everyone]],
+    ] as const) {
+      const flag = newFlag('a', options)
+      assert.deepEqual([flag.active, flag.filters.groups], [active, groups], JSON.stringify(options))
+    }
+    for (const options of [
+      { active: true, inactive: true },
+      { rollout: '1', filters },
+      { filters: '[]' },
+      { filters: 'x' },
+    ])
+      assert.throws(() => newFlag('a', options), { name: 'ClientError' })
+  })
+})
+
+describe('a rollout that is asked for', () => {
+  const flag = { version: 4, filters: { groups: [pro, everyone] } }
+
+  it('names the condition as people count, and the version that was looked at', () => {
+    const { action, body } = rolloutOf(flag, '2.5 %', { condition: '2' })
+    assert.deepEqual(
+      [action, body],
+      ['set_release_condition_rollout', { condition_index: 1, rollout_percentage: 2.5, version: 4 }],
+    )
+    assert.deepEqual(rolloutOf(flag, 'everyone', { variant: 'a' }).body, { version: 4, variant_key: 'a' })
+  })
+
+  it('is none for options that do not go together, and for what is no number', () => {
+    for (const [share, options] of [
+      ['everyone', { condition: '1' }],
+      ['5', { condition: '1', variant: 'a' }],
+      ['5', {}],
+      ['5', { condition: '0' }],
+      ['5', { condition: '1.5' }],
+      ['-5', { condition: '1' }],
+      ['all', { condition: '1' }],
+    ] as const)
+      assert.throws(() => rolloutOf(flag, share, options), { name: 'ClientError' }, share)
+  })
+})
+
+it('a change is meant when the answer is a plain yes', async () => {
+  const answers = ['y', 'Yes', 'n', 'yess', '1']
+  const meant = await Promise.all(answers.map(answer => isMeant({ ask: async () => answer })))
+  assert.deepEqual(meant, [true, true, false, false, false])
+})

@@ -1,0 +1,70 @@
+// What somebody sees and says before a flag is changed: the difference, who is affected, and yes or no.
+
+import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
+import type { JsonObject } from '#core/json.ts'
+import { printableName } from '#core/printable.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+import { type Person, personAtTerminal } from '../client/prompt.ts'
+import type { ClientOptions } from '../client/run-client.ts'
+import { terminalOf } from '../client/terminal.ts'
+import { diffLines, reachLine } from './flag-diff.ts'
+import { printLines } from './output.ts'
+
+export interface ChangeOptions extends ClientOptions {
+  /** Changes without a question. */
+  readonly yes?: boolean
+}
+
+export interface PlannedChange {
+  readonly title: string
+  /** Null for a new flag. */
+  readonly before: NarrowFlag | null
+  readonly after: NarrowFlag
+  /** What the count of those who are affected takes: the fields that change, and the id of a flag that is there. */
+  readonly definition: JsonObject
+}
+
+/** @throws ClientError for `--json` without `--yes`: the question would stand in the output. */
+export function checkAsking({ json, yes }: ChangeOptions): void {
+  if (json === true && yes !== true) throw new ClientError('--json asks nothing, so it needs --yes.')
+}
+
+/**
+ * @returns whether it is meant; `--yes` says so without counting, since nobody waits to decide.
+ * @throws ClientError where nobody is there to answer.
+ */
+export async function confirmChange(
+  api: PrivateApi,
+  { json, yes }: ChangeOptions,
+  { title, before, after, definition }: PlannedChange,
+): Promise<boolean> {
+  if (json !== true)
+    printLines([printableName(title), ...diffLines(before, after, terminalOf(process.stdout)).map(line => `  ${line}`)])
+  if (yes === true) return true
+  const canAsk = personAtTerminal.canAsk()
+  if (canAsk) printLines(['Counting who is affected. Ctrl-C changes nothing.'])
+  printLines([printableName(await whoIsAffected(api, definition))])
+  if (!canAsk)
+    throw new ClientError(
+      'Nothing was changed, since there is no terminal to ask. --yes changes it without a question.',
+    )
+  if (await isMeant(personAtTerminal)) return true
+  printLines(['Nothing was changed.'])
+  return false
+}
+
+/** Whatever is not a plain yes is a no. */
+export async function isMeant(person: Pick<Person, 'ask'>): Promise<boolean> {
+  const answer = await person.ask('Change it? y or n', 'n')
+  return ['y', 'yes'].includes(answer.toLowerCase())
+}
+
+async function whoIsAffected(api: PrivateApi, definition: JsonObject): Promise<string> {
+  try {
+    return reachLine(await api.postForLastLine('/feature_flags/reach/', { definition }))
+  } catch (error) {
+    // A change may be right although it cannot be counted, such as for a flag by device, or without the scope.
+    if (!(error instanceof ClientError) || error.status === null || error.exitCode === 1) throw error
+    return `Who is affected could not be counted. ${error.message}`
+  }
+}

@@ -1,0 +1,69 @@
+// `pennon flags create`: a new flag. One without conditions would be on for everybody, so it stays off unless `--active`
+// says that this is meant.
+
+import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+import type { FlagJson } from '#wire/management/flags/flags.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+import { runClient } from '../client/run-client.ts'
+import { stateWords } from './change-flag.ts'
+import { type ChangeOptions, checkAsking, confirmChange } from './confirm-change.ts'
+import { printJson, printLines } from './output.ts'
+import { percentageOf } from './roll-out.ts'
+
+export interface CreateOptions extends ChangeOptions {
+  readonly name?: string
+  readonly tag?: readonly string[]
+  readonly rollout?: string
+  /** JSON text. */
+  readonly filters?: string
+  readonly active?: boolean
+  readonly inactive?: boolean
+}
+
+export function createFlag(key: string, options: CreateOptions): Promise<void> {
+  const command = async (api: PrivateApi) => {
+    checkAsking(options)
+    const flag = newFlag(key, options)
+    const { active, filters } = flag
+    const title = `A new flag ${key}`
+    const planned = { title, before: null, after: { active, archived: false, filters }, definition: flag }
+    if (!(await confirmChange(api, options, planned))) return
+    const created = await api.post('/feature_flags/', flag)
+    if (options.json === true) printJson(created)
+    else printLines([stateWords(created as unknown as FlagJson)])
+  }
+  return runClient(options, 'feature_flag:write', command, { filters: '--filters', tags: '--tag', name: '--name' })
+}
+
+/** @throws ClientError for options that do not go together. */
+export function newFlag(
+  key: string,
+  { name, tag, rollout, filters, active, inactive }: Omit<CreateOptions, 'project'>,
+): JsonObject & { readonly active: boolean; readonly filters: JsonObject } {
+  if (active === true && inactive === true) throw new ClientError('--active and --inactive exclude each other.')
+  if (rollout !== undefined && filters !== undefined)
+    throw new ClientError('--rollout is a condition for everybody, and --filters has the conditions: give one of them.')
+  const share = rollout === undefined ? 100 : rollout === 'everyone' ? 100 : percentageOf(rollout)
+  const everybody = { groups: [{ properties: [], rollout_percentage: share }] }
+  const given = filters === undefined ? undefined : filtersOf(filters)
+  const hasConditions = rollout !== undefined || (given !== undefined && Object.hasOwn(given, 'groups'))
+  return {
+    key,
+    ...(name !== undefined && { name }),
+    ...(tag !== undefined && { tags: [...tag] }),
+    filters: { ...everybody, ...given },
+    active: active ?? (inactive !== true && hasConditions),
+  }
+}
+
+function filtersOf(text: string): JsonObject {
+  let value: ReturnType<typeof parseJson>
+  try {
+    value = parseJson(text)
+  } catch {
+    value = null
+  }
+  if (!isJsonObject(value))
+    throw new ClientError(`--filters is a JSON object, such as '{"groups": [{"rollout_percentage": 10}]}'.`)
+  return value
+}

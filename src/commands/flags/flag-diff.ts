@@ -1,0 +1,61 @@
+// What a change of a flag does, in lines for people: what it says from now on, and for whom it is another value then.
+
+import { counted } from '#core/counted.ts'
+import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
+import type { JsonObject } from '#core/json.ts'
+import { printableName } from '#core/printable.ts'
+import type { Terminal } from '../client/terminal.ts'
+import { conditionWords, variantLines } from './rollout-words.ts'
+
+/** The flag as the write will leave it: an archived one is off. */
+export function afterChange(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
+  const { archived = flag.archived, active = flag.active, filters = flag.filters } = fields
+  return { archived, active: active && !archived, filters }
+}
+
+/** @param before null for a flag that is made. */
+export function diffLines(before: NarrowFlag | null, after: NarrowFlag, terminal: Terminal): string[] {
+  const old = before === null ? [] : factsOf(before)
+  const now = factsOf(after)
+  return [
+    ...without(old, now).map(line => terminal.paint('red', `- ${printableName(line)}`)),
+    ...without(now, old).map(line => terminal.paint('green', `+ ${printableName(line)}`)),
+  ]
+}
+
+function factsOf({ active, archived, filters }: NarrowFlag): string[] {
+  const conditions = conditionWords(filters)
+  return [
+    active ? 'switched on' : 'switched off',
+    ...(archived ? ['archived'] : []),
+    ...(conditions.length === 0 ? ['no conditions: nobody gets the flag'] : conditions),
+    ...variantLines(filters).map(line => `variant ${line}`),
+  ]
+}
+
+/** The lines that the others lack; one that occurs several times counts each time. */
+function without(lines: readonly string[], others: readonly string[]): string[] {
+  const left = [...others]
+  return lines.filter(line => {
+    const at = left.indexOf(line)
+    if (at >= 0) left.splice(at, 1)
+    return at < 0
+  })
+}
+
+/** The last line of an answer about reach, or the error that ended it. */
+export function reachLine(reach: JsonObject): string {
+  const count = (name: string) => Number(reach[name] ?? 0)
+  const error = reach.error as JsonObject | undefined
+  if (error !== undefined) return `Who is affected could not be counted: ${error.detail}`
+  const [one, many] = reach.population === 'groups' ? ['group', 'groups'] : ['person', 'persons']
+  const parts = [
+    [count('gained'), 'gain it', 'gains it'],
+    [count('lost'), 'lose it', 'loses it'],
+    [count('moved'), 'get another value of it', 'gets another value of it'],
+  ] as const
+  const affected = parts
+    .filter(([number]) => number > 0)
+    .map(([number, many, one]) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`)
+  return `Of ${counted(count('evaluated'), one, many)} stored, ${affected.length === 0 ? 'none gets another value' : affected.join(', ')}.`
+}

@@ -1,0 +1,56 @@
+// `pennon flags rollout`: the percentage of one condition, or everyone.
+
+import { rollOutToEveryone, setConditionRollout } from '#core/flags/definitions/narrow-writes.ts'
+import type { FlagJson } from '#wire/management/flags/flags.ts'
+import { ClientError } from '../client/private-api.ts'
+import { changeFlag, type FlagChange } from './change-flag.ts'
+import type { ChangeOptions } from './confirm-change.ts'
+import { conditionLines, conditionWords } from './rollout-words.ts'
+
+export interface RolloutOptions extends ChangeOptions {
+  /** The number that `pennon flags show` gives the condition, from 1. */
+  readonly condition?: string
+  readonly variant?: string
+}
+
+/** @param share a percentage, with or without its sign, or `everyone`. */
+export function rollOut(key: string, share: string, options: RolloutOptions): Promise<void> {
+  return changeFlag(key, options, flag => rolloutOf(flag, share, options), { variant_key: '--variant' })
+}
+
+/** @throws ClientError for a share or a condition that is none, and for options that do not go together. */
+export function rolloutOf(
+  { filters, version }: Pick<FlagJson, 'filters' | 'version'>,
+  share: string,
+  { condition, variant }: Pick<RolloutOptions, 'condition' | 'variant'>,
+): FlagChange {
+  if (share === 'everyone') {
+    if (condition !== undefined) throw new ClientError('everyone is a condition of its own: leave --condition out.')
+    const body = { version, ...(variant !== undefined && { variant_key: variant }) }
+    return { action: 'roll_out_to_everyone', write: rollOutToEveryone(variant ?? null), body }
+  }
+  if (variant !== undefined) throw new ClientError('--variant goes with everyone, not with a percentage.')
+  const percentage = percentageOf(share)
+  const conditionCount = conditionWords(filters).length
+  if (condition === undefined && conditionCount > 1)
+    throw new ClientError(
+      `Say which condition with --condition, 1 to ${conditionCount}: ${conditionLines(filters).join('; ')}.`,
+    )
+  const number = condition ?? '1'
+  if (!/^[1-9]\d{0,5}$/.test(number) || Number(number) > Math.max(1, conditionCount))
+    throw new ClientError(`--condition is a number of ${conditionCount}, as pennon flags show counts, not ${number}.`)
+  const conditionIndex = Number(number) - 1
+  return {
+    action: 'set_release_condition_rollout',
+    write: setConditionRollout(conditionIndex, percentage),
+    body: { condition_index: conditionIndex, rollout_percentage: percentage, version },
+  }
+}
+
+/** @throws ClientError */
+export function percentageOf(text: string): number {
+  const [, digits] = /^(\d{1,3}(?:\.\d{1,10})?) ?%?$/.exec(text) ?? []
+  if (digits === undefined || Number(digits) > 100)
+    throw new ClientError(`A rollout is a percentage from 0 to 100, or everyone, not ${text}.`)
+  return Number(digits)
+}
