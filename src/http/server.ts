@@ -30,7 +30,7 @@ import {
   usualMethods,
 } from './shared/known-paths.ts'
 import { requestIdHeader, requestIdMaker } from './shared/request-id.ts'
-import { type Route, type RouteGroup, sendError } from './shared/route.ts'
+import { type Route, type RouteGroup, sendError, sendErrorOf } from './shared/route.ts'
 import { hasSeveralHosts } from './shared/several-hosts.ts'
 
 export interface HttpServerOptions {
@@ -106,7 +106,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     nameRequest(request, reply)
     if (!hasSeveralHosts(request.raw)) return done()
     letGoOfBody(request, reply)
-    sendError(reply, severalHosts, (request.routeOptions.config as { route?: Route }).route?.encodeError)
+    sendErrorOf((request.routeOptions.config as { route?: Route }).route, request, reply, severalHosts)
   })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
@@ -225,7 +225,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     }
     const spread = route.group === 'capture' ? Math.floor(random() * busySecondsMax) : 0
     reply.header('retry-after', String(route.retryAfterSeconds ?? 1 + spread))
-    sendError(reply, route.busy ?? genericBusy, route.encodeError)
+    sendErrorOf(route, request, reply, route.busy ?? genericBusy)
   }
 
   async function authorizeThenHandle(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -284,7 +284,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
     const retryAfter = answer.status >= 500 ? route?.retryAfterSeconds : undefined
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
-    sendError(reply, answer, route?.encodeError)
+    sendErrorOf(route, request, reply, answer)
   }
 }
 

@@ -89,6 +89,12 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['reason'],
       registers,
     }),
+    otlpItems: new Counter({
+      name: 'pennon_otlp_items_total',
+      help: 'OpenTelemetry log records, data points and spans, none of which are stored, by signal.',
+      labelNames: ['signal'],
+      registers,
+    }),
     eventsProcessed: new Counter({
       name: 'pennon_events_processed_total',
       help: 'What became of accepted events.',

@@ -117,9 +117,10 @@ const rooms: Record<string, readonly string[]> = {
   'wire/exports': ['wire/management', 'wire/management/persons'],
   'wire/capture': ['wire', 'wire/bytes'],
   'wire/capture-v1': ['wire', 'wire/address', 'wire/bytes', 'wire/capture'],
+  'wire/otlp': ['wire', 'wire/bytes'],
   'wire/recordings': ['wire', 'wire/bytes', 'wire/capture'],
   'wire/rejects': ['wire', 'wire/capture', 'wire/capture-v1'],
-  'wire/threads': ['wire/capture', 'wire/capture-v1', 'wire/flags', 'wire/recordings'],
+  'wire/threads': ['wire/capture', 'wire/capture-v1', 'wire/flags', 'wire/otlp', 'wire/recordings'],
 
   'http/shared': [],
   'http/openapi': [],

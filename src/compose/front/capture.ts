@@ -6,12 +6,14 @@ import type { Traffic } from '#core/events/log-stream.ts'
 import { dayMs } from '#core/time.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { captureV1Routes } from '#http/handlers/capture-v1.ts'
+import { otlpRoutes } from '#http/handlers/otlp.ts'
 import { recordingRoutes } from '#http/handlers/recordings.ts'
 import type { Route } from '#http/shared/route.ts'
 import { type CaptureOptions, type CaptureService, createCaptureService } from '#services/capture/capture.ts'
 import { createRecordingService } from '#services/capture/capture-recordings.ts'
 import { createCaptureRehearsal } from '#services/capture/capture-rehearsal.ts'
 import { createProjectBacklog, type ProjectBacklog, projectBacklogUnitsMax } from '#services/capture/project-backlog.ts'
+import { createOtlpService } from '#services/capture/refuse-otlp.ts'
 import { createRejectReplay, type RejectReplay } from '#services/capture/replay-rejects.ts'
 import { createImportPace } from '#services/imports/import-pace.ts'
 import { createOpenJobs } from '#services/imports/open-jobs.ts'
@@ -86,6 +88,7 @@ export function composeCapture(
     ...captureRoutes({ ...forRoutes, service: capture, rerouteOlderThanMs, imports }),
     ...captureV1Routes({ ...forRoutes, service: capture, rerouteOlderThanMs }),
     ...recordingRoutes({ ...forRoutes, recording, keepRefused }),
+    ...otlpRoutes({ ...forRoutes, otlp: createOtlpService(shared) }),
   ]
   return { rejects, routes }
 }

@@ -55,6 +55,8 @@ function tokenBeside({ kind, job }: AnyJob<DecodeJobs>): string | null {
       return job.input.fallbackToken
     case 'capture_v1':
       return job.input.headers.token
+    case 'otlp':
+      return job.token
     case 'flags':
       return null
   }
@@ -67,6 +69,7 @@ function addressOf({ kind, job }: AnyJob<DecodeJobs>): string {
     case 'capture_v1':
       return job.received.ip
     case 'recording':
+    case 'otlp':
     case 'flags':
       return job.address
   }

@@ -8,6 +8,7 @@ import { runBehindOthers } from '#telemetry/thread-priority.ts'
 import { decodeAndPrepare, type PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
 import { decodeFlags, packFlags } from '#wire/flags/decode-flags.ts'
+import { readOtlp } from '#wire/otlp/read-otlp.ts'
 import { decodeRecording } from '#wire/recordings/decode-recording.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 
@@ -29,6 +30,11 @@ answerJobs<DecodeJobs>({
   flags: ({ body, context }) => ({
     outcome: packFlags(decodeFlags({ ...body, bytes: asBuffer(body.bytes) }, context)),
   }),
+  otlp: ({ input }) => {
+    const outcome = readOtlp({ ...input, body: asBuffer(input.body) })
+    freeBytes(input.body)
+    return { outcome }
+  },
   recording: ({ input, receivedAtMs, userAgent }) => {
     const outcome = decodeRecording({ ...input, body: asBuffer(input.body) }, { receivedAtMs, random, userAgent })
     freeBytes(input.body)

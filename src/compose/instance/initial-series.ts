@@ -11,6 +11,7 @@ import { routeGroups } from '#http/shared/route.ts'
 import { portErrorCodes } from '#ports/port-error.ts'
 import type { DecideResult } from '#services/flags/decide.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import { otlpSignals } from '#wire/otlp/otlp-paths.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 
 /** The statuses that alerts use; others appear once they have been answered. */
@@ -41,6 +42,7 @@ export function startSeriesAtZero(metrics: Metrics): void {
   const leftOut = outcomes.flatMap(({ isStored, reason }) => (isStored || reason === null ? [] : [reason]))
   for (const reason of [...knownRejectReasons, ...leftOut, 'recordings_over_quota'])
     metrics.eventsRefused.inc({ reason }, 0)
+  for (const signal of otlpSignals) metrics.otlpItems.inc({ signal }, 0)
   for (const lane of lanes) {
     metrics.eventsAccepted.inc({ lane }, 0)
     metrics.eventsProcessed.inc({ lane, outcome: 'stored', reason: '' }, 0)

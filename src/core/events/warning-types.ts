@@ -46,6 +46,7 @@ export const warningTypes = {
   event_name_truncated: { category: 'event', severity: 'warning' },
   person_processing_disabled: { category: 'event', severity: 'warning' },
   cookieless_not_supported: { category: 'event', severity: 'error' },
+  otlp_not_stored: { category: 'event', severity: 'error' },
   old_events_sent_live: { category: 'event', severity: 'info' },
   historical_migration: { category: 'event', severity: 'info' },
 } as const satisfies Record<string, WarningKind>

@@ -238,6 +238,17 @@ const wireShapes: Readonly<Record<string, Json>> = {
   ),
   OfrepFlags: object({ flags: list(ref('OfrepFlag')), eventStreams: list({ type: 'object' }) }, ['flags']),
   CaptureV1Error: object({ error: text, error_description: text, error_uri: text }, ['error', 'error_description']),
+  OtlpRequest: {
+    description: '`resourceLogs`, `resourceMetrics` or `resourceSpans`. Source: docs/wire/ingestion.md 12.',
+    type: 'object',
+  },
+  OtlpAnswer: object({
+    partialSuccess: object({
+      ...{ rejectedLogRecords: text, rejectedDataPoints: text, rejectedSpans: text },
+      errorMessage: text,
+    }),
+  }),
+  OtlpError: object({ code: { type: 'integer' }, message: text }, ['code', 'message']),
   OfrepError: object({ key: text, errorCode: text, errorDetails: text }, ['errorCode', 'errorDetails']),
   FlagDefinitions: object(
     {

@@ -1,6 +1,7 @@
 // How the OpenAPI document describes routes outside the private API: their bodies, answers, errors and keys. A route
 // that is missing here is described by its access alone; a test compares this table with the routes.
 
+import { type OtlpPath, otlpPaths } from '#wire/otlp/otlp-paths.ts'
 import { type Json, ref, text } from './shapes.ts'
 
 export interface WireOperation {
@@ -118,6 +119,21 @@ function captureV1(path: string, id: string, summary: string): [string, WireOper
   ]
 }
 
+function openTelemetry({ path, signal }: OtlpPath): [string, WireOperation] {
+  const id = `otlp${path.replaceAll('/', '_')}`
+  return [
+    `POST ${path}`,
+    {
+      ...{ id, tag: 'capture', summary: `Take ${signal} of OpenTelemetry, of which none is stored.` },
+      description: 'OTLP/HTTP in JSON or protobuf. `partialSuccess` says how many items were not stored.',
+      ...{ body: ref('OtlpRequest'), query: { token: text }, security: ['projectApiKey'] },
+      success: { schema: ref('OtlpAnswer'), contentType: ['application/json', 'application/x-protobuf'] },
+      error: 'OtlpError',
+      statuses: { ...refused, ...noSuchKey, ...tooLarge, ...busy },
+    },
+  ]
+}
+
 const ofrepKeys = ['projectApiKey', 'projectApiKeyHeader']
 const ofrepStatuses = { ...refused, ...noSuchKey, ...tooLarge, 429: 'Over the quota of flag requests.', ...busy }
 
@@ -197,6 +213,7 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
   ...capture('/i/v0/ai/batch', 'capture_ai_batch', 'Take events of language models.'),
   captureV1('/i/v1/analytics/events', 'capture_v1', 'Take events, with a result for each.'),
   captureV1('/i/v1/ai/events', 'capture_v1_ai', 'Take events of language models, with a result for each.'),
+  ...otlpPaths.map(openTelemetry),
   [
     'POST /s',
     {

@@ -64,18 +64,36 @@ export interface Route {
   readonly beforeBody?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Encodes errors found outside the handler, in the protocol's own format; `encodeWireError` when absent. */
   readonly encodeError?: (error: WireError) => string
+  /** Answers those errors itself, where their form depends on the request; those of broken connections are not. */
+  readonly answerError?: (request: FastifyRequest, reply: FastifyReply, error: WireError) => void
   /** Answers through `reply`. `request.body` is a Buffer, empty when the request had no body. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 }
 
 /** Sends JSON text as it is. The serializer keeps Fastify from adding a charset, which JSON does not have. */
 export function sendJson(reply: FastifyReply, status: number, body: string | Buffer): void {
-  reply.code(status).header('content-type', 'application/json').serializer(unchanged).send(body)
+  sendBytes(reply, status, 'application/json', body)
+}
+
+/** Sends a body of any type as it is. */
+export function sendBytes(reply: FastifyReply, status: number, contentType: string, body: string | Buffer): void {
+  reply.code(status).header('content-type', contentType).serializer(unchanged).send(body)
 }
 
 /** Sends a wire error with its own status. */
 export function sendError(reply: FastifyReply, error: WireError, encode = encodeWireError): void {
   sendJson(reply, error.status, encode(error))
+}
+
+/** Sends an error found outside the handler of a route, in the route's own form. */
+export function sendErrorOf(
+  route: Pick<Route, 'encodeError' | 'answerError'> | undefined,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: WireError,
+): void {
+  if (route?.answerError === undefined) sendError(reply, error, route?.encodeError)
+  else route.answerError(request, reply, error)
 }
 
 function unchanged(body: unknown): string {

@@ -7,6 +7,7 @@ import type { PreparedV1Capture, V1CaptureInput } from '../capture-v1/decode-bat
 import type { DecideContext } from '../flags/decide-request.ts'
 import type { PostedFlags } from '../flags/decode-flags.ts'
 import type { FlagsBody } from '../flags/flags-body.ts'
+import type { OtlpInput, ReadOtlp } from '../otlp/read-otlp.ts'
 import type { PreparedRecording, RecordingInput } from '../recordings/decode-recording.ts'
 
 /** For each kind of job, its input and its result. */
@@ -15,6 +16,7 @@ export interface DecodeJobs {
   readonly capture_v1: readonly [V1CaptureJob, PreparedV1Capture]
   readonly flags: readonly [FlagsJob, PostedFlags]
   readonly recording: readonly [RecordingJob, PreparedRecording]
+  readonly otlp: readonly [OtlpJob, ReadOtlp]
 }
 
 export interface CaptureJob {
@@ -43,6 +45,14 @@ export interface RecordingJob {
   readonly input: Omit<RecordingInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
   readonly receivedAtMs: number
   readonly userAgent: string
+  /** The client's address, as `clientAddress` finds it. */
+  readonly address: string
+}
+
+export interface OtlpJob {
+  readonly input: Omit<OtlpInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
+  /** The key outside the body. */
+  readonly token: string
   /** The client's address, as `clientAddress` finds it. */
   readonly address: string
 }

@@ -1,0 +1,124 @@
+// The endpoints of OpenTelemetry. They read and count what is sent, and answer that it was not stored, so that SDKs and
+// collectors neither retry nor fail. Bodies that would hold the event loop are read in a thread.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RandomUint32 } from '#core/capture/event-uuid.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ThreadPool } from '#ports/thread-pool.ts'
+import type { OtlpService } from '#services/capture/refuse-otlp.ts'
+import { clientAddress } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
+import { type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
+import { faultOfToken } from '#wire/capture/capture-token.ts'
+import {
+  announcedForm,
+  encodeOtlpError,
+  encodePartialSuccess,
+  otlpContentTypes,
+  otlpErrors,
+  otlpTooLarge,
+} from '#wire/otlp/otlp-answers.ts'
+import { type OtlpPath, otlpPaths } from '#wire/otlp/otlp-paths.ts'
+import { type OtlpForm, type OtlpInput, type ReadOtlp, readOtlpInline } from '#wire/otlp/read-otlp.ts'
+import { type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { clientGone } from '../bodies/client-gone.ts'
+import { type Route, sendBytes } from '../shared/route.ts'
+
+export interface OtlpRouteDeps {
+  readonly otlp: OtlpService
+  readonly decodeThreads: ThreadPool<DecodeJobs>
+  readonly trustedProxies: TrustedProxies
+  readonly random: RandomUint32
+}
+
+const retryAfterSecondsMax = 30
+
+export function otlpRoutes(deps: OtlpRouteDeps): Route[] {
+  return otlpPaths.map(path => ({
+    method: 'POST',
+    path: path.path,
+    access: 'project_key',
+    group: 'capture',
+    bodyLimitBytes: path.bytesMax,
+    tooLarge: otlpTooLarge(path.bytesMax),
+    encodeError: error => encodeOtlpError('json', error).toString(),
+    answerError: sendOtlpError,
+    beforeBody: (request, reply) => {
+      const token = tokenOf(deps.otlp, request)
+      if (!token.ok) sendOtlpError(request, reply, token.error)
+      return token.ok
+    },
+    handler: (request, reply) => handleOtlp(deps, path, request, reply),
+  }))
+}
+
+async function handleOtlp(
+  deps: OtlpRouteDeps,
+  path: OtlpPath,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const token = tokenOf(deps.otlp, request)
+  if (!token.ok) return sendOtlpError(request, reply, token.error)
+  const { headers } = request
+  const input: OtlpInput = {
+    body: request.body as Buffer,
+    ...{ signal: path.signal, bytesMax: path.bytesMax },
+    announced: announcedForm(headers['content-type']),
+    contentEncoding: headers['content-encoding'] ?? '',
+    compression: readableQuery(request.query as RawQuery).compression,
+  }
+  let read = readOtlpInline(input)
+  if (read === 'too_much_work') {
+    const address = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
+    const elsewhere = await readElsewhere(deps.decodeThreads, input, { token: token.value, address }, reply)
+    if (elsewhere === 'unavailable') {
+      reply.header('retry-after', String(1 + (deps.random() % retryAfterSecondsMax)))
+      return sendOtlpError(request, reply, otlpErrors.transient)
+    }
+    read = elsewhere
+  }
+  switch (read.kind) {
+    case 'read': {
+      const { form, count, service } = read
+      deps.otlp.note(token.value, { signal: path.signal, count, service })
+      return sendBytes(reply, 200, otlpContentTypes[form], encodePartialSuccess(form, path, count))
+    }
+    case 'unreadable':
+      return sendOtlpError(request, reply, otlpErrors.unreadable)
+    case 'too_large':
+      return sendOtlpError(request, reply, otlpTooLarge(path.bytesMax))
+  }
+}
+
+async function readElsewhere(
+  decodeThreads: ThreadPool<DecodeJobs>,
+  input: OtlpInput,
+  sender: { readonly token: string; readonly address: string },
+  reply: FastifyReply,
+): Promise<ReadOtlp | 'unavailable'> {
+  const body = movableBytes(input.body)
+  const job = { input: { ...input, body }, ...sender }
+  try {
+    return await decodeThreads.run('otlp', job, body.length, [body.buffer], clientGone(reply))
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    return 'unavailable'
+  }
+}
+
+/** The project's key, from the header or else the query. */
+function tokenOf(otlp: OtlpService, { headers, query }: FastifyRequest): Result<string, WireError> {
+  const bearer = /^bearer (.*)$/i.exec(headers.authorization ?? '')?.[1]?.trim() ?? ''
+  const token = bearer === '' ? (readableQuery(query as RawQuery).token ?? '').trim() : bearer
+  if (token === '') return err(otlpErrors.missingKey)
+  return faultOfToken(token) === null && otlp.admits(token) ? ok(token) : err(otlpErrors.invalidKey)
+}
+
+/** In the form that the content type announces. */
+function sendOtlpError(request: FastifyRequest, reply: FastifyReply, error: WireError): void {
+  const form: OtlpForm = announcedForm(request.headers['content-type'])
+  sendBytes(reply, error.status, otlpContentTypes[form], encodeOtlpError(form, error))
+}

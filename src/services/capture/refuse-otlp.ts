@@ -1,0 +1,33 @@
+// Accounts for OpenTelemetry data, which is read and not stored: the project sees a warning, and `/metrics` counts it.
+
+import { shownText } from '#core/events/warning-types.ts'
+import type { Project } from '#core/project.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import type { RefusedCounter } from './refused-counter.ts'
+
+export interface OtlpService {
+  /** Whether requests with this key are answered as those of a project. */
+  admits(token: string): boolean
+  /** @param sent `count` items, of the service of that name. */
+  note(token: string, sent: { readonly signal: string; readonly count: number; readonly service: string | null }): void
+}
+
+export function createOtlpService(options: {
+  readonly findProject: (token: string) => Project | null
+  /** `accept`: requests of unknown keys are answered like others. */
+  readonly unknownKeys: 'reject' | 'accept'
+  readonly refused: Pick<RefusedCounter, 'count'>
+  readonly metrics: Metrics
+}): OtlpService {
+  const { findProject, unknownKeys, refused, metrics } = options
+  return {
+    admits: token => unknownKeys === 'accept' || findProject(token) !== null,
+    note(token, { signal, count, service }) {
+      const project = findProject(token)
+      if (count === 0 || project === null) return
+      metrics.otlpItems.inc({ signal }, count)
+      const details = () => ({ signal, count, service: service === null ? null : shownText(service) })
+      refused.count(project.id, 'otlp_not_stored', count, details)
+    },
+  }
+}
