@@ -3,7 +3,9 @@ import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { composeCapture } from '#compose/front/capture.ts'
+import type { FrontParts } from '#compose/front/parts.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
+import { PortError } from '#ports/port-error.ts'
 import { otlpPaths } from '#wire/otlp/otlp-paths.ts'
 import { emptyDefinitions } from '../support/definition-builders.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
@@ -33,7 +35,12 @@ const bodies = {
 const twoItems = Buffer.from([0x0a, 6, 0x12, 4, 0x12, 0, 0x12, 0])
 const countNames = { logs: 'rejectedLogRecords', metrics: 'rejectedDataPoints', traces: 'rejectedSpans' }
 
-async function startOtlpServer(t: TestContext, unknownKeys?: 'accept') {
+interface Options {
+  readonly unknownKeys?: 'accept'
+  readonly decodeThreads?: FrontParts['decodeThreads']
+}
+
+async function startOtlpServer(t: TestContext, { unknownKeys, decodeThreads }: Options = {}) {
   const clock = fixedClock('2026-07-01T11:00:00Z')
   const log = createMemoryEventLog({ nowMs: clock.nowMs })
   const context = testContext({
@@ -51,6 +58,7 @@ async function startOtlpServer(t: TestContext, unknownKeys?: 'accept') {
       },
     },
     eventLog: log,
+    ...(decodeThreads && { decodeThreads }),
   })
   const { url } = await serveParts(t, parts, composeCapture(parts).routes, opened)
   return {
@@ -195,6 +203,18 @@ describe('the OpenTelemetry endpoints', () => {
     )
   })
 
+  it('ask to come back with a large body while decode threads are busy, and read small ones', async t => {
+    const run = () => Promise.reject(new PortError('decode-threads', 'unavailable'))
+    const server = await startOtlpServer(t, { decodeThreads: { run } })
+    for (const large of [JSON.stringify(bodies.logs).padEnd(70_000, ' '), gzipSync(Buffer.alloc(70_000, ' '))]) {
+      const busy = await server.call('/v1/logs', large, { headers: { ...json, ...bearer } })
+      assert.deepEqual([busy.status, busy.json()], [503, { code: 14, message: 'transient error, please retry' }])
+      const seconds = Number(busy.headers.get('retry-after'))
+      assert.ok(seconds >= 1 && seconds <= 30)
+    }
+    assert.equal((await server.call('/v1/logs', bodies.logs, { headers: { ...json, ...bearer } })).status, 200)
+  })
+
   it('answer pages of any origin, errors too, and take POST alone', async t => {
     const server = await startOtlpServer(t)
     const headers = { origin: 'https://shop.example' }
@@ -214,7 +234,7 @@ describe('the OpenTelemetry endpoints', () => {
   })
 
   it('answer unknown keys like others where the instance says so, without a warning', async t => {
-    const server = await startOtlpServer(t, 'accept')
+    const server = await startOtlpServer(t, { unknownKeys: 'accept' })
     const answer = await server.call('/i/v1/logs?token=phc_other', bodies.logs, { headers: json })
     assert.equal(answer.json().partialSuccess.rejectedLogRecords, '2')
     assert.equal((await server.call('/i/v1/logs?token=phx_x', bodies.logs, { headers: json })).status, 401)
