@@ -1,6 +1,8 @@
 // Compares an answer with what a vector expects: exactly, as a subset, as an instant, with placeholders. Every function
 // returns readable differences, each with its path; an empty list means that nothing differs.
 
+import { Label } from './labels.ts'
+
 /** A vector needs something that this runner or the service cannot do. It counts as failed. */
 export class CannotRun extends Error {
   constructor(reason: string) {
@@ -104,6 +106,7 @@ export function isObject(value: unknown): value is Fields {
 
 function differences(written: unknown, actual: unknown, path: string, mode: 'exact' | 'subset'): string[] {
   const expected = plainNumber(written)
+  if (expected instanceof Label) return expected.accepts(actual) ? [] : [unequal(path, expected, actual)]
   if (typeof expected === 'string' && Object.hasOwn(placeholders, expected)) {
     return placeholders[expected]!(actual) ? [] : [unequal(path, expected, actual)]
   }

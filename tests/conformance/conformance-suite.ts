@@ -7,7 +7,9 @@ import { readFileSync } from 'node:fs'
 import { before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-export const vectorFiles = ['evaluation', 'ingestion', 'import'].map(name => pathOf(`./${name}-vectors.json`))
+export const vectorFiles = ['evaluation', 'ingestion', 'import', 'wire-2026'].map(name =>
+  pathOf(`./${name}-vectors.json`),
+)
 const expectedFailures = JSON.parse(readFileSync(pathOf('./expected-failures.json'), 'utf8')) as Record<
   string,
   string[]
@@ -123,7 +125,12 @@ export function statefulOn(): { readonly sqlite: string[]; readonly postgres: st
   const alone = new Set([...definitionsAlone(), ...decidedAtTheEdge()])
   const evaluation = JSON.parse(readFileSync(vectorFiles[0]!, 'utf8')) as Record<string, { id: string }[]>
   const { flag_vectors, decoding_vectors, response_vectors, continuity_write_vectors } = evaluation
-  const lists = [flag_vectors, decoding_vectors, response_vectors, continuity_write_vectors, ingestionVectors()]
+  const wire = JSON.parse(readFileSync(vectorFiles[3]!, 'utf8')) as Record<string, { id: string }[]>
+  const { flag_vectors: wireFlags, response_vectors: wireResponses, exchange_vectors: exchanges } = wire
+  const lists = [
+    ...[flag_vectors, decoding_vectors, response_vectors, continuity_write_vectors, ingestionVectors()],
+    ...[wireFlags ?? [], wireResponses ?? [], exchanges ?? []],
+  ]
   const stateful = lists.flatMap(list => list!.filter(({ id }) => !alone.has(id)))
   const half = (remainder: number) => stateful.flatMap(({ id }, index) => (index % 2 === remainder ? [id] : []))
   return { sqlite: half(0), postgres: half(1) }

@@ -14,6 +14,7 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
+  readonly bytes: Buffer
 }
 
 /** Sends a request as given: only Host and Content-Length are added. */
@@ -35,9 +36,10 @@ export function exchange(url: string, { method, path, headers, body }: Exchange,
         answered = true
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('end', () =>
-          resolve({ status: response.statusCode!, headers: response.headers, text: Buffer.concat(chunks).toString() }),
-        )
+        response.on('end', () => {
+          const bytes = Buffer.concat(chunks)
+          resolve({ status: response.statusCode!, headers: response.headers, text: bytes.toString(), bytes })
+        })
         response.on('error', reject)
       },
     )

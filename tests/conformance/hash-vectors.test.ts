@@ -4,8 +4,10 @@ import { describe, it } from 'node:test'
 import { type HashVector, hashDifferences } from './forms/hash.ts'
 import { passing, wrongVersions } from './wrong-versions.ts'
 
-const file = new URL('./evaluation-vectors.json', import.meta.url)
-const { hash_vectors: vectors } = JSON.parse(readFileSync(file, 'utf8')) as { hash_vectors: HashVector[] }
+const vectors = ['evaluation', 'wire-2026'].flatMap(name => {
+  const text = readFileSync(new URL(`./${name}-vectors.json`, import.meta.url), 'utf8')
+  return (JSON.parse(text) as { hash_vectors: HashVector[] }).hash_vectors
+})
 
 describe('hash vectors', () => {
   for (const vector of vectors)

@@ -24,7 +24,8 @@ import { endProcess } from '../support/processes-in-folders.ts'
 import { CannotRun } from './compare.ts'
 import { type Answer, type Exchange, exchange, jsonOf } from './exchange.ts'
 
-const personalKey = 'phx_vectors00000000000000000000000000000000001'
+/** Has every scope. */
+export const personalKey = 'phx_vectors00000000000000000000000000000000001'
 /** Long, so that a busy machine fails no vector: the worker is a process of its own. */
 const processedWithinMs = 60_000
 /** Longer than a service gives its children to stop; one that hangs must not hold up the results. */

@@ -8,10 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CannotRun, type Fields, isObject, parseVectorFile } from './compare.ts'
 import { continuityCases } from './forms/continuity.ts'
 import { decodingCases } from './forms/decoding.ts'
+import { exchangeCases } from './forms/exchanges.ts'
 import { flagCases } from './forms/flags.ts'
 import { hashCases } from './forms/hash.ts'
 import { importCases } from './forms/imports.ts'
 import { type IngestionMeta, ingestionCases } from './forms/ingestion.ts'
+import { isPurePart, pureCases } from './forms/pure.ts'
 import { responseCases } from './forms/responses.ts'
 import { createInstances, type Instances } from './instance.ts'
 import type { FlagDefinition } from './state.ts'
@@ -21,6 +23,12 @@ const evaluationProjectKey = 'phc_test'
 const vectorMsMax = 180_000
 /** Parts of a file that are read but are not vectors. */
 const otherParts = ['about', 'meta', 'response_flags', '$comment', 'version', 'conventions']
+const usage = `npm run vectors -- FILE… [--only=REGEXP] [--whole=REGEXP]
+
+Runs every vector of the files against the service. A file is of the form of one of tests/conformance/*-vectors.json.
+  --only=REGEXP   runs only the vectors with these ids
+  --whole=REGEXP  the vectors with these ids list all that is stored; more of it is a difference
+`
 
 await main()
 
@@ -60,10 +68,12 @@ function readArguments(args: readonly string[]): Arguments {
     const pattern = args.find(arg => arg.startsWith(name))?.slice(name.length)
     return pattern === undefined ? null : new RegExp(pattern)
   })
+  if (args.includes('--help')) {
+    process.stdout.write(usage)
+    process.exit(0)
+  }
   if (files.length === 0) {
-    process.stderr.write(
-      'npm run vectors -- FILE… [--only=REGEXP of ids] [--whole=REGEXP of ids that list all that is stored]\n',
-    )
+    process.stderr.write(usage)
     process.exit(2)
   }
   return { files, only: only!, isWhole: id => whole?.test(id) ?? false }
@@ -93,8 +103,10 @@ function casesOf(file: Fields, path: string, isWhole: Arguments['isWhole']): Vec
           return continuityCases(list, evaluationProjectKey)
         case 'vectors':
           return isObject(file.meta) ? ingestionCases(list, file.meta as IngestionMeta, isWhole) : importCases(list)
+        case 'exchange_vectors':
+          return exchangeCases(list, evaluationProjectKey, isWhole)
         default:
-          return unknownForm(part, vectors, path)
+          return isPurePart(part) ? pureCases(part, list) : unknownForm(part, vectors, path)
       }
     })
 }

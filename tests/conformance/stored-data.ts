@@ -16,6 +16,7 @@ import {
   unequal,
 } from './compare.ts'
 import type { Instance } from './instance.ts'
+import { tried } from './labels.ts'
 
 /** The private API of an instance, or a replacement for it. */
 export type StoredData = Pick<Instance, 'api' | 'call'>
@@ -83,11 +84,11 @@ function matchEach(
   const free = new Set(actual)
   return expected.flatMap((one, index) => {
     const path = `${what}[${index}]`
-    const ranked = [...free].map(candidate => ({ candidate, found: compare(one, candidate, path) }))
+    const ranked = [...free].map(candidate => ({ candidate, found: tried(one, () => compare(one, candidate, path)) }))
     const best = ranked.sort((a, b) => a.found.length - b.found.length)[0]
     if (best === undefined) return [`${path}: there is no more of them; expected ${show(one)}`]
     free.delete(best.candidate)
-    return best.found
+    return compare(one, best.candidate, path)
   })
 }
 

@@ -68,15 +68,22 @@ export function assertKnownFlagVector(vector: FlagVector): void {
   assertKnownFields(vector.stored ?? {}, 'stored', storedFields)
 }
 
-async function setUp(instance: Instance, { project = {}, stored = {}, flags, request }: FlagVector): Promise<void> {
+/** @param groups properties of groups, by type and key. */
+export async function setUpDefinitions(
+  instance: Instance,
+  { project = {}, flags = [] }: Partial<Pick<FlagVector, 'project' | 'flags'>>,
+  groups?: Fields,
+): Promise<void> {
   const { cohorts = {}, group_type_mapping: groupTypes = {}, ...settings } = project
   await changeProject(instance, settings)
-  await captureEvents(
-    instance,
-    groupEvents(groupTypes as Record<string, string>, stored.group_properties as Fields | undefined),
-  )
+  await captureEvents(instance, groupEvents(groupTypes as Record<string, string>, groups))
   await createCohorts(instance, cohorts as Fields)
   await createFlags(instance, flags)
+}
+
+async function setUp(instance: Instance, vector: FlagVector): Promise<void> {
+  const { stored = {}, flags, request } = vector
+  await setUpDefinitions(instance, vector, stored.group_properties as Fields | undefined)
   if (stored.person_properties === undefined && !stored.hash_key_overrides && !stored.static_cohorts) return
   const distinctId = textOf(request.distinct_id as JsonValue)
   const overrides = new Map(Object.entries((stored.hash_key_overrides ?? {}) as Record<string, string>))

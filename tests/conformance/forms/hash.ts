@@ -50,6 +50,8 @@ function computed({ layout, key, identifier, salt }: HashVector): { text: string
       return { text: null, value: flagHash01(key!, identifier, salt) }
     case 'holdout-identifier':
       return { text: `holdout-${identifier}`, value: holdoutHash01(identifier) }
+    case 'seed+identifier':
+      return { text: `${key}${identifier}`, value: sha1Top60(key!, identifier) / 2 ** 60 }
     default:
       throw new CannotRun(`there is no layout ${layout}`)
   }

@@ -5,20 +5,9 @@ import { geoipKeys } from '#core/geoip.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { GeoipTable } from '../../../src/commands/table-geoip.ts'
-import {
-  assertKnownFields,
-  assertKnownVectorFields,
-  CannotRun,
-  exactDifferences,
-  type Fields,
-  instantOf,
-  show,
-  subsetDifferences,
-  textDifferences,
-  textFields,
-  unequal,
-} from '../compare.ts'
-import { type Answer, bodyFields, bodyOf, comparableText, jsonOf, type WrittenBody } from '../exchange.ts'
+import { answerDifferences, answerFields } from '../answer.ts'
+import { assertKnownFields, assertKnownVectorFields, CannotRun, type Fields, instantOf, show } from '../compare.ts'
+import { bodyFields, bodyOf, type WrittenBody } from '../exchange.ts'
 import type { Instance, Instances, Needs } from '../instance.ts'
 import { changeProject, useUpQuotas } from '../state.ts'
 import { compareStoredData, storedDataFields } from '../stored-data.ts'
@@ -46,10 +35,6 @@ export interface IngestionMeta extends Fields {
 }
 
 const stepFields = ['method', 'path', 'headers', ...bodyFields, 'expect']
-const expectFields = [
-  ...['status', 'headers', 'header_contains'],
-  ...['body', 'body_prefix', 'body_contains', 'body_json', 'body_json_subset'],
-]
 
 /** @param isWhole whether a vector of this id lists all that is stored. */
 export function ingestionCases(
@@ -80,7 +65,7 @@ async function runVector(
         headers: { ...addressHeader(step, meta), ...step.headers },
         body: bodyOf(step),
       })
-      const differences = compareAnswer(step.expect ?? {}, answer)
+      const differences = answerDifferences(step.expect ?? {}, answer)
       found.push(...differences.map(text => (steps.length === 1 ? text : `step ${index + 1}: ${text}`)))
       if (index < steps.length - 1) await instance.caughtUp()
     }
@@ -100,7 +85,7 @@ function stepsOf(vector: IngestionVector, meta: IngestionMeta): readonly Step[] 
   const steps = vector.steps ?? [onlyStep(vector)]
   for (const step of steps) {
     assertKnownFields(step, 'a step', stepFields)
-    assertKnownFields(step.expect ?? {}, 'expect', expectFields)
+    assertKnownFields(step.expect ?? {}, 'expect', answerFields)
     if (typeof step.path !== 'string') throw new CannotRun('a step has no path')
   }
   const answersAreExpected = steps.some(({ expect = {} }) => Object.keys(expect).length > 0)
@@ -174,33 +159,4 @@ async function configureProject(instance: Instance, config: Fields): Promise<voi
 
 const unavailableLog: EventLogAppender = {
   append: () => Promise.reject(new PortError('event-log', 'unavailable')),
-}
-
-function compareAnswer(expected: Fields, answer: Answer): string[] {
-  const json = jsonOf(answer.text)
-  const text = comparableText(answer)
-  const found: string[] = []
-  for (const [field, value] of Object.entries(expected)) {
-    if (field === 'status') {
-      if (answer.status !== value) found.push(`${unequal('status', value, answer.status)}, with ${text.slice(0, 300)}`)
-    } else if (field === 'headers') found.push(...compareHeaders(value as Fields, answer))
-    else if (field === 'header_contains') found.push(...compareHeaderParts(value as Record<string, string[]>, answer))
-    else if (textFields.includes(field)) found.push(...textDifferences(field, value, text))
-    else if (field === 'body_json') found.push(...exactDifferences(value, json, 'body'))
-    else if (field === 'body_json_subset') found.push(...subsetDifferences(value, json, 'body'))
-  }
-  return found
-}
-
-function compareHeaders(expected: Fields, { headers }: Answer): string[] {
-  return Object.entries(expected).flatMap(([name, value]) =>
-    exactDifferences(value, headers[name.toLowerCase()], `header ${name}`),
-  )
-}
-
-function compareHeaderParts(expected: Readonly<Record<string, readonly string[]>>, { headers }: Answer): string[] {
-  return Object.entries(expected).flatMap(([name, parts]) => {
-    const value = String(headers[name.toLowerCase()] ?? '')
-    return parts.filter(part => !value.includes(part)).map(part => unequal(`header ${name}`, part, value))
-  })
 }

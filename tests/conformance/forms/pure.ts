@@ -1,0 +1,56 @@
+// `cookieless_hash_vectors`, `root_domain_vectors`, `cookieless_day_vectors`: pure functions of the core against what the
+// vectors expect of them. Whoever builds such a function adds it to `coreFunctions`.
+
+import { assertKnownFields, assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
+import type { VectorCase } from '../vector-case.ts'
+
+interface PureForm {
+  readonly inputs: readonly string[]
+  /** Field of the vector that holds what is expected. */
+  readonly output: string
+  /** Fields of an output that is an object, all of them required. */
+  readonly outputFields?: readonly string[]
+}
+
+export const pureForms = {
+  cookieless_hash_vectors: {
+    inputs: ['salt', 'team_id', 'ip', 'root_domain', 'user_agent', 'hash_extra', 'identifies'],
+    output: 'expect',
+    outputFields: ['hash', 'distinct_id', 'device_id'],
+  },
+  root_domain_vectors: { inputs: ['host'], output: 'root_domain' },
+  cookieless_day_vectors: {
+    inputs: ['timestamp', 'timezone', 'project_timezone', 'received_at', 'base_hash'],
+    output: 'expect',
+    outputFields: ['day', 'is_open', 'session_id'],
+  },
+} satisfies Readonly<Record<string, PureForm>>
+
+export type PurePart = keyof typeof pureForms
+
+/** From the inputs of a vector to its output. */
+export type PureFunctions = { readonly [part in PurePart]?: (inputs: Fields) => unknown }
+
+export type PureVector = Fields & { readonly id: string }
+
+/** The functions of the core, by the vectors that show them. */
+const coreFunctions: PureFunctions = {}
+
+export function isPurePart(part: string): part is PurePart {
+  return Object.hasOwn(pureForms, part)
+}
+
+export function pureCases(part: PurePart, vectors: readonly PureVector[], functions = coreFunctions): VectorCase[] {
+  return vectors.map(vector => ({ id: vector.id, run: () => pureDifferences(part, vector, functions) }))
+}
+
+function pureDifferences(part: PurePart, vector: PureVector, functions: PureFunctions): string[] {
+  const { inputs, output, outputFields }: PureForm = pureForms[part]
+  assertKnownVectorFields(vector, [...inputs, output])
+  const missing = [...inputs, output].find(name => !Object.hasOwn(vector, name))
+  if (missing !== undefined) throw new CannotRun(`the vector has no ${missing}`)
+  if (outputFields !== undefined) assertKnownFields(vector[output] as Fields, output, outputFields)
+  const compute = functions[part]
+  if (compute === undefined) throw new CannotRun(`the core has no function for ${part} yet`)
+  return exactDifferences(vector[output], compute(vector), output)
+}
