@@ -51,7 +51,7 @@ function compareHeaderParts(expected: Readonly<Record<string, readonly string[]>
   })
 }
 
-/** The value at a path of keys and indexes joined by dots; `undefined` where there is none. */
+/** @param path keys and indexes, joined by dots. @returns the value there, or `undefined` if there is none. */
 export function valueAt(json: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((value, name) => {
     const holds = (isObject(value) || Array.isArray(value)) && Object.hasOwn(value, name)

@@ -200,7 +200,7 @@ describe('flags that depend on each other', () => {
 })
 
 describe('what another front writes between the check and the write', () => {
-  /** The next write of the flag 1 comes after this one, which waits for nobody's turn. */
+  /** Before the next write of flag 1 reaches the store, another write is made directly in the store. */
   async function startOvertaken(t: TestContext) {
     let overtaking: { readonly flagId: number; readonly patch: object } | null = null
     const started = await start(t, {

@@ -45,7 +45,7 @@ export async function beginFile(
   return { handle, rowCount: 0, cursor: null, bytes: 0 }
 }
 
-/** Removes what an export has left that is not gone on with. */
+/** Removes the files of an incomplete export that will not be resumed. */
 export async function discardFile(file: string): Promise<void> {
   await rm(partOf(file), { force: true })
   await rm(askedOf(file), { force: true })

@@ -30,8 +30,8 @@ export function checkAsking({ json, yes }: ChangeOptions): void {
 }
 
 /**
- * @returns whether it is meant; `--yes` says so without counting, since nobody waits to decide.
- * @throws ClientError where nobody is there to answer.
+ * @returns whether the change was confirmed. `--yes` confirms it, and then those who are affected are not counted.
+ * @throws ClientError when there is no terminal to ask the question at.
  */
 export async function confirmChange(
   api: PrivateApi,

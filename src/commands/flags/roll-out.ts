@@ -18,7 +18,7 @@ export function rollOut(key: string, share: string, options: RolloutOptions): Pr
   return changeFlag(key, options, flag => rolloutOf(flag, share, options), { variant_key: '--variant' })
 }
 
-/** @throws ClientError for a share or a condition that is none, and for options that do not go together. */
+/** @throws ClientError for an invalid percentage, a condition that does not exist, or options that exclude each other. */
 export function rolloutOf(
   { filters, version }: Pick<FlagJson, 'filters' | 'version'>,
   share: string,

@@ -63,7 +63,10 @@ export class JoinedPersons {
   }
 }
 
-/** Of persons that are one today, what each was before the job: the keys that the job changed, and those of imports. */
+/**
+ * What persons that have since been merged had before the job, as one profile. It has the keys that the job changed and
+ * those that an import wrote; other live values may have been removed since.
+ */
 function joinedBefore(all: readonly Sides[]): Profile | null {
   return all.reduce<Profile | null>((into, { before, after }) => {
     if (before === null) return into
@@ -77,7 +80,8 @@ function joinedBefore(all: readonly Sides[]): Profile | null {
 }
 
 /**
- * The subject with what those have that were merged into it: of the keys and the time of creation that the job changed.
+ * The subject with the values and the time of creation of the persons that were merged into it, where the job had changed
+ * these.
  * @param former with the job's values.
  */
 export function withBrought<Now extends Subject>(now: Now, former: Subject, brought: readonly Brought[]): Now {
@@ -99,8 +103,8 @@ export function withBrought<Now extends Subject>(now: Now, former: Subject, brou
 }
 
 /**
- * A person with what the job had added to one that is merged into it, where that is hidden by a property that an import
- * removed: before the merge, it was in the way of live events.
+ * A person with the keys that the job had added to another person before that one was merged into it, where an `$unset` of
+ * an import hides them now. Before the merge, they kept the `$set_once` of live events from having an effect.
  */
 export function withHidden(person: Person, { before, after }: Sides): Person {
   const isHidden = (key: string) => person.marks[key]?.kind === 'import_unset' && !Object.hasOwn(person.properties, key)

@@ -72,7 +72,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async write(bytes) {
       signal.throwIfAborted()
       if (bytes.length === 0) return
-      // Even when the place was lost meanwhile: the cursor in the last words counts these rows as written.
+      // They are sent even when the place has been lost: the cursor of the closing error already counts these rows.
       const hasRoom = gzip === null ? send(bytes) : gzip.write(bytes)
       place.signal.throwIfAborted()
       if (!hasRoom) await readerTook(first, 'drain')
