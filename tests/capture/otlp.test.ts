@@ -1,20 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
-import { composeCapture } from '#compose/front/capture.ts'
-import type { FrontParts } from '#compose/front/parts.ts'
-import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { PortError } from '#ports/port-error.ts'
 import { otlpPaths } from '#wire/otlp/otlp-paths.ts'
-import { emptyDefinitions } from '../support/definition-builders.ts'
-import { fixedClock } from '../support/fixed-clock.ts'
-import { serveParts, testContext, testParts } from '../support/front-parts.ts'
-import { aProject } from '../support/state-builders.ts'
+import { otlpKey as key, startOtlpServer } from '../support/otlp-server.ts'
 
 // The endpoints of OpenTelemetry with a real server and real decode threads.
 
-const key = 'phc_test'
 const json = { 'content-type': 'application/json' }
 const protobuf = { 'content-type': 'application/x-protobuf' }
 const bearer = { authorization: `Bearer ${key}` }
@@ -34,51 +26,6 @@ const bodies = {
 /** Two log records, or two spans, in protobuf. */
 const twoItems = Buffer.from([0x0a, 6, 0x12, 4, 0x12, 0, 0x12, 0])
 const countNames = { logs: 'rejectedLogRecords', metrics: 'rejectedDataPoints', traces: 'rejectedSpans' }
-
-interface Options {
-  readonly unknownKeys?: 'accept'
-  readonly decodeThreads?: FrontParts['decodeThreads']
-}
-
-async function startOtlpServer(t: TestContext, { unknownKeys, decodeThreads }: Options = {}) {
-  const clock = fixedClock('2026-07-01T11:00:00Z')
-  const log = createMemoryEventLog({ nowMs: clock.nowMs })
-  const context = testContext({
-    ...{ clock, monotonicNowMs: clock.nowMs },
-    settings: { PENNON_TRUSTED_PROXIES: 'none', ...(unknownKeys && { PENNON_UNKNOWN_KEYS: unknownKeys }) },
-  })
-  const compiled = compileProject(emptyDefinitions(aProject({ id: 7, apiToken: key }), 1))
-  const warnings: object[] = []
-  const opened = new AsyncDisposableStack()
-  const parts = testParts(context, opened, {
-    definitions: { findProject: token => (token === key ? compiled : null) },
-    counters: {
-      refused: {
-        count: (...[projectId, type, count, details]) => void warnings.push({ projectId, type, count, ...details?.() }),
-      },
-    },
-    eventLog: log,
-    ...(decodeThreads && { decodeThreads }),
-  })
-  const { url } = await serveParts(t, parts, composeCapture(parts).routes, opened)
-  return {
-    warnings,
-    metrics: context.metrics,
-    logged: async () => (await log.read('main', 0, { recordCountMax: 1e9, bytesMax: 1e9 })).records.length,
-    async call(path: string, body?: string | Uint8Array | object, init: RequestInit = {}) {
-      const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
-      const response = await fetch(url + path, { method: 'POST', body: sent as string, ...init })
-      const bytes = Buffer.from(await response.arrayBuffer())
-      return {
-        status: response.status,
-        headers: response.headers,
-        type: response.headers.get('content-type'),
-        bytes,
-        json: () => JSON.parse(bytes.toString()),
-      }
-    },
-  }
-}
 
 /** The text at the end of an answer in protobuf. */
 function lastText(bytes: Buffer): string {
