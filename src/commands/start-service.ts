@@ -68,6 +68,8 @@ export interface Service {
   processingState(): ProcessingState
   /** Moves the worker's clock if `hooks` has one. */
   setTestClock(nowMs: number): void
+  /** For tests of an instance with one front, which otherwise writes its counts every few seconds. */
+  writeCounts(): Promise<void>
   /** Stops accepting requests, finishes open ones, writes what is queued, ends the children and unlocks the folder. */
   stop(): Promise<void>
 }
@@ -252,6 +254,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       statePlace: state.place,
       childPids: () => ({ work: worker.pid, events: events?.pid }),
       processingState: () => processing,
+      writeCounts: async () => front?.writeCounts(),
       setTestClock: nowMs => worker.send({ type: 'test_clock', nowMs }),
       stop: stopAll,
     })

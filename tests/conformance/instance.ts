@@ -53,7 +53,7 @@ export interface Instance {
   call(method: string, path: string, body?: unknown): Promise<{ status: number; json: unknown; text: string }>
   /** Like `call`, for calls that have to work. @throws CannotRun with the answer when it is not 2xx. */
   api<T>(method: string, path: string, body?: unknown): Promise<T>
-  /** Resolves when everything appended so far is processed and can be queried. */
+  /** Resolves when everything appended so far is processed and can be queried, warnings of the edge included. */
   caughtUp(): Promise<void>
   /** Moves every clock of the instance, epoch ms. */
   setClock(nowMs: number): void
@@ -162,6 +162,7 @@ function instanceOf(service: Service, { projectKey, worker }: Needs, agent: Agen
     api,
     caughtUp: async () => {
       if (!worker) throw new Error('this instance was started without a worker')
+      await service.writeCounts()
       await eventually(
         async () => {
           if (service.processingState() !== 'ok') return false

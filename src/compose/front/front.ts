@@ -42,6 +42,8 @@ export interface Front {
   readonly routes: readonly Route[]
   /** @throws the error of `listen`, with its code. */
   listen(): Promise<{ url: string; adminUrl: string | null; eventsUrl: string | null }>
+  /** For tests: writes what is counted of refused events, and so the warnings of the edge. */
+  writeCounts(): Promise<void>
   /** Stops accepting requests, finishes those under way, writes what is queued. */
   close(): Promise<void>
 }
@@ -95,6 +97,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       options.beforeListening?.()
       return servers.listen()
     },
+    writeCounts: counters.refused.flush,
     close: () => running.disposeAsync(),
   }
 }

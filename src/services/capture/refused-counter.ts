@@ -14,6 +14,8 @@ export interface RefusedCounter {
    * @param warning details of the ingestion warning that these events raise under that reason; called once per flush.
    */
   count(projectId: number, reason: string, count: number, warning?: () => JsonObject): void
+  /** Writes what is counted so far. A failed write is tried again later. */
+  flush(): Promise<void>
   /** Writes the remaining counts. */
   close(): Promise<void>
 }
@@ -44,11 +46,17 @@ export function startRefusedCounter(options: {
     count(projectId, reason, count, warning) {
       if (count > 0) add({ projectId, reason, count, warning })
     },
+    flush: flushNow,
     async close() {
       clearInterval(timer)
-      await running
-      await flush()
+      await flushNow()
     },
+  }
+
+  /** Also what was counted after a flush began that is still under way. */
+  async function flushNow(): Promise<void> {
+    await running
+    await flushOnce()
   }
 
   function add(counted: Pick<Counted, 'projectId' | 'reason' | 'count'> & { warning: (() => JsonObject) | undefined }) {

