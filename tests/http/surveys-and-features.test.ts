@@ -149,7 +149,7 @@ describe('GET /api/surveys/', () => {
 })
 
 describe('what pages list', () => {
-  for (const path of ['/api/early_access_features', '/api/surveys/']) {
+  for (const path of ['/api/early_access_features', '/api/surveys/', '/api/web_experiments', '/api/product_tours/']) {
     it(`is refused at ${path} without a key or with nobody's, in a way that pages can read`, async () => {
       for (const [query, code] of [
         ['', 'missing_api_key'],
@@ -166,4 +166,14 @@ describe('what pages list', () => {
       assert.deepEqual([preflight.status, preflight.headers.get('access-control-allow-origin')], [200, pageOrigin])
     })
   }
+
+  it('is empty where Pennon has nothing of the kind', async () => {
+    for (const [name, list] of [
+      ['web_experiments', 'experiments'],
+      ['product_tours', 'product_tours'],
+    ] as const) {
+      const { status, json } = await ask(`/api/${name}/?token=${testProjectKey}`)
+      assert.deepEqual([status, json], [200, { [list]: [] }])
+    }
+  })
 })

@@ -1,5 +1,5 @@
-// `/api/surveys/` and `/api/early_access_features/`, the public lists for pages. Texts are made at the first request,
-// once per revision of the project. Source: docs/wire/evaluation.md 7.4, 7.5.
+// The public lists for pages: `/api/surveys/`, `/api/early_access_features/`, and two that are always empty. Texts are
+// made at the first request, once per revision of the project. Source: docs/wire/evaluation.md 7.4, 7.5.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -22,6 +22,8 @@ export function surveysAndFeaturesRoutes({ findProject }: SurveysAndFeaturesOpti
   return (['GET', 'HEAD'] as const).flatMap(method => [
     { ...common, method, path: '/api/surveys', handler: withProject(surveysAnswer) },
     { ...common, method, path: '/api/early_access_features', handler: withProject(featuresAnswer) },
+    { ...common, method, path: '/api/web_experiments', handler: withProject(() => '{"experiments":[]}') },
+    { ...common, method, path: '/api/product_tours', handler: withProject(() => '{"product_tours":[]}') },
   ])
 
   function withProject(answer: (project: CompiledProject, request: FastifyRequest) => string): Route['handler'] {

@@ -298,6 +298,14 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     ...withToken,
     success: { schema: anyObject },
   }),
+  ...forPages('/api/web_experiments', 'page_web_experiments', 'Changes of a page without code: there are none.', {
+    ...withToken,
+    success: { schema: anyObject },
+  }),
+  ...forPages('/api/product_tours', 'page_product_tours', 'Tours through a page: there are none.', {
+    ...withToken,
+    success: { schema: anyObject },
+  }),
   ...forPages('/static/:file', 'static_file', 'Scripts of posthog-js, and the loader.', {
     success: html(scripts),
     statuses: { 404: 'No such file.' },
