@@ -1,8 +1,9 @@
-// Reads the stored `filters` of a flag into types, with defaults filled in and without judging their meaning. A
+// Reads the stored `filters` of version 1 into types, with defaults filled in and without judging their meaning. A
 // definition may be older than our validation or have skipped it; any fault in its shape makes the flag unreadable.
 // Source: docs/wire/evaluation.md 4.2.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { configVersion } from './read-rules.ts'
 
 export const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
 export type FilterType = (typeof filterTypes)[number]
@@ -37,8 +38,12 @@ export interface StoredFilters {
 /** A fault in a definition's shape. Never leaves `core/flags`: compiling turns it into a problem. */
 export class UnreadableFilters extends Error {}
 
-/** @throws UnreadableFilters */
+/**
+ * @throws UnreadableFilters, also for a document of another version, whose rules would read as "no conditions": for
+ * those of version 2 there is `read-rules.ts`.
+ */
 export function readFilters(filters: JsonObject): StoredFilters {
+  if (configVersion(filters) !== 1) throw new UnreadableFilters('"version" is not 1')
   const multivariate = optional(filters, 'multivariate', readObject)
   return {
     sets: (optional(filters, 'groups', readList) ?? []).map(readSet),

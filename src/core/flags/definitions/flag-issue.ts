@@ -1,7 +1,10 @@
 // A fault in a flag or cohort that is to be stored: its place, its kind, and a sentence for the author.
 
-/** `required`: missing; `invalid`: wrong JSON type; `invalid_input`: right type, but a value that does not work. */
-export type FlagIssueCode = 'required' | 'invalid' | 'invalid_input'
+/**
+ * `required`: missing; `invalid`: wrong JSON type; `invalid_input`: right type, but a value that does not work;
+ * `unsupported_config_version`: a document of a version that is not 1 or 2.
+ */
+export type FlagIssueCode = 'required' | 'invalid' | 'invalid_input' | 'unsupported_config_version'
 
 export interface FlagIssue {
   /** Keys and list indexes joined by dots: `filters.groups.0.properties.1.operator`. */

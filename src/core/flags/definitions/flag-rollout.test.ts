@@ -66,6 +66,7 @@ const table: [what: string, filters: JsonValue, rollout: FlagRollout | undefined
     everybody(),
   ],
   ['sets that are no list', { groups: 'all' }, unreadable],
+  ['a document of another version', { version: 2, groups: [all] }, unreadable],
   ['a filter of an unknown type', { groups: [{ properties: [{ type: 'moon', key: 'a' }] }] }, unreadable],
 ]
 

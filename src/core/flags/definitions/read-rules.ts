@@ -1,0 +1,411 @@
+// Reads a stored or sent `filters` of version 2 into rules. One reader for evaluation and for writing, and a strict one:
+// what it does not know fails the flag, because a rule that is half understood would serve the wrong value.
+// Source: docs/wire/evaluation.md 11.1, 11.2.
+
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { isDeeperThan } from '../../json-depth.ts'
+import { err, ok, type Result } from '../../result.ts'
+import { parseDateFilter } from '../match/match-date.ts'
+import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
+import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import {
+  type ExperimentRule,
+  type Predicate,
+  type ReturnType,
+  type Rule,
+  type RuleHoldout,
+  type RulesDocument,
+  type RuleVariant,
+  returnTypes,
+} from './rules-document.ts'
+
+export const ruleCountMax = 100
+export const predicateCountMax = 100
+export const variantCountMax = 20
+export const seedCodePointsMax = 400
+/** Of the document as compact JSON, in UTF-8. */
+export const documentBytesMax = 512 * 1024
+/** Lists and objects of a value within one another, the value itself counted. */
+export const valueDepthMax = 20
+const decimalsMax = 2
+
+/** Where a document is at fault: the first place in the order of reading, `filters.rules.0.seed`. */
+export type DocumentFault = FlagIssue
+
+/** Which form `filters` has. Stored numbers may be literals: 2.0 is 2. Source: docs/wire/evaluation.md 11.1. */
+export function configVersion(filters: JsonObject): 1 | 2 | 'unsupported' {
+  const version = ownValue(filters, 'version')
+  const number = version === undefined ? 1 : numberOf(version)
+  return number === 1 || number === 2 ? number : 'unsupported'
+}
+
+/**
+ * Reads a whole document of version 2. Whether a pattern compiles is no matter of reading.
+ * @returns its rules, or the first fault.
+ */
+export function readRules(filters: JsonObject): Result<RulesDocument, DocumentFault> {
+  try {
+    return ok(readDocument(filters))
+  } catch (error) {
+    if (error instanceof Fault) return err(error.fault)
+    throw error
+  }
+}
+
+/** Leaves the reading functions by the shortest way; never leaves this file. */
+class Fault extends Error {
+  readonly fault: DocumentFault
+
+  constructor(path: string, code: FlagIssueCode, message: string) {
+    super(message)
+    this.fault = { path, code, message }
+  }
+}
+
+function readDocument(filters: JsonObject): RulesDocument {
+  if (configVersion(filters) !== 2) {
+    throw new Fault('filters.version', 'unsupported_config_version', 'The version of a flag document is 1 or 2.')
+  }
+  if (Buffer.byteLength(JSON.stringify(filters)) > documentBytesMax) {
+    throw new Fault('filters', 'invalid_input', `A flag document has at most ${documentBytesMax} bytes.`)
+  }
+  const document = new Fields(filters, 'filters')
+  document.mustBeAmong(['version', 'return_type', 'default_value', 'rules', 'aggregation_group_type_index'])
+  const returnType = document.oneOf('return_type', returnTypes)
+  if (document.has('aggregation_group_type_index')) {
+    document.refuse('aggregation_group_type_index', 'Flags of version 2 for groups are not supported.')
+  }
+  const defaultValue = document.required('default_value')
+  if (defaultValue !== null) checkValue(defaultValue, returnType, document.pathOf('default_value'))
+  const ids = new Set<string>()
+  const rules = document.list('rules', ruleCountMax).map((value, index) => {
+    const rule = readRule(Fields.of(value, `filters.rules.${index}`), returnType)
+    const id = rule.id.toLowerCase()
+    if (ids.has(id)) throw new Fault(`filters.rules.${index}.id`, 'invalid_input', 'Two rules have this id.')
+    ids.add(id)
+    return rule
+  })
+  checkNumbers(filters)
+  return { returnType, defaultValue, rules }
+}
+
+const commonFields = ['id', 'rule_type', 'targeting', 'description', 'metadata']
+const rolloutFields = ['rollout_percentage', 'on_rollout_miss', 'assignment_algorithm', 'seed', 'assign_by']
+const fieldsOfType: { readonly [type in Rule['type']]: readonly string[] } = {
+  targeted_release: [...commonFields, 'value'],
+  percentage_rollout: [...commonFields, ...rolloutFields, 'value'],
+  experiment: [...commonFields, ...rolloutFields, 'experiment_id', 'paused', 'variants', 'holdout'],
+}
+const ruleTypes = Object.keys(fieldsOfType) as Rule['type'][]
+
+function readRule(rule: Fields, returnType: ReturnType): Rule {
+  const type = rule.oneOf('rule_type', ruleTypes)
+  rule.mustBeAmong(fieldsOfType[type])
+  const id = rule.text('id')
+  if (!/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i.test(id)) rule.refuse('id', 'The id of a rule is a UUID.')
+  const predicates = readTargeting(rule.object('targeting'))
+  if (rule.has('description')) rule.text('description')
+  if (rule.has('metadata')) rule.object('metadata')
+  switch (type) {
+    case 'targeted_release':
+      return { type, id, predicates, value: readValue(rule, returnType) }
+    case 'percentage_rollout':
+      return { type, id, predicates, value: readValue(rule, returnType), ...readRollout(rule) }
+    case 'experiment':
+      return { type, id, predicates, ...readExperiment(rule, returnType), ...readRollout(rule) }
+    default:
+      return type satisfies never
+  }
+}
+
+function readRollout(rule: Fields): Pick<ExperimentRule, 'rolloutPercentage' | 'continuesOnMiss' | 'seed'> {
+  const rolloutPercentage = rule.percentage('rollout_percentage')
+  const onMiss = rule.oneOf('on_rollout_miss', ['continue', 'return_default'] as const)
+  rule.oneOf('assignment_algorithm', ['sha1_60_v1'])
+  if (rule.has('assign_by')) rule.oneOf('assign_by', ['person'])
+  return { rolloutPercentage, continuesOnMiss: onMiss === 'continue', seed: readSeed(rule) }
+}
+
+function readExperiment(
+  rule: Fields,
+  returnType: ReturnType,
+): Pick<ExperimentRule, 'experimentId' | 'paused' | 'variants' | 'holdout'> {
+  const experimentId = rule.integerOrNull('experiment_id')
+  const paused = rule.boolean('paused')
+  const variants = readVariants(rule, returnType)
+  const holdout = rule.has('holdout') ? readHoldout(rule.object('holdout'), experimentId !== null) : null
+  return { experimentId, paused, variants, holdout }
+}
+
+function readVariants(rule: Fields, returnType: ReturnType): RuleVariant[] {
+  const values = rule.list('variants', variantCountMax)
+  if (values.length < 2) rule.refuse('variants', 'An experiment has at least two variants.')
+  const keys = new Set<string>()
+  let hundredths = 0
+  const variants = values.map((value, index) => {
+    const variant = Fields.of(value, `${rule.pathOf('variants')}.${index}`)
+    variant.mustBeAmong(['key', 'weight', 'value'])
+    const key = variant.text('key')
+    if (!/^[\w-]+$/.test(key)) variant.refuse('key', 'The key of a variant has letters, digits, _ and - only.')
+    if (keys.has(key)) variant.refuse('key', 'Two variants have this key.')
+    keys.add(key)
+    const weight = variant.percentage('weight')
+    hundredths += Math.round(weight * 100)
+    return { key, weight, value: readValue(variant, returnType) }
+  })
+  if (hundredths !== 10_000) {
+    rule.refuse('variants', `The weights of the variants sum to ${hundredths / 100} instead of 100.`)
+  }
+  return variants
+}
+
+function readHoldout(holdout: Fields, isLinked: boolean): RuleHoldout {
+  holdout.mustBeAmong(['id', 'seed', 'exclusion_percentage'])
+  const id = holdout.integerOrNull('id')
+  if ((id !== null) !== isLinked) {
+    holdout.refuse('id', 'The id of a holdout is null exactly when the rule belongs to no experiment.')
+  }
+  return { id, seed: readSeed(holdout), exclusionPercentage: holdout.percentage('exclusion_percentage') }
+}
+
+function readSeed(fields: Fields): string {
+  const seed = fields.text('seed')
+  // A code point has one or two units, so most seeds need no counting.
+  if (seed === '' || (seed.length > seedCodePointsMax && [...seed].length > seedCodePointsMax)) {
+    fields.refuse('seed', `A seed has 1 to ${seedCodePointsMax} characters.`)
+  }
+  return seed
+}
+
+function readTargeting(targeting: Fields): Predicate[] {
+  targeting.mustBeAmong(['properties'])
+  const path = targeting.pathOf('properties')
+  return targeting
+    .list('properties', predicateCountMax)
+    .map((value, index) => readPredicate(Fields.of(value, `${path}.${index}`)))
+}
+
+const predicateFields = [
+  ...['key', 'type', 'operator', 'value', 'negation'],
+  ...['label', 'cohort_name', 'group_key_names', 'group_type_index'],
+]
+
+function readPredicate(predicate: Fields): Predicate {
+  predicate.mustBeAmong(predicateFields)
+  if (predicate.text('type') !== 'person') {
+    predicate.refuse('type', 'A rule of version 2 tests properties of the person only: the type is "person".')
+  }
+  const key = predicate.text('key')
+  if (key === '') predicate.refuse('key', 'The key of a property must not be empty.')
+  const operator = predicate.isSet('operator') ? predicate.text('operator') : 'exact'
+  const form = valueFormOf.get(operator)
+  if (form === undefined) {
+    const known = [...valueFormOf.keys()].join(', ')
+    predicate.refuse('operator', `A rule has no operator "${operator.slice(0, 80)}". The operators are ${known}.`)
+  }
+  for (const name of ['label', 'cohort_name']) if (predicate.isSet(name)) predicate.text(name)
+  if (predicate.isSet('group_type_index')) predicate.refuse('group_type_index', 'Must be null or left out.')
+  if (predicate.isSet('group_key_names')) {
+    const names = predicate.object('group_key_names')
+    for (const name of names.names()) names.text(name)
+  }
+  const negation = predicate.isSet('negation') && predicate.boolean('negation')
+  const value = predicate.isSet('value') ? predicate.required('value') : undefined
+  checkPredicateValue(form, operator, value, predicate)
+  return { key, operator, value, negation }
+}
+
+type ValueForm = 'any' | 'text' | 'number_or_text' | 'list' | 'version' | 'date'
+
+/** The operators of a rule and the form that their value must have. Source: docs/wire/evaluation.md 11.2. */
+const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
+  ...forms('any', ['exact', 'is_not', 'is_set', 'is_not_set']),
+  ...forms('text', ['icontains', 'not_icontains', 'starts_with', 'not_starts_with', 'ends_with', 'not_ends_with']),
+  ...forms('text', ['regex', 'not_regex']),
+  ...forms('list', ['icontains_multi', 'not_icontains_multi']),
+  ...forms('number_or_text', ['gt', 'gte', 'lt', 'lte']),
+  ...forms('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...forms('version', semverOperators),
+])
+
+function forms(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
+  return operators.map(operator => [operator, form])
+}
+
+const valueHint: { readonly [form in Exclude<ValueForm, 'any'>]: string } = {
+  text: 'text',
+  number_or_text: 'a number or text',
+  list: 'a list',
+  version: 'a version such as 1.2.3, as text',
+  date: 'a date such as 2026-01-31, or a span such as -7d, as text',
+}
+
+function checkPredicateValue(form: ValueForm, operator: string, value: JsonValue | undefined, predicate: Fields): void {
+  if (form === 'any') return
+  const needed = `The operator ${operator} needs ${valueHint[form]}.`
+  if (value === undefined) throw new Fault(predicate.pathOf('value'), 'required', needed)
+  if (!hasForm(form, operator, value)) predicate.refuse('value', needed)
+}
+
+function hasForm(form: Exclude<ValueForm, 'any'>, operator: string, value: JsonValue): boolean {
+  switch (form) {
+    case 'text':
+      return typeof value === 'string'
+    case 'number_or_text':
+      return typeof value === 'string' || numberOf(value) !== undefined
+    case 'list':
+      return Array.isArray(value)
+    case 'version':
+      return typeof value === 'string' && compileSemver(operator as SemverOperator, value) !== null
+    case 'date':
+      // In UTC, as when version 1 is written: whether the project's zone skips this wall time may change.
+      return parseDateFilter(value, 'UTC') !== null
+    default:
+      return form satisfies never
+  }
+}
+
+function readValue(fields: Fields, returnType: ReturnType): JsonValue {
+  const value = fields.required('value')
+  checkValue(value, returnType, fields.pathOf('value'))
+  return value
+}
+
+/** @throws Fault for a value that is not of the document's type. */
+function checkValue(value: JsonValue, type: ReturnType, path: string): void {
+  const isOfType =
+    type === 'number' ? numberOf(value) !== undefined : type === 'object' ? isJsonObject(value) : typeof value === type
+  if (!isOfType) throw new Fault(path, 'invalid', `The values of this flag are of type ${type}.`)
+  if (value === '') throw new Fault(path, 'invalid_input', 'A text must not be empty.')
+  if (type === 'object' && isDeeperThan(value, valueDepthMax)) {
+    throw new Fault(path, 'invalid_input', `A value nests at most ${valueDepthMax} levels deep.`)
+  }
+  if (!everyNumber(value, number => Math.abs(number) <= Number.MAX_SAFE_INTEGER)) {
+    throw new Fault(path, 'invalid_input', `A number lies between ±${Number.MAX_SAFE_INTEGER}.`)
+  }
+}
+
+/** @throws Fault for a number without a finite double that it stands for: `1e400`, and `1e-400`, which is not 0. */
+function checkNumbers(filters: JsonObject): void {
+  const isRepresented = (number: number, literal: string) =>
+    Number.isFinite(number) && (number !== 0 || !/^[^e]*[1-9]/i.test(literal))
+  if (!everyNumber(filters, isRepresented)) {
+    throw new Fault('filters', 'invalid_input', 'A number is too large or too small for a double.')
+  }
+}
+
+function everyNumber(value: JsonValue, holds: (number: number, literal: string) => boolean): boolean {
+  const number = numberOf(value)
+  if (number !== undefined) return holds(number, literalOf(value))
+  if (Array.isArray(value)) return value.every(element => everyNumber(element, holds))
+  return !isJsonObject(value) || Object.values<JsonValue>(value).every(member => everyNumber(member, holds))
+}
+
+/** A number as it was written: a plain one is what a double writes. */
+function literalOf(number: JsonValue): string {
+  return isRawNumber(number) ? number.rawJSON : String(number)
+}
+
+/** How many decimals a number has as it is written, without zeros at the end: 3 for `1e-3`, 1 for `12.50`. */
+function decimalsOf(literal: string): number {
+  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = mantissa.split('.')
+  const digits = whole + fraction
+  let end = digits.length
+  while (digits[end - 1] === '0') end--
+  const isZero = end === 0 || digits[end - 1] === '-'
+  return isZero ? 0 : fraction.length - (digits.length - end) - Number(exponent)
+}
+
+/** The fields of one object of the document, which is closed: what it has beside its known fields is a fault. */
+class Fields {
+  readonly #object: JsonObject
+  readonly #path: string
+
+  constructor(object: JsonObject, path: string) {
+    this.#object = object
+    this.#path = path
+  }
+
+  static of(value: JsonValue, path: string): Fields {
+    if (!isJsonObject(value)) throw new Fault(path, 'invalid', 'Must be an object.')
+    return new Fields(value, path)
+  }
+
+  names(): string[] {
+    return Object.keys(this.#object)
+  }
+
+  pathOf(name: string): string {
+    return `${this.#path}.${name}`
+  }
+
+  refuse(name: string, message: string): never {
+    throw new Fault(this.pathOf(name), 'invalid_input', message)
+  }
+
+  mustBeAmong(known: readonly string[]): void {
+    for (const name of this.names()) {
+      if (!known.includes(name)) this.refuse(name, `Unknown field. The fields here are ${known.join(', ')}.`)
+    }
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.#object, name)
+  }
+
+  /** Whether it is there and not null. */
+  isSet(name: string): boolean {
+    return (ownValue(this.#object, name) ?? null) !== null
+  }
+
+  required(name: string): JsonValue {
+    const value = ownValue(this.#object, name)
+    if (value === undefined) throw new Fault(this.pathOf(name), 'required', 'This field is required.')
+    return value
+  }
+
+  text(name: string): string {
+    const value = this.required(name)
+    return typeof value === 'string' ? value : this.#invalid(name, 'text')
+  }
+
+  boolean(name: string): boolean {
+    const value = this.required(name)
+    return typeof value === 'boolean' ? value : this.#invalid(name, 'true or false')
+  }
+
+  object(name: string): Fields {
+    return Fields.of(this.required(name), this.pathOf(name))
+  }
+
+  list(name: string, countMax: number): JsonValue[] {
+    const value = this.required(name)
+    if (!Array.isArray(value)) return this.#invalid(name, 'a list')
+    return value.length <= countMax ? value : this.refuse(name, `Must have at most ${countMax} entries.`)
+  }
+
+  oneOf<T extends string>(name: string, choices: readonly T[]): T {
+    const value = this.text(name)
+    return choices.find(choice => choice === value) ?? this.refuse(name, `Must be one of ${choices.join(', ')}.`)
+  }
+
+  integerOrNull(name: string): number | null {
+    const value = this.required(name)
+    if (value === null) return null
+    const number = numberOf(value)
+    return Number.isSafeInteger(number) ? number! : this.#invalid(name, 'a whole number or null')
+  }
+
+  percentage(name: string): number {
+    const value = this.required(name)
+    const number = numberOf(value)
+    if (number === undefined) return this.#invalid(name, 'a number')
+    const isInRange = number >= 0 && number <= 100 && decimalsOf(literalOf(value)) <= decimalsMax
+    return isInRange ? number : this.refuse(name, 'Must be between 0 and 100, with at most two decimals.')
+  }
+
+  #invalid(name: string, form: string): never {
+    throw new Fault(this.pathOf(name), 'invalid', `Must be ${form}.`)
+  }
+}
