@@ -16,6 +16,9 @@ export interface ACall {
   readonly distinctId?: string
   readonly personId?: string
   readonly flag?: string
+  readonly event?: string
+  /** The variant that the event names beside the answer. */
+  readonly variant?: string
 }
 
 /** A new project with a flag, `beta` unless it says otherwise. It is 2026-05-01T12:00:00Z. */
@@ -32,7 +35,7 @@ export async function startFlagServer(
   projectCount = project.body.id
   const projectId = projectCount
   const flags = `/api/projects/${projectId}/feature_flags/`
-  const made = await api.call('POST', flags, { body: { key: 'beta', ...flag } })
+  const made = await api.call('POST', `${flags}?skip_validation=true`, { body: { key: 'beta', ...flag } })
   assert.equal(made.status, 201, made.text)
   const call = (what: string, query = '', flagId: string | number = made.body.id) =>
     api.call('GET', `${flags}${flagId}/${what}/${query}`)
@@ -48,12 +51,11 @@ export async function startFlagServer(
     insert: (...calls: ACall[]) =>
       store.insert({
         ...nothing,
-        events: calls.map(({ flag = 'beta', response = true, ...over }) =>
-          anEvent({
-            ...{ projectId, event: '$feature_flag_called', ...over },
-            propertiesJson: JSON.stringify({ $feature_flag: flag, $feature_flag_response: response }),
-          }),
-        ),
+        events: calls.map(({ flag: $feature_flag = 'beta', response = true, variant, ...over }) => {
+          const named = { $feature_flag, $feature_flag_response: response, $feature_flag_variant_key: variant }
+          const event = { projectId, event: '$feature_flag_called', ...over }
+          return anEvent({ ...event, propertiesJson: JSON.stringify(named) })
+        }),
       }),
   }
 }

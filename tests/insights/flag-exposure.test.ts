@@ -115,6 +115,43 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual([buckets[first], cumulative.test.at(-1)], ['2026-03-29T03:00:00+02:00', 1])
   })
 
+  it('counts exposure events beside calls, a person once, by whichever came first', async t => {
+    const { insert, answer } = await startFlagServer(t, events.store, { flag: halves })
+    const exposed = { event: '$experiment_exposure' }
+    await insert(
+      seen(1, '2026-03-28T12:00:00Z', 'control'),
+      { ...seen(1, '2026-03-29T12:00:00Z', 'control'), ...exposed },
+      { ...seen(2, '2026-03-28T12:00:00Z', 'control'), ...exposed },
+      seen(2, '2026-03-29T12:00:00Z', 'control'),
+      { ...seen(3, '2026-03-29T12:00:00Z', true), ...exposed, variant: 'test' },
+      { ...seen(4, '2026-03-29T12:00:00Z', 'test'), ...exposed, flag: 'other' },
+    )
+    const { cumulative, multiple } = await answer('exposure', range)
+    assert.deepEqual([cumulative, multiple], [{ control: [2, 2, 2], test: [0, 1, 1] }, 0])
+  })
+
+  it('reads the variant of a flag with rules where the event names it, else the answer', async t => {
+    const variants = [
+      { key: 'control', weight: 40, value: 'blue' },
+      { key: 'test', weight: 60, value: 'blue' },
+    ]
+    const rules = [{ rule_type: 'experiment', variants }]
+    const { insert, answer } = await startFlagServer(t, events.store, { flag: { filters: { version: 2, rules } } })
+    await insert(
+      { ...seen(1, '2026-03-28T12:00:00Z', 'blue'), variant: 'control' },
+      { ...seen(1, '2026-03-29T12:00:00Z', 'blue'), variant: 'control', event: '$experiment_exposure' },
+      { ...seen(2, '2026-03-29T12:00:00Z', 'blue'), variant: 'test' },
+      seen(3, '2026-03-29T12:00:00Z', 'test'),
+      seen(4, '2026-03-29T12:00:00Z', 'blue'),
+    )
+    const { variants: shown, multiple } = await answer('exposure', range)
+    assert.deepEqual(shown, [
+      { variant: 'control', persons: 1, expected_share: 0.4 },
+      { variant: 'test', persons: 2, expected_share: 0.6 },
+    ])
+    assert.equal(multiple, 0)
+  })
+
   it('tests whether persons were split as the flag says', async t => {
     const { insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     const calls = (count: number, from: number, response: string) =>

@@ -7,6 +7,7 @@
 import { flagCallEventName, flagCallTextBytesMax } from '#core/processing/thin-flag-calls.ts'
 import { keptUsageDays } from '#ports/events/flag-usage-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
+import { flagNamed, responseNamed } from './insights/named-flag.ts'
 import { wideFlagSet } from './insights/property-access.ts'
 
 export interface SchemaOptions {
@@ -100,27 +101,8 @@ const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
   PARTITION BY (import_partition, toYYYYMM(captured_at))
   ORDER BY (project_id, toDate32(timestamp), event, distinct_id, uuid)`
 
-/**
- * What `flagCallOf` (core/processing/thin-flag-calls.ts) makes of a row that was stored before it existed. The regular
- * expressions are for properties that this engine's parser refuses, for a number of 30 digits anywhere in them.
- */
-const olderFlagCalled = ofFlagCall(
-  `if(isValidJSON(properties), ${jsonText('$feature_flag')},
-    extract(properties, '"[$]feature_flag"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`,
-)
-const olderFlagResponse = ofFlagCall(
-  `if(isValidJSON(properties),
-    if(JSONType(properties, '$feature_flag_response') = 'Bool',
-      JSONExtractRaw(properties, '$feature_flag_response'),
-      ${jsonText('$feature_flag_response')}),
-    trim(BOTH '"' FROM extract(properties,
-      '"[$]feature_flag_response"\\\\s*:\\\\s*(true|false|"[^"\\\\\\\\]*")')))`,
-)
-
-/** '' for anything but text. */
-function jsonText(key: string): string {
-  return `if(JSONType(properties, '${key}') = 'String', JSONExtractString(properties, '${key}'), '')`
-}
+/** For rows that were stored before the worker wrote both. */
+const [olderFlagCalled, olderFlagResponse] = [ofFlagCall(flagNamed), ofFlagCall(responseNamed)]
 
 function ofFlagCall(text: string): string {
   return `if(event = '${flagCallEventName}' AND length(${text}) <= ${flagCallTextBytesMax}, ${text}, '')`

@@ -20,7 +20,12 @@ import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { mergeRequestOf } from '#core/processing/person-merge.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
-import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import {
+  flagCallEventName,
+  flagCallKindKeys,
+  type StoredFlagCall,
+  type ThinnedCall,
+} from '#core/processing/thin-flag-calls.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventRows, EventWriter, IdShare, KnownOf } from '#ports/events/event-writer.ts'
@@ -365,12 +370,10 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
   }
 }
 
-/** The properties that define the kind of a flag call. Source: docs/wire/ingestion.md 6.9 (2). */
 function kindProperties({ propertiesJson }: StoredEvent): JsonObject {
   const all = parseJson(propertiesJson) as JsonObject
   const kind: JsonObject = {}
-  for (const key of ['$feature_flag', '$feature_flag_response', '$groups', '$feature_flag_has_experiment'])
-    if (all[key] !== undefined) kind[key] = all[key]
+  for (const key of flagCallKindKeys) if (all[key] !== undefined) kind[key] = all[key]
   return kind
 }
 

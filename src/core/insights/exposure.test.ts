@@ -35,6 +35,28 @@ describe('expectedVariants', () => {
   })
 })
 
+describe('expectedVariants of rules', () => {
+  const rule = (...weights: number[]) => ({
+    rule_type: 'experiment',
+    variants: weights.map((weight, index) => ({ key: `v${index}`, weight, value: true })),
+  })
+  const ofRules = (...rules: object[]) => expectedVariants({ version: 2, rules } as never)
+
+  it('are those of the experiment, by their weights', () => {
+    assert.deepEqual(ofRules({ rule_type: 'targeted_release', value: true }, rule(30, 70)), [
+      { variant: 'v0', expectedShare: 0.3 },
+      { variant: 'v1', expectedShare: 0.7 },
+    ])
+  })
+
+  it('have no shares where there are several experiments, and are true and false where there is none', () => {
+    const keys = ['v0', 'v1', 'v2'].map(variant => ({ variant, expectedShare: null }))
+    assert.deepEqual(ofRules(rule(30, 70), rule(20, 40, 40)), keys)
+    const boolean = ['true', 'false'].map(variant => ({ variant, expectedShare: null }))
+    assert.deepEqual(ofRules({ rule_type: 'targeted_release', value: true }), boolean)
+  })
+})
+
 describe('testShares', () => {
   it('equals tables of the chi-squared distribution', () => {
     // Critical values, NIST/SEMATECH e-Handbook of Statistical Methods 1.3.6.7.4.

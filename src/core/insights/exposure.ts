@@ -2,7 +2,7 @@
 
 import { createRequire } from 'node:module'
 import { readFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
-import type { JsonObject } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf } from '../json.ts'
 
 export interface ExpectedVariant {
   readonly variant: string
@@ -27,16 +27,42 @@ export interface ShareTest {
  * follows from its conditions, so no share is expected. Neither is one of persons where whole groups get a variant.
  */
 export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
+  if (isRulesDocument(filters)) return ruleVariants(filters) ?? trueAndFalse
   const read = readFiltersOrNull(filters)
   const variants = read?.variants ?? []
-  if (read === null || variants.length === 0)
-    return ['true', 'false'].map(variant => ({ variant, expectedShare: null }))
+  if (read === null || variants.length === 0) return trueAndFalse
   const sum = variants.reduce((total, { rolloutPercentage }) => total + rolloutPercentage, 0)
   const isKnown = sum > 0 && !isForGroups(read)
   return variants.map(({ key, rolloutPercentage }) => ({
     variant: key,
     expectedShare: isKnown ? rolloutPercentage / sum : null,
   }))
+}
+
+const trueAndFalse = ['true', 'false'].map(variant => ({ variant, expectedShare: null }))
+
+/** Whether the definition is of version 2. Source: docs/wire/evaluation.md 11. */
+export function isRulesDocument(filters: JsonObject): boolean {
+  return numberOf(filters.version ?? null) === 2
+}
+
+/**
+ * The variants of the experiments among the rules, each once. With several experiments no share is expected: who gets to which
+ * follows from their conditions. Null without one.
+ */
+function ruleVariants(filters: JsonObject): readonly ExpectedVariant[] | null {
+  const experiments = objectsOf(filters.rules).filter(rule => rule.rule_type === 'experiment')
+  const shares = new Map<string, number | null>()
+  for (const { key, weight } of experiments.flatMap(({ variants }) => objectsOf(variants))) {
+    const percentage = numberOf(weight ?? null)
+    const isKnown = experiments.length === 1 && percentage !== undefined
+    if (typeof key === 'string') shares.set(key, isKnown ? percentage / 100 : null)
+  }
+  return shares.size === 0 ? null : Array.from(shares, ([variant, expectedShare]) => ({ variant, expectedShare }))
+}
+
+function objectsOf(list: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(list) ? list.filter(isJsonObject) : []
 }
 
 function isForGroups({ groupTypeIndex, sets }: StoredFilters): boolean {

@@ -7,6 +7,8 @@ import type { JsonObject } from '../json.ts'
 const keptPrefixes = ['$feature/', '$initial_', '$session_entry_']
 const keptKeys = new Set([
   ...`$feature_flag $feature_flag_response $feature_flag_id $feature_flag_version $feature_flag_reason
+    $feature_flag_config_version $feature_flag_reason_code $feature_flag_rule_id $feature_flag_rule_type
+    $feature_flag_variant_key $feature_flag_forced_variant $feature_flag_experiment_id $feature_flag_has_experiment
     $feature_flag_request_id $feature_flag_evaluated_at $feature_flag_error $feature_flag_payload
     $feature_flag_definitions_loaded_at $feature_flag_bootstrapped_response $feature_flag_bootstrapped_payload
     $feature_flag_original_response $feature_flag_original_payload locally_evaluated $used_bootstrap_value

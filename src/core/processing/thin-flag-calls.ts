@@ -1,5 +1,5 @@
-// Thins `$feature_flag_called` events, for projects that want it: stores only the first per distinct id, flag, answer
-// and groups in a UTC day. Servers evaluate the same flag for the same person thousands of times a day. The event
+// Thins `$feature_flag_called` events, for projects that want it: stores only the first per distinct id, flag, answer,
+// rule and groups in a UTC day. Servers evaluate the same flag for the same person thousands of times a day. The event
 // store's own rows tell which calls are stored (`findFlagCalls`), so that no other record has to be kept.
 
 import type { CapturedEvent } from '../events/captured-event.ts'
@@ -8,6 +8,11 @@ import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../j
 import { dayMs } from '../time.ts'
 
 export const flagCallEventName = '$feature_flag_called'
+/** The properties that define a kind of call. Source: docs/wire/ingestion.md 6.9 (2). */
+export const flagCallKindKeys = [
+  ...(['$feature_flag', '$feature_flag_response', '$feature_flag_rule_id', '$feature_flag_variant_key'] as const),
+  ...(['$groups', '$feature_flag_has_experiment'] as const),
+] as const
 /** Bytes of UTF-8. No flag's key is longer; a longer answer counts as none. */
 export const flagCallTextBytesMax = 1_000
 /** Why such an event is dropped. It counts as usage all the same. */
@@ -100,15 +105,13 @@ export function thinnedCallOf(event: CapturedEvent, properties: JsonObject): Thi
 
 type Call = Pick<EventIdentity, 'projectId' | 'timestampMs' | 'distinctId'>
 
-/**
- * `$feature_flag_has_experiment` counts only for a variant: with other answers it is not stored (6.9, 3).
- * Source: docs/wire/ingestion.md 6.9 (2).
- */
+/** By `flagCallKindKeys`. An answer may come from another rule than before, and two variants may have one value. */
 function kindOf({ projectId, timestampMs, distinctId }: Call, properties: JsonObject): string {
-  const { $feature_flag: flag, $feature_flag_response: response = null } = properties
-  const hasExperiment = typeof response === 'string' && properties.$feature_flag_has_experiment === true
+  const { $feature_flag: flag, $feature_flag_response: response = null, $groups: groups } = properties
+  const { $feature_flag_rule_id: rule = null, $feature_flag_variant_key: variant = null } = properties
+  const hasExperiment = properties.$feature_flag_has_experiment === true
   const day = Math.floor(timestampMs / dayMs)
-  const kind = [projectId, day, distinctId, flag, response, groupsOf(properties.$groups), hasExperiment] as const
+  const kind = [projectId, day, distinctId, flag, response, rule, variant, groupsOf(groups), hasExperiment] as const
   return JSON.stringify(kind, asStored)
 }
 

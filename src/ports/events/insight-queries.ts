@@ -24,7 +24,7 @@ export interface InsightQueries {
   countTrend(query: TrendCountQuery, signal?: AbortSignal): Promise<readonly TrendLine[]>
   /** How often a flag was called, by value and bucket. Calls that were thinned count, and so do their callers. */
   countFlagUsage(query: FlagUsageQuery, signal?: AbortSignal): Promise<FlagUsage>
-  /** Whom a flag exposed to which variant, by its calls; thinned ones too, since one may be the first. */
+  /** Whom a flag exposed to which variant, by its calls, thinned ones too, and by events that tell of an exposure. */
   countExposures(query: ExposureQuery, signal?: AbortSignal): Promise<FlagExposure>
 }
 
@@ -67,6 +67,8 @@ export type BreakdownValue = readonly string[]
 export interface ExposureQuery extends FlagUsageQuery {
   /** The answers that expose a person, each once; calls with other answers do not count. */
   readonly variants: readonly string[]
+  /** Whether the flag has rules (a document of version 2), whose calls name the variant beside its value. */
+  readonly isOfRules: boolean
   /** Import jobs whose calls count; other imports expose nobody. */
   readonly importJobIds: readonly number[]
 }

@@ -2,7 +2,13 @@
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Buckets } from '#core/insights/buckets.ts'
-import { expectedVariants, type ShareTest, testShares, type VariantExposure } from '#core/insights/exposure.ts'
+import {
+  expectedVariants,
+  isRulesDocument,
+  type ShareTest,
+  testShares,
+  type VariantExposure,
+} from '#core/insights/exposure.ts'
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { ExposureQuery, InsightQueries } from '#ports/events/insight-queries.ts'
@@ -33,6 +39,7 @@ export async function answerExposure(
     flagKey: flag.key,
     buckets: buckets.value,
     variants: expected.map(({ variant }) => variant),
+    isOfRules: isRulesDocument(flag.filters),
     importJobIds,
   }
   const { firsts, multiple } = await deps.insights.countExposures(query, signal)

@@ -62,7 +62,7 @@ describe('a project that thins its flag calls', () => {
     assert.equal(world.events.thinned.get(repeat.uuid)?.flag, '')
   })
 
-  it('tells kinds apart by id, flag, answer, groups, day, and by the experiment where there is a variant', async t => {
+  it('tells kinds apart by id, flag, answer, rule, variant, experiment, groups and day', async t => {
     const world = thinningWorld()
     const kinds = [
       called(),
@@ -72,12 +72,17 @@ describe('a project that thins its flag calls', () => {
       called({ $feature_flag_response: null }),
       called({ $feature_flag_response: 'true' }),
       called({ $feature_flag_response: 'true', $feature_flag_has_experiment: true }),
+      called({ $feature_flag_has_experiment: true }),
+      called({ $feature_flag_rule_id: 'rule 1' }),
+      called({ $feature_flag_rule_id: 'rule 2' }),
+      called({ $feature_flag_rule_id: 'rule 2', $feature_flag_variant_key: 'control' }),
+      called({ $feature_flag_rule_id: 'rule 2', $feature_flag_variant_key: 'test' }),
       called({ $groups: { a: 1, b: 2 } }),
       called({ $groups: { a: 1, b: 3 } }),
       called({}, { timestampMs: noon + dayMs }),
     ]
     const alike = [
-      called({ $feature_flag_has_experiment: true }),
+      called({ $feature_flag_has_experiment: false, $feature_flag_reason_code: 'targeting_match' }),
       called({ $groups: { b: 2, a: 1 } }),
       anEvent(
         '$feature_flag_called',

@@ -5,6 +5,7 @@ import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { eventsWithPersons } from '../queries/persons-of-today.ts'
 import { bucketParams, isWithin } from './bucket-expression.ts'
+import { flagNamed, jsonText, responseNamed } from './named-flag.ts'
 
 /** A query of the calls, and its parameters. */
 export interface FlagCallRows {
@@ -35,7 +36,11 @@ export async function flagCallRows(
     abort_signal: signal,
   })
   const hasThinned = (await result.json()).length > 0
-  const stored = `SELECT timestamp, value, person FROM (${storedCalls(importJobIds !== undefined)})`
+  const calls = eventsWithPersons(
+    'timestamp, distinct_id, flag_response AS value',
+    `WHERE ${ofFlag} AND ${isWithin('timestamp')}${ofJobs(importJobIds)}`,
+  )
+  const stored = `SELECT timestamp, value, person FROM (${calls})`
   return { sql: hasThinned ? `${stored} UNION ALL ${thinnedCalls}` : stored, params }
 }
 
@@ -44,12 +49,22 @@ const dayOf = (ms: string) => `toDate32(fromUnixTimestamp64Milli(${ms}, 'UTC'))`
 const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf('{end:Int64} - 1')}`
 const thinnedWithin = `project_id = {project:UInt32} AND ${isWithin('timestamp')} AND feature_flag = {flag:String}`
 
-function storedCalls(ofJobs: boolean): string {
-  const imported = ofJobs ? ' AND (NOT historical_migration OR import_job_id IN {jobs:Array(UInt32)})' : ''
-  return eventsWithPersons(
-    'timestamp, distinct_id, flag_response AS value',
-    `WHERE ${ofFlag} AND ${isWithin('timestamp')}${imported}`,
+/**
+ * The same rows of all events of these names that name the flag, with the variant as value, and the answer where they name
+ * none. For the parameters of `flagCallRows`.
+ */
+export function variantRows(eventNames: readonly string[], importJobIds: readonly number[]): string {
+  const variant = jsonText('$feature_flag_variant_key')
+  const events = eventsWithPersons(
+    `timestamp, distinct_id, if(${variant} = '', ${responseNamed}, ${variant}) AS value`,
+    `WHERE project_id = {project:UInt32} AND event IN (${eventNames.map(name => `'${name}'`).join(', ')})
+      AND ${isWithin('timestamp')}${ofJobs(importJobIds)} AND ${flagNamed} = {flag:String}`,
   )
+  return `SELECT timestamp, value, person FROM (${events})`
+}
+
+function ofJobs(importJobIds: readonly number[] | undefined): string {
+  return importJobIds === undefined ? '' : ' AND (NOT historical_migration OR import_job_id IN {jobs:Array(UInt32)})'
 }
 
 /**

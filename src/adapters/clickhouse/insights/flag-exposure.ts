@@ -1,9 +1,13 @@
-// Counts whom a flag exposed to its variants: every person once, by the first call with a variant.
+// Counts whom a flag exposed to its variants: every person once, by the first call or exposure event with a variant.
 
+import { flagCallEventName } from '#core/processing/thin-flag-calls.ts'
 import type { ExposureQuery, FlagExposure } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { bucketStart } from './bucket-expression.ts'
-import { flagCallRows } from './flag-calls.ts'
+import { flagCallRows, variantRows } from './flag-calls.ts'
+
+/** What SDKs send beside a call when a rule split the person. Source: docs/wire/ingestion.md 6.9. */
+const exposureEventName = '$experiment_exposure'
 
 /** See `InsightQueries.countExposures`. */
 export async function countExposures(
@@ -12,12 +16,17 @@ export async function countExposures(
   signal: AbortSignal,
 ): Promise<FlagExposure> {
   const rows = await flagCallRows(client, query, signal, query.importJobIds)
+  // Reading properties of calls costs much. Where they name no variant, which only rules do, the answer is the variant; and a
+  // thinned call of a rule repeats a stored one of its day with the same variant.
+  const exposures = query.isOfRules
+    ? variantRows([flagCallEventName, exposureEventName], query.importJobIds)
+    : `${rows.sql} UNION ALL ${variantRows([exposureEventName], query.importJobIds)}`
   const result = await client.query({
     query: `SELECT is_multiple, if(is_multiple, '', variant) AS only, if(is_multiple, 0, start) AS first,
         toFloat64(count())
       FROM (
         SELECT min(value) != max(value) AS is_multiple, toString(any(value)) AS variant, ${bucketStart('min(timestamp)')} AS start
-        FROM (${rows.sql}) WHERE value IN {variants:Array(String)} GROUP BY person
+        FROM (${exposures}) WHERE value IN {variants:Array(String)} GROUP BY person
       ) GROUP BY is_multiple, only, first`,
     query_params: { ...rows.params, variants: [...query.variants] },
     use_multipart_params: true,

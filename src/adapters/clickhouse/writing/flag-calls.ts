@@ -6,7 +6,12 @@ import { isStorableTime } from '#core/events/storable-time.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import {
+  flagCallEventName,
+  flagCallKindKeys,
+  type StoredFlagCall,
+  type ThinnedCall,
+} from '#core/processing/thin-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
@@ -17,9 +22,6 @@ import type { RowBinaryWriter } from './row-binary.ts'
 /** Characters of a call in a field, without its distinct id. */
 const charsPerCall = 70
 const listsPerQueryMax = 100
-
-/** The properties that define a kind of call, in the order of the answer's columns. */
-const kindKeys = ['$feature_flag', '$feature_flag_response', '$groups', '$feature_flag_has_experiment'] as const
 
 type CallRow = [projectId: number, day: number, distinctId: string, kind: string[], uuids: string[]]
 
@@ -42,7 +44,7 @@ async function findIn(
 ): Promise<StoredFlagCall[]> {
   const params = lists.map((_, index) => `{calls${index}:Array(Tuple(UInt32, Date32, String, UUID))}`)
   const asked = `(SELECT arrayJoin(arrayConcat(${params.join(', ')})) AS call)`
-  const kind = kindKeys.map(key => `JSONExtractRaw(properties, '${key}')`).join(', ')
+  const kind = flagCallKindKeys.map(key => `JSONExtractRaw(properties, '${key}')`).join(', ')
   const rows = await clients.write(async (client, database) => {
     const result = await client.query({
       query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, distinct_id, [${kind}] AS kind,
@@ -72,7 +74,8 @@ async function findIn(
 
 function propertiesOf(texts: readonly string[]): JsonObject {
   const properties: JsonObject = {}
-  for (const [index, key] of kindKeys.entries()) if (texts[index] !== '') properties[key] = parseJson(texts[index]!)
+  for (const [index, key] of flagCallKindKeys.entries())
+    if (texts[index] !== '') properties[key] = parseJson(texts[index]!)
   return properties
 }
 
