@@ -82,6 +82,7 @@ function typicalEvent(number: number, random: () => number, options: TypicalEven
     name: identifies ? '$identify' : sets ? 'product added' : '$pageview',
     distinctId: identifies ? `user-${visitor}` : anonymousId,
     ip: '203.0.113.7',
+    visitor: null,
     propertiesJson: JSON.stringify(properties),
     setJson: null,
     setOnceJson: null,

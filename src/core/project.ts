@@ -12,7 +12,7 @@ export interface Quotas {
   readonly surveyResponses: number | null
 }
 
-/** A project's settings for its live events, which the worker applies. Source: docs/wire/ingestion.md 6.1, 6.2, 6.9. */
+/** A project's settings for its live events. Source: docs/wire/ingestion.md 6.1, 6.2, 6.9, 13. */
 export interface IngestionSettings {
   /** A live event that is older than this when it arrives is dropped; null for no limit. */
   readonly dropEventsOlderThanSeconds: number | null
@@ -22,13 +22,23 @@ export interface IngestionSettings {
   readonly thinsFlagCalls: boolean
   /** Events create no new group types; existing ones keep working. */
   readonly groupTypesFrozen: boolean
+  readonly cookielessMode: CookielessMode
 }
+
+/**
+ * What becomes of events of cookieless mode, imports with it included: 0 drops them; 1 gives each visitor an id of the
+ * day, made at the edge; 2 does so with state, so that visitors can be identified and have sessions.
+ */
+export type CookielessMode = 0 | 1 | 2
+/** Of new projects: a page that asks for the mode can mean nothing else than to be counted. */
+export const newCookielessMode: CookielessMode = 1
 
 export const noIngestionSettings: IngestionSettings = {
   dropEventsOlderThanSeconds: null,
   personProcessingOptOut: false,
   thinsFlagCalls: false,
   groupTypesFrozen: false,
+  cookielessMode: 0,
 }
 
 export interface Project {

@@ -35,6 +35,7 @@ describe('projects', () => {
       person_processing_opt_out: false,
       feature_flag_called_dedup: false,
       group_types_frozen: false,
+      cookieless_server_hash_mode: 1,
       ...encodeClientSettings({}),
       person_on_events_querying_enabled: true,
       created_at: '2026-05-01T12:00:00.000Z',
@@ -50,12 +51,30 @@ describe('projects', () => {
       person_processing_opt_out: true,
       feature_flag_called_dedup: true,
       group_types_frozen: true,
+      cookieless_server_hash_mode: 2,
       quotas: { events: 0, llm_events: 7 },
     }
     const { status, body } = await api.call('POST', '/api/organizations/@current/projects/', { body: given })
     assert.equal(status, 201)
     assert.deepEqual({ ...body, quotas: null }, { ...body, ...given, id: 3, quotas: null })
     assert.deepEqual([body.quotas.events, body.quotas.llm_events, body.quotas.exceptions], [0, 7, null])
+  })
+
+  it('follow cookieless mode when they are new, and wherever it is set or null', async t => {
+    const api = await startManagement(t)
+    const mode = async (patch?: object) =>
+      (
+        await api.call(
+          patch === undefined ? 'GET' : 'PATCH',
+          '/api/projects/1/',
+          patch === undefined ? {} : { body: patch },
+        )
+      ).body.cookieless_server_hash_mode
+    assert.equal(await mode(), 1)
+    assert.equal(await mode({ cookieless_server_hash_mode: 2 }), 2)
+    assert.equal(await mode({ person_processing_opt_out: true }), 2)
+    assert.equal(await mode({ cookieless_server_hash_mode: null }), 1)
+    assert.equal(await mode({ cookieless_server_hash_mode: 0 }), 0)
   })
 
   it('change what a patch names, quotas one by one, and the answer waits until they are served', async t => {

@@ -30,7 +30,7 @@ describe('an organization', () => {
 describe('settings of a project', () => {
   const path = '/api/environments/1/'
   const sent = {
-    ...{ cookieless_server_hash_mode: 2, app_urls: ['https://b.example', 'https://a.example'], is_demo: true },
+    ...{ app_urls: ['https://b.example', 'https://a.example'], is_demo: true },
     ...{ test_account_filters: [{ key: 'id', type: 'cohort', value: 1, operator: 'in' }], week_start_day: 1 },
     ...{ test_account_filters_default_checked: false, path_cleaning_filters: [{ regex: '/\\d+', alias: '/:id' }] },
     ...{ data_attributes: ['data-test'], person_display_name_properties: ['email'], base_currency: 'EUR' },
@@ -46,11 +46,11 @@ describe('settings of a project', () => {
     const api = await startManagement(t)
     assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettingsFields).sort())
     const before = (await api.call('GET', path)).body
-    assert.deepEqual([before.cookieless_server_hash_mode, before.app_urls, before.week_start_day], [0, [], null])
+    assert.deepEqual([before.app_urls, before.week_start_day], [[], null])
     const patched = await api.call('PATCH', path, { body: sent })
     assert.deepEqual([patched.status, patched.body], [200, { ...before, ...sent }])
     assert.deepEqual((await api.call('GET', path)).body, patched.body)
-    const zero = { cookieless_server_hash_mode: 0, app_urls: [], heatmaps_opt_in: false }
+    const zero = { app_urls: [], heatmaps_opt_in: false }
     assert.deepEqual((await api.call('PATCH', path, { body: zero })).body, { ...patched.body, ...zero })
     const unset = Object.fromEntries(Object.keys(sent).map(name => [name, null]))
     assert.deepEqual((await api.call('PATCH', path, { body: unset })).body, { ...before, heatmaps_opt_in: false })

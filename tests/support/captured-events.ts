@@ -23,6 +23,7 @@ export function aCapturedEvent(n: number, over: Partial<CapturedEvent> = {}): Ca
     name: '$pageview',
     distinctId: `person-${n}`,
     ip: '203.0.113.7',
+    visitor: null,
     propertiesJson: '{"$current_url":"https://example.com/","n":1.0}',
     setJson: null,
     setOnceJson: null,

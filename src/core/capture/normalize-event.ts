@@ -100,6 +100,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
     name,
     distinctId,
     ip: item.captureInternal ? '127.0.0.1' : context.ip,
+    visitor: null,
     propertiesJson: item.propertiesJson,
     setJson: item.setJson,
     setOnceJson: item.setOnceJson,

@@ -102,6 +102,7 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
     name: storedName(name, historicalMigration),
     distinctId: distinctId.includes('\0') ? distinctId.replaceAll('\0', '\ufffd') : distinctId,
     ip: context.ip,
+    visitor: null,
     propertiesJson: completeJson,
     setJson: null,
     setOnceJson: null,

@@ -76,6 +76,7 @@ export function prepareRejectedEvent(
     name: item.name,
     distinctId: item.distinctId,
     ip: source.ip,
+    visitor: null,
     propertiesJson: item.propertiesJson,
     setJson: item.setJson,
     setOnceJson: item.setOnceJson,

@@ -1,6 +1,8 @@
 // One event as it was accepted: what a log record holds and what the worker starts from. Everything here is fixed
 // before the request is answered; the worker adds nothing to it.
 
+import type { JsonObject } from '../json.ts'
+
 /** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
 export const lanes = [
   'main',
@@ -59,11 +61,30 @@ export interface CapturedEvent {
   readonly distinctId: string
   /** The connection's address as text, '' when unknown; becomes `$ip` unless the client sent one. */
   readonly ip: string
+  /** Of an event of cookieless mode, whose address is not kept (`ip` is ''); null for every other event. */
+  readonly visitor: CookielessVisitor | null
   /** The client's own JSON text of `properties`, an object; literals, key order and repeats as sent. */
   readonly propertiesJson: string
   /** The client's own JSON text of a top-level `$set`, or null. */
   readonly setJson: string | null
   readonly setOnceJson: string | null
+}
+
+/** What the edge leaves of the visitor of a cookieless event. Source: docs/wire/ingestion.md 13. */
+export interface CookielessVisitor {
+  /** What the worker makes the ids of; null when the edge settled them, as it does for stateless projects. */
+  readonly stateful: StatefulVisitor | null
+  /** The `$geoip_…` properties of the address that was removed; null when nothing was looked up or found. */
+  readonly location: JsonObject | null
+}
+
+export interface StatefulVisitor {
+  /** The base hash: 22 characters of base64. */
+  readonly hash: string
+  /** The calendar day whose salt made it, `YYYY-MM-DD`. */
+  readonly day: string
+  /** The event was sent with the sentinel as its distinct id. */
+  readonly isSentinel: boolean
 }
 
 /** What kind of text a reject's body is, and what else is needed to take it through capture again. */

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/captured-events.ts'
-import { type CapturedEvent, type CapturedReject, lanes, type RejectSource } from '../events/captured-event.ts'
+import {
+  type CapturedEvent,
+  type CapturedReject,
+  type CookielessVisitor,
+  lanes,
+  type RejectSource,
+} from '../events/captured-event.ts'
 import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords, RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
@@ -11,6 +17,16 @@ const uint32 = fc.integer({ min: 0, max: 0xffff_ffff })
 const epochMs = fc.integer({ min: -2_208_988_800_000, max: 10_413_792_000_000 })
 const text = fc.string({ unit: 'binary', maxLength: 60 })
 const jsonText = fc.oneof(text, fc.string({ unit: 'binary', minLength: 4000, maxLength: 9000 }))
+
+const visitor: fc.Arbitrary<CookielessVisitor> = fc.record(
+  {
+    stateful: fc.option(fc.record({ hash: text, day: text, isSentinel: fc.boolean() }, { noNullPrototype: true })),
+    location: fc.option(
+      fc.dictionary(fc.stringMatching(/^[a-z$]{1,9}$/), fc.oneof(text, fc.integer()), { noNullPrototype: true }),
+    ),
+  },
+  { noNullPrototype: true },
+)
 
 const capturedEvent: fc.Arbitrary<CapturedEvent> = fc.record(
   {
@@ -30,6 +46,7 @@ const capturedEvent: fc.Arbitrary<CapturedEvent> = fc.record(
     name: text,
     distinctId: text,
     ip: fc.constantFrom('', '203.0.113.7', '2001:db8::1'),
+    visitor: fc.constant(null),
     propertiesJson: jsonText,
     setJson: fc.option(text),
     setOnceJson: fc.option(jsonText),
@@ -89,6 +106,9 @@ describe('record codec', () => {
     const records = fc.array(
       fc.oneof(
         capturedEvent.map(event => ({ kind: 'event' as const, event })),
+        fc.record({ event: capturedEvent, visitor }).map(({ event, visitor }) => ({
+          ...{ kind: 'event' as const, event: { ...event, ip: '', visitor } },
+        })),
         capturedReject.map(reject => ({ kind: 'reject' as const, reject })),
       ),
       { maxLength: 12 },

@@ -4,6 +4,7 @@
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { encodeRejectSource } from '../events/reject-source.ts'
+import { encodeVisitor } from '../events/visitor-text.ts'
 import { checksumStart, field, flag, headerBytes, kindEvent, kindReject, recordVersion } from './record-layout.ts'
 
 /** Concatenated encoded records, ready to hand to a thread without copying. */
@@ -58,8 +59,10 @@ export class RecordEncoder {
       (event.personProcessingForcedOff ? flag.personProcessingForcedOff : 0) |
       (event.sentAtMs !== null ? flag.hasSentAt : 0) |
       (set !== null ? flag.hasSet : 0) |
-      (setOnce !== null ? flag.hasSetOnce : 0)
-    const head = event.token + event.uuid + event.name + event.distinctId + event.ip
+      (setOnce !== null ? flag.hasSetOnce : 0) |
+      (event.visitor !== null ? flag.hasVisitor : 0)
+    const ip = event.visitor === null ? event.ip : encodeVisitor(event.visitor)
+    const head = event.token + event.uuid + event.name + event.distinctId + ip
     const start = this.#used
     const buffer = this.#reserve(
       headerBytes +
@@ -70,7 +73,7 @@ export class RecordEncoder {
     )
     const view = this.#view
     writeHeader(view, start, kindEvent, flags, event)
-    view.setUint32(start + field.ipLength, event.ip.length, true)
+    view.setUint32(start + field.ipLength, ip.length, true)
     view.setUint32(start + field.notes, event.notes, true)
     view.setFloat64(start + field.timestampMs, event.timestampMs, true)
     view.setFloat64(start + field.sentAtMs, event.sentAtMs ?? 0, true)

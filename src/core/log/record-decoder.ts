@@ -4,6 +4,7 @@
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type DecodedRecord, lanes } from '../events/captured-event.ts'
 import { decodeRejectSource } from '../events/reject-source.ts'
+import { decodeVisitor } from '../events/visitor-text.ts'
 import { recordBytesAt } from './record-codec.ts'
 import {
   checksumStart,
@@ -140,6 +141,9 @@ function decodeEvent(
   const distinctIdEnd = nameEnd + view.getUint32(start + field.distinctIdLength, true)
   const ipEnd = distinctIdEnd + view.getUint32(start + field.ipLength, true)
   if (lane === undefined || ipEnd !== head.length) return undefined
+  const ip = head.slice(distinctIdEnd)
+  const visitor = (flags & flag.hasVisitor) !== 0 ? decodeVisitor(ip) : null
+  if (visitor === undefined) return undefined
   return {
     projectId: view.getUint32(start + field.projectId, true),
     token: head.slice(0, tokenEnd),
@@ -156,7 +160,8 @@ function decodeEvent(
     uuid: head.slice(tokenEnd, uuidEnd),
     name: head.slice(uuidEnd, nameEnd),
     distinctId: head.slice(nameEnd, distinctIdEnd),
-    ip: head.slice(distinctIdEnd),
+    ip: visitor === null ? ip : '',
+    visitor,
     propertiesJson,
     setJson: (flags & flag.hasSet) !== 0 ? set : null,
     setOnceJson: (flags & flag.hasSetOnce) !== 0 ? setOnce : null,

@@ -33,7 +33,7 @@ export const field = {
   uuidLength: 24,
   nameLength: 28,
   distinctIdLength: 32,
-  /** In an event, the length of its ip; in a reject, the length of its reason. */
+  /** In an event, the length of its ip, or of its visitor's text; in a reject, the length of its reason. */
   ipLength: 36,
   /** In a reject, the length of its field; in an event, its notes, which are 0 in records older than notes. */
   fieldLength: 40,
@@ -58,4 +58,6 @@ export const flag = {
   hasSentAt: 8,
   hasSet: 16,
   hasSetOnce: 32,
+  /** The visitor's text (`visitor-text.ts`) stands in the place of the ip, which such an event never has. */
+  hasVisitor: 64,
 } as const

@@ -1,6 +1,13 @@
 // Creates, changes and deletes projects: checks names, time zones and project API keys, and fills in defaults.
 
-import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
+import {
+  type IngestionSettings,
+  newCookielessMode,
+  noIngestionSettings,
+  noQuotas,
+  type Project,
+  type Quotas,
+} from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
@@ -56,7 +63,7 @@ export async function createProject(
     uuid: deps.newUuid(),
     apiToken,
     quotas: { ...noQuotas, ...quotas },
-    ingestion: { ...noIngestionSettings, ...ingestion },
+    ingestion: { ...noIngestionSettings, cookielessMode: newCookielessMode, ...ingestion },
     createdAtMs: deps.clock.nowMs(),
   })
   if (!written.ok) return written

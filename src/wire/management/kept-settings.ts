@@ -21,9 +21,6 @@ export const keptSettingsFields = {
       description: "The project's own addresses.",
     }),
   ),
-  cookieless_server_hash_mode: nullable(
-    Type.Integer({ minimum: 0, maximum: 2, description: 'Kept; events of cookieless mode are not hashed here.' }),
-  ),
   test_account_filters: objects(),
   test_account_filters_default_checked: onOff(),
   path_cleaning_filters: objects(),
@@ -58,7 +55,6 @@ export const keptSettingsFields = {
 /** The values that an answer shows in place of null. */
 export const keptSettingsDefaults: Readonly<Partial<Record<keyof typeof keptSettingsFields, JsonValue>>> = {
   app_urls: [],
-  cookieless_server_hash_mode: 0,
   test_account_filters: [],
   path_cleaning_filters: [],
   data_attributes: ['data-attr'],

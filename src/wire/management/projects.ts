@@ -1,7 +1,7 @@
 // Projects. A PostHog "project" and its "environment" (team) are one thing here.
 
 import Type, { type Static } from 'typebox'
-import type { IngestionSettings, Project, Quotas, SecretKeys } from '#core/project.ts'
+import { type IngestionSettings, newCookielessMode, type Project, type Quotas, type SecretKeys } from '#core/project.ts'
 import {
   clientSettingsPatchSchema,
   clientSettingsSchema,
@@ -39,6 +39,12 @@ const ingestionSettings = {
       'Of the same $feature_flag_called of one distinct id, the first of a UTC day is stored; usage counts every one.',
   }),
   group_types_frozen: Type.Boolean({ description: 'Events make no further group types; those that there are go on.' }),
+  cookieless_server_hash_mode: nullable(
+    Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal(2)], {
+      description:
+        'Events of cookieless mode: 0 drops them; 1 gives a visitor a hashed id for a day; 2 does so with identified visitors and sessions. null: 1.',
+    }),
+  ),
 }
 
 export const projectSchema = Type.Object({
@@ -124,6 +130,7 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): Project
     person_processing_opt_out: project.ingestion.personProcessingOptOut,
     feature_flag_called_dedup: project.ingestion.thinsFlagCalls,
     group_types_frozen: project.ingestion.groupTypesFrozen,
+    cookieless_server_hash_mode: project.ingestion.cookielessMode,
     ...encodeClientSettings(project.clientSettings),
     person_on_events_querying_enabled: true,
     created_at: instant(project.createdAtMs),
@@ -153,12 +160,14 @@ function decodeIngestionSettings(body: UpdateProjectJson): Partial<IngestionSett
     person_processing_opt_out: optOut,
     feature_flag_called_dedup: thins,
     group_types_frozen: frozen,
+    cookieless_server_hash_mode: mode,
   } = body
   return {
     ...(seconds === undefined ? {} : { dropEventsOlderThanSeconds: seconds === 0 ? null : seconds }),
     ...(optOut === undefined ? {} : { personProcessingOptOut: optOut }),
     ...(thins === undefined ? {} : { thinsFlagCalls: thins }),
     ...(frozen === undefined ? {} : { groupTypesFrozen: frozen }),
+    ...(mode === undefined ? {} : { cookielessMode: mode ?? newCookielessMode }),
   }
 }
 

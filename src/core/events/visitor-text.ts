@@ -1,0 +1,30 @@
+// The text form of a cookieless event's visitor, in the log.
+
+import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
+import type { CookielessVisitor, StatefulVisitor } from './captured-event.ts'
+
+export function encodeVisitor({ stateful, location }: CookielessVisitor): string {
+  return compactJson({
+    ...(stateful === null
+      ? {}
+      : { hash: stateful.hash, day: stateful.day, ...(stateful.isSentinel ? { sentinel: true } : {}) }),
+    ...(location === null ? {} : { location }),
+  })
+}
+
+/** Undefined for text that is none. */
+export function decodeVisitor(text: string): CookielessVisitor | undefined {
+  let fields: JsonValue
+  try {
+    fields = parseJson(text)
+  } catch {
+    return undefined
+  }
+  if (!isJsonObject(fields)) return undefined
+  const location = ownValue(fields, 'location')
+  return { stateful: statefulOf(fields), location: isJsonObject(location) ? location : null }
+}
+
+function statefulOf({ hash, day, sentinel }: JsonObject): StatefulVisitor | null {
+  return typeof hash === 'string' && typeof day === 'string' ? { hash, day, isSentinel: sentinel === true } : null
+}
