@@ -1,7 +1,7 @@
 // One event as it was accepted: what a log record holds and what the worker starts from. Everything here is fixed
 // before the request is answered; the worker adds nothing to it.
 
-import type { JsonObject } from '../json.ts'
+import type { GeoipLocation } from '../geoip.ts'
 
 /** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
 export const lanes = [
@@ -74,8 +74,8 @@ export interface CapturedEvent {
 export interface CookielessVisitor {
   /** What the worker makes the ids of; null when the edge settled them, as it does for stateless projects. */
   readonly stateful: StatefulVisitor | null
-  /** The `$geoip_…` properties of the address that was removed; null when nothing was looked up or found. */
-  readonly location: JsonObject | null
+  /** Where the address was that is not kept; null when nothing was looked up or found. */
+  readonly location: GeoipLocation | null
 }
 
 export interface StatefulVisitor {

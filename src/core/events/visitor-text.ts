@@ -1,5 +1,6 @@
 // The text form of a cookieless event's visitor, in the log.
 
+import type { GeoipLocation } from '../geoip.ts'
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
 import type { CookielessVisitor, StatefulVisitor } from './captured-event.ts'
 
@@ -22,7 +23,7 @@ export function decodeVisitor(text: string): CookielessVisitor | undefined {
   }
   if (!isJsonObject(fields)) return undefined
   const location = ownValue(fields, 'location')
-  return { stateful: statefulOf(fields), location: isJsonObject(location) ? location : null }
+  return { stateful: statefulOf(fields), location: isJsonObject(location) ? (location as GeoipLocation) : null }
 }
 
 function statefulOf({ hash, day, sentinel }: JsonObject): StatefulVisitor | null {

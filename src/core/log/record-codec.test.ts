@@ -22,7 +22,10 @@ const visitor: fc.Arbitrary<CookielessVisitor> = fc.record(
   {
     stateful: fc.option(fc.record({ hash: text, day: text, isSentinel: fc.boolean() }, { noNullPrototype: true })),
     location: fc.option(
-      fc.dictionary(fc.stringMatching(/^[a-z$]{1,9}$/), fc.oneof(text, fc.integer()), { noNullPrototype: true }),
+      fc.record(
+        { city_name: text, latitude: fc.integer(), further: fc.constant({ subdivision_3_code: 'x' }) },
+        { noNullPrototype: true, requiredKeys: [] },
+      ),
     ),
   },
   { noNullPrototype: true },
