@@ -4,6 +4,7 @@
 import type { FastifyRequest } from 'fastify'
 import { holdsPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
@@ -58,7 +59,7 @@ async function findPayload(
   if (!opensProject(caller, projectId)) return err(serverKeyErrors.otherProject)
   const { flagId } = request.params as { flagId: string }
   const flag = findFlag(definitions.flags, flagId)
-  if (flag === undefined) return err(serverKeyErrors.notFound)
+  if (flag === undefined || configVersion(flag.filters) !== 1) return err(serverKeyErrors.notFound)
   if (!flag.isRemoteConfiguration) return err(serverKeyErrors.noRemoteConfig)
   const payloads = ownValue(flag.filters, 'payloads')
   const text = isJsonObject(payloads) ? payloadText(payloads, valueKey) : undefined

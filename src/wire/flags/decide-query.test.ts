@@ -18,7 +18,9 @@ describe('parseDecideQuery', () => {
     assert.equal(shapeOf('flags', { v: '-2' }), 'V1')
     assert.equal(shapeOf('flags', { v: 'abc' }), 'V1')
     assert.equal(shapeOf('flags', { v: '' }), 'V2 with config')
-    assert.equal(shapeOf('flags', { version: '+3', config: 'maybe' }), 'V2 with config')
+    assert.equal(shapeOf('flags', { version: '+3', config: 'maybe' }), 'V3 with config')
+    assert.equal(shapeOf('flags', { v: '4' }), 'V3')
+    assert.equal(shapeOf('flags', { v: '99' }), 'V3')
     assert.equal(shapeOf('flags', { v: ['1.19.0', '2'] }), 'V2')
   })
 

@@ -8,8 +8,11 @@ import { decideErrors } from './decide-errors.ts'
 /** `decide` is also `/flags` behind a proxy that sends `X-Original-Endpoint: decide`. */
 export type DecideEndpoint = 'decide' | 'flags'
 
-/** D1: a list of keys; D2: enabled flags; V1: values and payloads; V2: details. Source: docs/wire/evaluation.md 2.3, 2.4. */
-export type AnswerShape = 'D1' | 'D2' | 'V1' | 'V2'
+/**
+ * D1: a list of keys; D2: enabled flags; V1: values and payloads; V2: details; V3: details with typed values.
+ * Source: docs/wire/evaluation.md 2.3, 2.4, 2.9.
+ */
+export type AnswerShape = 'D1' | 'D2' | 'V1' | 'V2' | 'V3'
 
 export interface DecideQuery {
   readonly shape: AnswerShape
@@ -19,7 +22,7 @@ export interface DecideQuery {
   readonly surveyFlagsOnly: boolean
   /** Stored properties of the person are not used; those of groups are. */
   readonly onlyUseOverridePersonProperties: boolean
-  /** Each flag of V2 shows the result of its condition sets, and nothing is written. */
+  /** Each flag of V2 and V3 shows the result of its condition sets, and nothing is written. */
   readonly detailedAnalysis: boolean
 }
 
@@ -60,7 +63,7 @@ function versionOf(values: readonly string[], endpoint: DecideEndpoint): number 
 }
 
 function shapeOf(version: number | null, endpoint: DecideEndpoint): AnswerShape {
-  if (endpoint === 'flags') return version !== null && version >= 2 ? 'V2' : 'V1'
+  if (endpoint === 'flags') return version === null || version < 2 ? 'V1' : version === 2 ? 'V2' : 'V3'
   if (version === null || version <= 1) return 'D1'
   if (version === 2) return 'D2'
   return version === 3 ? 'V1' : 'V2'

@@ -1,7 +1,6 @@
 // The answers of `/decide` and `/flags`, joined from texts that are prepared once per flag and outcome.
 // Source: docs/wire/service.md §2.2; docs/wire/evaluation.md 2.
 
-import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { MaybeSteps, Steps } from '#core/maybe-steps.ts'
@@ -9,8 +8,9 @@ import type { Project } from '#core/project.ts'
 import type { PageHeaders } from '#core/recording-domains.ts'
 import { clientConfigOf, membersFor } from '../browser/client-config.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
-import { detailsWithConditions } from './flag-conditions.ts'
-import { type FlagTexts, prepareFlagTexts } from './flag-texts.ts'
+import { entriesWithConditions } from './flag-conditions.ts'
+import { flagDetail, flagRecord, prepareFlagTexts } from './flag-texts.ts'
+import { flagsPerStep, PreparedTexts } from './prepared-texts.ts'
 
 export interface AnswerOptions {
   readonly shape: AnswerShape
@@ -26,9 +26,6 @@ export interface AnswerOptions {
   readonly isOverRecordingQuota?: (project: Project) => boolean
 }
 
-/** More flags than this are prepared in steps of this many, because making a text takes up to 10 µs. */
-const flagsPerStep = 128
-
 /** The answer to a completed evaluation. */
 export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOptions): MaybeSteps<string> {
   if (evaluation.trace !== null || evaluation.outcomes.length > flagsPerStep) return encodeInSteps(evaluation, options)
@@ -37,11 +34,12 @@ export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOpti
 
 function* encodeInSteps(evaluation: FlagEvaluation, options: AnswerOptions): Steps<string> {
   const { trace } = evaluation
-  if (trace !== null && options.shape === 'V2') {
-    const details = yield* detailsWithConditions(evaluation, trace)
-    return assembleEvaluated(`"flags":{${details}}`, evaluation, options)
+  if (trace !== null && hasDetails(options.shape)) {
+    const entryOf = options.shape === 'V2' ? flagDetail : flagRecord
+    const entries = yield* entriesWithConditions(evaluation, trace, entryOf)
+    return assembleEvaluated(`"flags":{${entries}}`, evaluation, options)
   }
-  yield* prepareAll(evaluation)
+  yield* (options.shape === 'V3' ? records : texts).prepareAll(evaluation)
   // Joining texts that are already prepared takes a tenth of the time.
   return assembleEvaluated(flagsPart(evaluation, options.shape), evaluation, options)
 }
@@ -81,6 +79,7 @@ const editorParams: Record<DecideEndpoint, string> = { decide: '"editorParams":{
 const emptyFlags: Record<AnswerShape, string> = {
   V1: '"featureFlags":{},"featureFlagPayloads":{}',
   V2: '"flags":{}',
+  V3: '"flags":{}',
   D1: '"featureFlags":[]',
   D2: '"featureFlags":{}',
 }
@@ -94,13 +93,13 @@ function assemble(
 ): string {
   const { shape, endpoint, withConfig, page = noPage } = options
   const config = clientConfigOf(project, options.isOverRecordingQuota)
-  const saysErrors = shape === 'V1' || shape === 'V2'
+  const saysErrors = shape === 'V1' || hasDetails(shape)
   const errors = !saysErrors
     ? ''
     : hasErrors
       ? '"errorsWhileComputingFlags":true,'
       : '"errorsWhileComputingFlags":false,'
-  const minimal = shape === 'V2' && config.minimalFlagCalledEvents ? '"minimalFlagCalledEvents":true,' : ''
+  const minimal = hasDetails(shape) && config.minimalFlagCalledEvents ? '"minimalFlagCalledEvents":true,' : ''
   if (!withConfig) return `{${errors}${flags},${minimal}${quotaLimited(isOverFlagQuota, false)}${tail(options)}}`
   const persistence = endpoint === 'decide' ? config.flagsPersistenceDefault : null
   return (
@@ -109,6 +108,10 @@ function assemble(
     `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}` +
     `${persistence === null ? '' : `"flagsPersistenceDefault":${persistence},`}${membersFor(config, page)}}`
   )
+}
+
+function hasDetails(shape: AnswerShape): boolean {
+  return shape === 'V2' || shape === 'V3'
 }
 
 const noPage: PageHeaders = {}
@@ -130,84 +133,43 @@ function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
     case 'V1':
       return valuesAndPayloads(evaluation)
     case 'V2':
-      return `"flags":{${joined(evaluation, texts => texts.detail)}}`
+      return `"flags":{${joined(texts, evaluation, ({ detail }) => detail)}}`
+    case 'V3':
+      return `"flags":{${joined(records, evaluation, record => record)}}`
     case 'D1':
-      return `"featureFlags":[${joined(evaluation, texts => texts.enabledKey)}]`
+      return `"featureFlags":[${joined(texts, evaluation, ({ enabledKey }) => enabledKey)}]`
     case 'D2':
-      return `"featureFlags":{${joined(evaluation, texts => texts.enabledValue)}}`
+      return `"featureFlags":{${joined(texts, evaluation, ({ enabledValue }) => enabledValue)}}`
     default:
       return shape satisfies never
   }
 }
 
-type TextsBySlot = (FlagTexts | undefined)[]
+/** Apart from the other texts, since most projects never need them. */
+const records = new PreparedTexts(
+  (flag, outcome) => `,${JSON.stringify(flag.key)}:${JSON.stringify(flagRecord(flag, outcome))}`,
+)
+const texts = new PreparedTexts(prepareFlagTexts)
 
-/** Prepared texts of a flag. They live as long as the compiled flag, which survives changes of other flags. */
-const textsOfFlag = new WeakMap<CompiledFlag, TextsBySlot>()
-/** The same by position, so that an answer needs only one lookup, for the project. */
-const textsOfProject = new WeakMap<CompiledProject, TextsBySlot[]>()
-
-function preparedTexts(project: CompiledProject): TextsBySlot[] {
-  const known = textsOfProject.get(project)
-  if (known !== undefined) return known
-  const texts = project.flags.map(flag => {
-    if (flag === undefined) return []
-    const ofFlag = textsOfFlag.get(flag) ?? []
-    textsOfFlag.set(flag, ofFlag)
-    return ofFlag
-  })
-  textsOfProject.set(project, texts)
-  return texts
-}
-
-function* prepareAll({ project, outcomes }: FlagEvaluation): Generator<undefined, void> {
-  const prepared = preparedTexts(project)
-  let madeCount = 0
-  for (let position = 0; position < outcomes.length; position++) {
-    const outcome = outcomes[position]
-    if (outcome === undefined) continue
-    const ofFlag = prepared[position]!
-    if (ofFlag[outcome.slot] !== undefined) continue
-    prepare(ofFlag, project.flags[position]!, outcome)
-    if (++madeCount % flagsPerStep === 0) yield
-  }
-}
-
-function valuesAndPayloads({ project, outcomes }: FlagEvaluation): string {
-  const prepared = preparedTexts(project)
-  const { flags } = project
+function valuesAndPayloads(evaluation: FlagEvaluation): string {
   let values = ''
   let payloads = ''
-  for (let position = 0; position < outcomes.length; position++) {
-    const outcome = outcomes[position]
-    if (outcome === undefined) continue
-    const ofFlag = prepared[position]!
-    const texts = ofFlag[outcome.slot] ?? prepare(ofFlag, flags[position]!, outcome)
-    values += texts.value
-    payloads += texts.payload
-  }
+  texts.forEach(evaluation, ({ value, payload }) => {
+    values += value
+    payloads += payload
+  })
   // Drop the comma with which each text starts.
   return `"featureFlags":{${values.slice(1)}},"featureFlagPayloads":{${payloads.slice(1)}}`
 }
 
-function joined({ project, outcomes }: FlagEvaluation, textOf: (texts: FlagTexts) => string): string {
-  const prepared = preparedTexts(project)
+function joined<T extends NonNullable<unknown>>(
+  prepared: PreparedTexts<T>,
+  evaluation: FlagEvaluation,
+  textOf: (texts: T) => string,
+): string {
   let text = ''
-  for (let position = 0; position < outcomes.length; position++) {
-    const outcome = outcomes[position]
-    if (outcome === undefined) continue
-    const ofFlag = prepared[position]!
-    text += textOf(ofFlag[outcome.slot] ?? prepare(ofFlag, project.flags[position]!, outcome))
-  }
+  prepared.forEach(evaluation, texts => {
+    text += textOf(texts)
+  })
   return text.slice(1)
-}
-
-function prepare(
-  ofFlag: (FlagTexts | undefined)[],
-  flag: CompiledFlag,
-  outcome: NonNullable<FlagEvaluation['outcomes'][number]>,
-): FlagTexts {
-  const texts = prepareFlagTexts(flag, outcome)
-  ofFlag[outcome.slot] = texts
-  return texts
 }

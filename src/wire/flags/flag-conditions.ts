@@ -1,11 +1,11 @@
-// `conditions` of each flag in a V2 answer to a request with `detailed_analysis`: the result of every condition set, in
+// `conditions` of each flag in a V2 or V3 answer to a request with `detailed_analysis`: the result of every condition set, in
 // the order of the definition. Any holder of the public project key may ask, so it shows the codes of an answer's
 // `reason` but no filters and properties; those are in the private API's explanation.
-// Source: ours, docs/wire/evaluation.md 2.3.
+// A flag of version 2 has none: it has rules. Source: ours, docs/wire/evaluation.md 2.3.
 
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
-import { flagDetail, reasonCode, reasonDescription } from './flag-texts.ts'
+import { type flagDetail, type flagRecord, reasonCode, reasonDescription } from './flag-texts.ts'
 
 /** Only this many conditions of a flag are shown, so that a public answer stays small whatever is defined. */
 const conditionCountMax = 100
@@ -20,10 +20,11 @@ interface ConditionDetail {
 /** How many flags and conditions are encoded without a break. */
 const detailsPerStep = 256
 
-/** The members of `flags`. */
-export function* detailsWithConditions(
+/** The members of `flags`. @param entryOf a flag's entry without `conditions`. */
+export function* entriesWithConditions(
   { project, outcomes }: FlagEvaluation,
   trace: EvaluationTrace,
+  entryOf: typeof flagDetail | typeof flagRecord,
 ): Generator<undefined, string> {
   let text = ''
   let detailCount = 0
@@ -32,7 +33,8 @@ export function* detailsWithConditions(
     if (outcome === undefined || flag === undefined) continue
     const traced = trace.of(flag)?.sets ?? []
     const conditions = flag.sets.slice(0, conditionCountMax).map((_set, index) => conditionDetail(index, traced[index]))
-    text += `,${JSON.stringify(flag.key)}:${JSON.stringify({ ...flagDetail(flag, outcome), conditions })}`
+    const entry = entryOf(flag, outcome)
+    text += `,${JSON.stringify(flag.key)}:${JSON.stringify(flag.rules === null ? { ...entry, conditions } : entry)}`
     detailCount += 1 + conditions.length
     if (detailCount < detailsPerStep) continue
     detailCount = 0

@@ -7,6 +7,7 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import { dependencyChain, dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import { readFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { CohortGraph, type CohortNode } from '#core/flags/evaluation/cohort-graph.ts'
 import { payloadText } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
@@ -19,9 +20,11 @@ import type { WireName } from '../wire-name.ts'
  * pause in between when there are thousands.
  */
 export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<void, string> {
-  // Browsers show surveys and ask the server for their flags; no SDK evaluates those locally.
+  // Browsers show surveys and ask the server for their flags; no SDK evaluates those locally. SDKs would take a document
+  // of version 2 for a flag that is off; a key that they do not know makes them ask the server.
   const existing = definitions.flags.filter(
-    flag => !flag.deleted && !flag.hasEncryptedPayloads && !isSurveyFlagKey(flag.key),
+    flag =>
+      !flag.deleted && !flag.hasEncryptedPayloads && !isSurveyFlagKey(flag.key) && configVersion(flag.filters) === 1,
   )
   const cohorts = new CohortGraph(definitions.cohorts)
   const rewrite = dependencyRewrite(existing, cohorts)

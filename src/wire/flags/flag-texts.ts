@@ -2,11 +2,14 @@
 // shape leaves the flag out. Source: docs/wire/evaluation.md 2.3, 2.4, 2.7, 5.5, 5.15.
 
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
+import type { CompiledRules } from '#core/flags/evaluation/compile-rules.ts'
 import {
   type FlagOutcome,
   flagValue,
   type OffReason,
   type OnReason,
+  type RuleReason,
+  ruleFailures,
   type UnknownReason,
 } from '#core/flags/evaluation/flag-outcome.ts'
 
@@ -38,13 +41,13 @@ export function prepareFlagTexts(flag: CompiledFlag, outcome: FlagOutcome): Flag
 }
 
 /** A flag's entry in V2, without `conditions`. Source: docs/wire/evaluation.md 2.3. */
-export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
+export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome) {
   const value = flagValue(outcome)
   return {
     key: flag.key,
     enabled: value !== undefined && value !== false,
     variant: typeof value === 'string' ? value : null,
-    ...(outcome.kind === 'unknown' ? { failed: true } : {}),
+    failed: outcome.kind === 'unknown' ? true : undefined,
     reason: {
       code: reasonCode(outcome.reason),
       condition_index: outcome.conditionIndex,
@@ -60,12 +63,48 @@ export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
   }
 }
 
-/** Two of our reasons are variants of `no_condition_match` and differ only in their description. */
-export function reasonCode(reason: OnReason | OffReason | UnknownReason): string {
+/** A flag's entry in V3, without `conditions`. Fields that do not apply are absent. Source: docs/wire/evaluation.md 2.9. */
+export function flagRecord(flag: CompiledFlag, outcome: FlagOutcome): object {
+  const { key, failed, reason, metadata } = flagDetail(flag, outcome)
+  const value = flagValue(outcome) ?? null
+  const record = { key, value, failed, reason, metadata: { ...metadata, config_version: 1 } }
+  if (flag.rules !== null) return withRule(record, flag.rules, outcome)
+  if (outcome.kind !== 'variant') return record
+  const isForced = outcome.reason === 'condition_match' && flag.sets[outcome.conditionIndex ?? -1]!.variantIndex >= 0
+  const variant = { variant_key: outcome.variantKey, ...(isForced ? { forced_variant: true } : {}) }
+  return { ...record, metadata: { ...record.metadata, ...variant } }
+}
+
+type FlagRecord = Pick<ReturnType<typeof flagDetail>, 'key' | 'failed' | 'reason' | 'metadata'>
+
+function withRule(record: FlagRecord, { rules }: CompiledRules, outcome: FlagOutcome): object {
+  const metadata = { ...record.metadata, config_version: 2, payload: null }
+  if (outcome.kind === 'unknown' || outcome.typed === undefined) return { ...record, value: null, metadata }
+  const { value, variantKey } = outcome.typed
+  const rule = rules[outcome.conditionIndex ?? -1]?.rule
+  if (rule === undefined) return { ...record, value, metadata }
+  const experiment = rule.type === 'experiment' && rule.experimentId !== null ? rule : null
+  return {
+    ...record,
+    value,
+    metadata: {
+      ...metadata,
+      rule_type: rule.type,
+      rule_id: rule.id,
+      ...(variantKey === null ? {} : { variant_key: variantKey }),
+      ...(experiment === null ? {} : { experiment_id: experiment.experimentId }),
+      ...(experiment !== null && outcome.reason === 'holdout' ? { holdout_id: experiment.holdout?.id } : {}),
+    },
+  }
+}
+
+/** Some of our reasons share a code and differ only in their description. */
+export function reasonCode(reason: OnReason | OffReason | RuleReason | UnknownReason): string {
+  if ((ruleFailures as readonly string[]).includes(reason)) return 'error'
   return reason.startsWith('no_condition_match') ? 'no_condition_match' : reason
 }
 
-/** The reason as one sentence. Source: docs/wire/evaluation.md 5.5, 5.15. */
+/** The reason as one sentence. Source: docs/wire/evaluation.md 5.5, 5.15, 11.3, 11.5. */
 export function reasonDescription({ reason, conditionIndex }: Pick<FlagOutcome, 'reason' | 'conditionIndex'>): string {
   switch (reason) {
     case 'condition_match':
@@ -105,6 +144,25 @@ export function reasonDescription({ reason, conditionIndex }: Pick<FlagOutcome, 
       return 'Timeout: state store'
     case 'batch_evaluation_panicked':
       return 'The evaluation of this flag failed'
+    case 'targeting_match':
+    case 'experiment_split':
+      return `Matched rule ${(conditionIndex ?? 0) + 1}`
+    case 'experiment_paused':
+      return `Rule ${(conditionIndex ?? 0) + 1} is paused`
+    case 'holdout':
+      return `Rule ${(conditionIndex ?? 0) + 1} holdout`
+    case 'rollout_miss':
+      return `Rule ${(conditionIndex ?? 0) + 1} rollout miss`
+    case 'no_rule_match':
+      return 'No rule matched'
+    case 'unsupported_definition':
+      return 'Unsupported definition'
+    case 'invalid_property':
+      return 'Invalid property'
+    case 'invalid_regular_expression':
+      return 'Invalid regular expression'
+    case 'missing_properties':
+      return 'Missing properties'
     default:
       return reason satisfies never
   }

@@ -7,12 +7,13 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
+import { type JsonValue, textOf } from '#core/json.ts'
 import { atOnce, type MaybeSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { reasonCode, reasonDescription } from './flag-texts.ts'
 import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
 
-export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DISABLED' | 'UNKNOWN'
+export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DEFAULT' | 'DISABLED' | 'UNKNOWN'
 
 /** The runtime that the evaluation was asked for; here it selects among flags that are not evaluated. */
 export type AskedRuntime = string | null
@@ -137,33 +138,43 @@ const beyondEvaluation = err(
 )
 
 function disabledText({ id, key, version }: Flag): string {
-  return encodeSuccess(key, false, 'DISABLED', { id, version })
+  return encodeSuccess({ key, value: false, reason: 'DISABLED', variant: 'false', metadata: { id, version } })
 }
 
 function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): OfrepAnswer {
   const value = flagValue(outcome)
-  if (value === undefined) return err(flagNotComputed(`${reasonDescription(outcome)}.`))
+  if (outcome.kind === 'unknown' || value === undefined) return err(flagNotComputed(`${reasonDescription(outcome)}.`))
+  const { typed, payload } = outcome
+  const metadata = { id: flag.id, version: flag.version, reason: reasonCode(outcome.reason) }
+  const answer = { key: flag.key, reason: ofrepReason(flag, outcome), variant: String(value) }
+  if (typed === undefined) {
+    return ok(
+      encodeSuccess({ ...answer, value, metadata: typeof payload === 'string' ? { ...metadata, payload } : metadata }),
+    )
+  }
   return ok(
-    encodeSuccess(flag.key, value, ofrepReason(flag, outcome), {
-      id: flag.id,
-      version: flag.version,
-      reason: reasonCode(outcome.reason),
-      ...(typeof outcome.payload === 'string' ? { payload: outcome.payload } : {}),
+    encodeSuccess({
+      ...answer,
+      ...(typed.value === null ? {} : { value: typed.value }),
+      variant: typed.variantKey ?? textOf(typed.value),
+      metadata: { ...metadata, config_version: 2 },
     }),
   )
 }
 
-/**
- * `variant` is always present, because typed providers read it unconditionally.
- * @param metadata flat: providers drop values that are not text, numbers or booleans.
- */
-function encodeSuccess(
-  key: string,
-  value: boolean | string,
-  reason: OfrepReason,
-  metadata: Readonly<Record<string, string | number>>,
-): string {
-  return JSON.stringify({ key, value, reason, variant: String(value), metadata })
+interface Success {
+  readonly key: string
+  /** Absent when the flag has no value: the caller's default is taken. */
+  readonly value?: JsonValue
+  readonly reason: OfrepReason
+  /** Always present, because typed providers read it unconditionally. */
+  readonly variant: string
+  /** Flat: providers drop values that are not text, numbers or booleans. */
+  readonly metadata: Readonly<Record<string, string | number>>
+}
+
+function encodeSuccess({ key, value, reason, variant, metadata }: Success): string {
+  return JSON.stringify({ key, value, reason, variant, metadata })
 }
 
 /** The reason of the value, in the protocol's words. Source: docs/wire/ofrep.md 3.2. */
@@ -176,6 +187,14 @@ export function ofrepReason(flag: CompiledFlag, outcome: FlagOutcome): OfrepReas
       return 'SPLIT'
     case 'no_group_type':
       return flag.sets.length === 0 ? 'STATIC' : 'TARGETING_MATCH'
+    case 'experiment_split':
+      return 'SPLIT'
+    case 'experiment_paused':
+    case 'holdout':
+    case 'rollout_miss':
+    case 'no_rule_match':
+      return 'DEFAULT'
+    case 'targeting_match':
     case 'super_condition_value':
     case 'no_condition_match':
     case 'no_condition_match_groups_not_sent':

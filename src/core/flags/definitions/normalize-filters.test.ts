@@ -23,6 +23,11 @@ test('groups, empty ones included, stay as they are', () => {
   assert.equal(normalized('{"groups":[{"properties":[{"key":"a"}]}]}'), '{"groups":[{"properties":[{"key":"a"}]}]}')
 })
 
+test('a document of another version stays as it is', () => {
+  for (const text of ['{"version":2,"rules":[]}', '{"version":3,"properties":[]}', '{"version":null}'])
+    assert.equal(normalized(text, 30), text)
+})
+
 test('__proto__ as a key stays a key', () => {
   const text = '{"__proto__":{"groups":[]},"properties":[{"__proto__":{"type":"x"},"key":"a"}]}'
   assert.equal(

@@ -1,16 +1,18 @@
 // Converts filters from before `groups` to today's form before they are stored; the evaluator knows only `groups`.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
+import { configVersion } from './read-rules.ts'
 
 /**
  * Returns filters with `groups`, even `groups: []`, unchanged. Others get the one set `{properties: filters.properties
  * or [], rollout_percentage: the flag's own}`, in which a filter without `type` becomes a `person` filter;
  * `filters.properties` itself is removed.
+ * A document of another version than 1 is stored as it is.
  * @param legacyRolloutPercentage the flag's own `rollout_percentage`, any JSON; undefined when it has none (= 100 %).
  * Source: docs/wire/evaluation.md 4.2.
  */
 export function normalizeFilters(filters: JsonObject, legacyRolloutPercentage: JsonValue | undefined): JsonObject {
-  if (ownValue(filters, 'groups') !== undefined) return filters
+  if (ownValue(filters, 'groups') !== undefined || configVersion(filters) !== 1) return filters
   const properties = ownValue(filters, 'properties') ?? []
   const set: JsonObject = { properties: Array.isArray(properties) ? properties.map(withType) : properties }
   if (legacyRolloutPercentage !== undefined) set.rollout_percentage = legacyRolloutPercentage

@@ -25,7 +25,7 @@ export interface FilterCompiler {
   readonly personKeys: PersonKeys
   readonly sharedTests: SharedTests
   readonly cohorts: CompiledCohorts
-  /** The position of each flag of the project by its id; `neverDecided` for an inactive flag. */
+  /** The position of each flag of the project by its id; `neverDecided` and `neverTested` for some. */
   readonly positionOfId: ReadonlyMap<number, number>
   /** What the current flag reads. */
   readonly needs: NeedsCollector
@@ -35,6 +35,8 @@ export interface FilterCompiler {
 
 /** The position of an inactive flag, which is false whatever it tests. */
 export const neverDecided = -1
+/** The position of a flag of version 2, which no filter can test. Source: docs/wire/evaluation.md 11.4. */
+export const neverTested = -2
 
 const neverHolds: FilterTest = () => false
 
@@ -49,7 +51,11 @@ export function compileFilter(filter: StoredFilter, setTypeIndex: number | null,
   return compilePersonFilter(filter, match, compiler)
 }
 
-function compilePersonFilter(filter: StoredFilter, match: CompiledMatch, compiler: FilterCompiler): FilterTest {
+export function compilePersonFilter(
+  filter: Pick<StoredFilter, 'key' | 'operator' | 'value'>,
+  match: CompiledMatch,
+  compiler: FilterCompiler,
+): FilterTest {
   const key = compiler.personKeys.key(filter.key)
   const { matches, whenAbsent } = match
   compiler.needs.addPersonKey(key)
@@ -101,7 +107,8 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
   compiler.dependencyIds.add(id)
   const position = compiler.positionOfId.get(id)
   const wanted = filter.value
-  if (position === undefined || filter.operator !== 'flag_evaluates_to') return neverHolds
+  if (position === undefined || position === neverTested) return neverHolds
+  if (filter.operator !== 'flag_evaluates_to') return neverHolds
   if (typeof wanted !== 'boolean' && typeof wanted !== 'string') return neverHolds
   if (position === neverDecided) return () => wanted === false
   return (reader, decided) => {
@@ -129,7 +136,7 @@ export function compileCohortFilter(filter: StoredFilter, compiler: FilterCompil
 const slowOperators = ['regex', 'not_regex', 'icontains_multi', 'not_icontains_multi']
 
 /** How long the test may take, in units of one cheap flag. */
-export function filterWeight(filter: StoredFilter): number {
+export function filterWeight(filter: Pick<StoredFilter, 'operator' | 'value'>): number {
   return slowOperators.includes(filter.operator ?? '') ? 16 : 1 + valueLength(filter.value) / 1_000
 }
 

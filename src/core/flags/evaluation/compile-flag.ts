@@ -4,6 +4,7 @@
 import { variantBounds } from '#core/flags/rollout/rollout.ts'
 import type { Flag } from '../definitions/flag.ts'
 import { filtersAsAsked, readFilters, type StoredFilters, type StoredSet } from '../definitions/flag-filters.ts'
+import { configVersion } from '../definitions/read-rules.ts'
 import {
   type CohortTest,
   compileCohortFilter,
@@ -11,6 +12,7 @@ import {
   type FilterCompiler,
   filterWeight,
 } from './compile-filter.ts'
+import { type CompiledRules, compileRules } from './compile-rules.ts'
 import type { FilterTest } from './filter-test.ts'
 import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
 import type { PersonKey } from './person-properties.ts'
@@ -48,6 +50,8 @@ export interface CompiledFlag {
   readonly sets: readonly CompiledSet[]
   readonly variantBounds: readonly number[]
   readonly earlyExit: boolean
+  /** Null in version 1. A flag that has rules has no sets, and none of what goes with them. */
+  readonly rules: CompiledRules | null
   readonly outcomes: PreparedOutcomes
   readonly needs: FlagNeeds
   /** Ids of the flags that it tests, directly or through a cohort. */
@@ -56,12 +60,24 @@ export interface CompiledFlag {
   readonly weight: number
 }
 
+/** Every compilation asks this of every flag, and most flags are the very objects of before. */
+const known = new WeakMap<Flag, boolean>()
+
+export function isVersion1(flag: Flag): boolean {
+  const before = known.get(flag)
+  if (before !== undefined) return before
+  const is = configVersion(flag.filters) === 1
+  known.set(flag, is)
+  return is
+}
+
 /**
  * The result outlives its compilation, which may have had thousands of other flags: nothing in it may close over `shared`.
  * @throws UnreadableFilters when the stored definition has no readable shape.
  */
 export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | 'dependencyIds'>): CompiledFlag {
-  const filters = readFilters(flag.filters)
+  const hasSets = isVersion1(flag)
+  const filters = readFilters(hasSets ? flag.filters : {})
   const needs = new NeedsCollector()
   const dependencyIds = new Set<number>()
   const compiler = { ...shared, needs, dependencyIds }
@@ -69,13 +85,19 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
   const enrollmentKey = filters.featureEnrollment ? shared.personKeys.key(`$feature_enrollment/${flag.key}`) : null
   if (enrollmentKey !== null) needs.addPersonKey(enrollmentKey)
   const bucketing = bucketingOf(flag, filters)
-  needs.continuity = flag.ensureExperienceContinuity
+  needs.continuity = flag.ensureExperienceContinuity && hasSets
   needs.hashKeyOverrides = bucketing === 'continuity' && sets.some(set => hashesPerson(set, filters))
+  const outcomes = new PreparedOutcomes({
+    variantKeys: filters.variants.map(variant => variant.key),
+    holdoutKey: filters.holdout === null ? null : `holdout-${filters.holdout.id}`,
+    payloads: filters.payloads,
+  })
+  const rules = hasSets ? null : compileRules(flag.filters, outcomes, compiler)
   return {
     id: flag.id,
     key: flag.key,
     version: flag.version,
-    hasExperiment: flag.hasExperiment,
+    hasExperiment: flag.hasExperiment || (rules?.hasExperiment ?? false),
     runtime:
       flag.evaluationRuntime === 'client' || flag.evaluationRuntime === 'server' ? flag.evaluationRuntime : 'all',
     contexts: flag.evaluationContexts,
@@ -86,14 +108,11 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
     sets,
     variantBounds: variantBounds(filters.variants.map(variant => variant.rolloutPercentage)),
     earlyExit: filters.earlyExit,
-    outcomes: new PreparedOutcomes({
-      variantKeys: filters.variants.map(variant => variant.key),
-      holdoutKey: filters.holdout === null ? null : `holdout-${filters.holdout.id}`,
-      payloads: filters.payloads,
-    }),
+    rules,
+    outcomes,
     needs,
     dependencyIds: [...dependencyIds],
-    weight: weightOf(filters, sets),
+    weight: rules?.weight ?? weightOf(filters, sets),
   }
 }
 

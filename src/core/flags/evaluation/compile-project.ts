@@ -7,8 +7,8 @@ import { orderDependencies } from '../definitions/flag-dependencies.ts'
 import { UnreadableFilters } from '../definitions/flag-filters.ts'
 import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
 import { ProjectCohorts } from './compile-cohorts.ts'
-import { neverDecided } from './compile-filter.ts'
-import { type CompiledFlag, compileFlag } from './compile-flag.ts'
+import { neverDecided, neverTested } from './compile-filter.ts'
+import { type CompiledFlag, compileFlag, isVersion1 } from './compile-flag.ts'
 import type { CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
 import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
 import type { PersonKeys } from './person-properties.ts'
@@ -83,7 +83,10 @@ export function* compileProjectSteps(
   const existing = definitions.flags.filter(flag => !flag.deleted && !flag.hasEncryptedPayloads)
   const active = existing.filter(flag => flag.active)
   const positionOfId = new Map(active.map((flag, position) => [flag.id, position]))
-  for (const flag of existing) if (!flag.active) positionOfId.set(flag.id, neverDecided)
+  for (const flag of existing) {
+    if (!isVersion1(flag)) positionOfId.set(flag.id, neverTested)
+    else if (!flag.active) positionOfId.set(flag.id, neverDecided)
+  }
   const settings = { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion }
   const before = startCompilation(previous?.memory ?? null, settings, active.length)
   const { personKeys, sharedTests } = before
@@ -170,7 +173,9 @@ function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProjec
     hasDependencyCycle: parts.cyclic.size > 0,
     hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),
     hasContextFlags: answered.some(flag => flag.contexts.length > 0),
-    continuityFlagKeys: parts.active.filter(flag => flag.ensureExperienceContinuity).map(flag => flag.key),
+    continuityFlagKeys: parts.active
+      .filter(flag => flag.ensureExperienceContinuity && isVersion1(flag))
+      .map(flag => flag.key),
     personKeys: parts.memory.personKeys,
     cohorts: parts.memory.cohorts,
     sharedTestCount: parts.memory.sharedTests.count,
@@ -185,5 +190,5 @@ function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProjec
 
 function positionsOf(ids: readonly number[], parts: Parts): number[] {
   const positions = ids.map(id => parts.positionOfId.get(id))
-  return positions.filter(position => position !== undefined && position !== neverDecided) as number[]
+  return positions.filter(position => position !== undefined && position >= 0) as number[]
 }

@@ -1,9 +1,12 @@
 // Evaluates one flag for one subject: enrolment, holdout, then its sets in stored order. The first set that matches
 // wins; if none does, the most telling reason wins. When the time is up, it stops within the flag and resumes there.
+// A flag of version 2 has rules instead: `evaluate-rules.ts`.
 // Source: docs/wire/evaluation.md 5.2–5.7.
 
 import { flagHash01, holdoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
+import { allHold, isTimeUpAfter } from './all-hold.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
+import { decideByRules } from './evaluate-rules.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
 import type { BucketedBy } from './evaluation-trace.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
@@ -30,12 +33,17 @@ export function evaluateFlag(
 ): PreparedOutcome | null {
   reader.failure = null
   if (reader.trace !== null) reader.trace.beginFlag(flag)
-  const early = reader.pausedAt === null ? decideEarly(flag, reader) : null
-  const outcome = early ?? decideBySets(flag, reader, decided)
+  const outcome =
+    flag.rules === null ? decideByFilters(flag, reader, decided) : decideByRules(flag.rules, reader, decided)
   if (reader.failure === null) return outcome
   if (reader.failure === outOfTime) return null
   if (reader.trace !== null) reader.trace.flagFailed()
   return flag.outcomes.unknown(reader.failure)
+}
+
+function decideByFilters(flag: CompiledFlag, reader: SubjectReader, decided: DecidedOutcomes): PreparedOutcome | null {
+  const early = reader.pausedAt === null ? decideEarly(flag, reader) : null
+  return early ?? decideBySets(flag, reader, decided)
 }
 
 /** Enrolment and holdout, which come before every set. */
@@ -118,11 +126,6 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
   return flag.outcomes.noMatch(bestReason, bestIndex)
 }
 
-/** Skips the check after the last one, because the caller checks again anyway. */
-function isTimeUpAfter(index: number, count: number, reader: SubjectReader): boolean {
-  return index + 1 < count && (index & reader.lookMask) === reader.lookMask && reader.isTimeUp()
-}
-
 /** Why a set does not match, or null when it does. Source: docs/wire/evaluation.md 5.4. */
 function missReason(
   flag: CompiledFlag,
@@ -134,20 +137,7 @@ function missReason(
   if (lacksDeviceId(flag, set, reader)) return 'out_of_rollout_bound'
   if (set.groupTypeIndex !== null && reader.groupKey(set.groupTypeIndex) === '') return 'no_group_type'
   const { tests } = set
-  for (let index = fromTest; index < tests.length; index++) {
-    const holds = tests[index]!(reader, decided)
-    if (reader.trace !== null) reader.trace.testAnswered(index, holds, reader.failure)
-    if (reader.failure !== null) {
-      reader.pausedTestIndex = index
-      return null
-    }
-    if (!holds) return 'no_condition_match'
-    if (isTimeUpAfter(index, tests.length, reader)) {
-      reader.pausedTestIndex = index + 1
-      reader.failure = outOfTime
-      return null
-    }
-  }
+  if (!allHold(tests, fromTest, reader, decided)) return reader.failure === null ? 'no_condition_match' : null
   if (set.cohortTests.length > 0) {
     const missed = missedCohort(set, reader, decided, Math.max(0, fromTest - tests.length))
     if (missed !== null || reader.failure !== null) return missed

@@ -3,7 +3,7 @@
 // field for null at these places and allocates nothing.
 
 import type { JsonValue } from '../../json.ts'
-import type { UnknownReason } from './flag-outcome.ts'
+import type { FlagOutcome, RuleReason, UnknownReason } from './flag-outcome.ts'
 import { outOfTime } from './out-of-time.ts'
 import type { SetOffReason } from './prepared-outcomes.ts'
 
@@ -28,23 +28,31 @@ export interface TracedBucketing {
   readonly identifier: string
 }
 
+export interface TracedHoldout {
+  readonly identifier: string
+  readonly hash01: number | null
+  readonly isHeldOut: boolean
+}
+
 export interface TracedSet {
   /** By the index of the filter among those that are not cohort filters; a hole was not asked. */
   readonly tests: TracedAnswer[]
   /** Whether the subject is a member, by the index of the filter among the cohort filters. */
   readonly cohorts: TracedAnswer[]
   bucketing: TracedBucketing | null
+  /** Of a rule that has one and asked it. */
+  holdout: TracedHoldout | null
   /** Null when it was not needed, because an earlier check decided or the set includes everyone. */
   rolloutHash01: number | null
-  /** Null when the set matched; undefined when the flag's evaluation failed in this set. */
-  missed: SetOffReason | null | undefined
+  /** Null when the set or rule matched; undefined when the flag's evaluation failed in it. */
+  missed: SetOffReason | RuleReason | null | undefined
 }
 
 export interface FlagTrace {
   /** Null when the flag is not an early access feature. */
   enrollment: { readonly value: JsonValue | undefined } | null
-  holdout: { readonly identifier: string; readonly hash01: number | null; readonly isHeldOut: boolean } | null
-  /** By index; a hole was not reached. */
+  holdout: TracedHoldout | null
+  /** Of the sets, or of the rules. By index; a hole was not reached. */
   readonly sets: TracedSet[]
   /** Null when no set matched, or when no hash chose the variant. */
   variantHash01: number | null
@@ -102,7 +110,14 @@ export class EvaluationTrace {
 
   beginSet(index: number): void {
     const { sets } = this.#flag!
-    sets[index] ??= { tests: [], cohorts: [], bucketing: null, rolloutHash01: null, missed: undefined }
+    sets[index] ??= {
+      tests: [],
+      cohorts: [],
+      bucketing: null,
+      holdout: null,
+      rolloutHash01: null,
+      missed: undefined,
+    }
     this.#set = sets[index]
   }
 
@@ -129,6 +144,16 @@ export class EvaluationTrace {
 
   setAnswered(missed: SetOffReason | null): void {
     this.#set!.missed = missed
+  }
+
+  ruleHoldoutAsked(identifier: string, hash01: number, isHeldOut: boolean): void {
+    this.#set!.holdout = { identifier, hash01, isHeldOut }
+  }
+
+  /** @param reason that of the outcome, even when the rule's miss lets the next rule decide. */
+  ruleAnswered({ reason }: Pick<FlagOutcome, 'reason'>): void {
+    const isMatch = reason === 'targeting_match' || reason === 'experiment_split'
+    this.#set!.missed = isMatch ? null : (reason as RuleReason)
   }
 
   /** Resets the set's answer, even of a set that matched: the variant may have been impossible to pick. */

@@ -1,6 +1,8 @@
 // The outcome of evaluating one flag, as a closed union: its value, payload, reason and condition index.
 // `wire/flags/decide-response.ts` spells them on the wire.
 
+import type { JsonValue } from '../../json.ts'
+
 /** JSON text of a payload, or null for one that is stored as null. */
 export type PayloadText = string | null
 
@@ -23,7 +25,27 @@ export const offReasons = [
 ] as const
 export type OffReason = (typeof offReasons)[number]
 
-/** Why a flag could not be computed. Source: docs/wire/evaluation.md 5.15. */
+/** Why a document of version 2 gives its value. Source: docs/wire/evaluation.md 11.3. */
+export const ruleReasons = [
+  'targeting_match',
+  'experiment_split',
+  'experiment_paused',
+  'holdout',
+  'rollout_miss',
+  'no_rule_match',
+] as const
+export type RuleReason = (typeof ruleReasons)[number]
+
+/** What makes a flag of version 2 fail alone. Source: docs/wire/evaluation.md 11.5. */
+export const ruleFailures = [
+  'unsupported_definition',
+  'invalid_property',
+  'invalid_regular_expression',
+  'missing_properties',
+] as const
+export type RuleFailure = (typeof ruleFailures)[number]
+
+/** Why a flag could not be computed. Source: docs/wire/evaluation.md 5.15, 11.5. */
 export const unknownReasons = [
   'dependency_not_found_cohort',
   'dependency_cycle_cohort',
@@ -33,6 +55,7 @@ export const unknownReasons = [
   'database_unavailable',
   'timeout',
   'batch_evaluation_panicked',
+  ...ruleFailures,
 ] as const
 export type UnknownReason = (typeof unknownReasons)[number]
 
@@ -49,27 +72,28 @@ export function isPassing(reason: UnknownReason): boolean {
   return !lastingReasons.includes(reason)
 }
 
+/** The value of a version 2 flag, which `kind` and `payload` tell only to clients that do not know its type. */
+export interface TypedValue {
+  /** Null when the flag has no value. */
+  readonly value: JsonValue
+  /** The variant that an experiment served; null without a linked experiment. */
+  readonly variantKey: string | null
+}
+
+interface Decided<Reason> {
+  readonly reason: Reason | RuleReason
+  /** The condition set, or the rule, that decided; null for none. */
+  readonly conditionIndex: number | null
+  readonly payload: PayloadText | undefined
+  /** Absent for version 1. */
+  readonly typed?: TypedValue
+}
+
 export type FlagOutcome =
   /** An early access opt-out is off with a payload. */
-  | {
-      readonly kind: 'off'
-      readonly reason: OffReason
-      readonly conditionIndex: number | null
-      readonly payload: PayloadText | undefined
-    }
-  | {
-      readonly kind: 'on'
-      readonly reason: OnReason
-      readonly conditionIndex: number
-      readonly payload: PayloadText | undefined
-    }
-  | {
-      readonly kind: 'variant'
-      readonly variantKey: string
-      readonly reason: OnReason
-      readonly conditionIndex: number | null
-      readonly payload: PayloadText | undefined
-    }
+  | ({ readonly kind: 'off' } & Decided<OffReason>)
+  | ({ readonly kind: 'on' } & Decided<OnReason>)
+  | ({ readonly kind: 'variant'; readonly variantKey: string } & Decided<OnReason>)
   /** Sets errorsWhileComputingFlags. */
   | {
       readonly kind: 'unknown'

@@ -3,11 +3,15 @@
 import type { SetOffReason } from './prepared-outcomes.ts'
 
 export interface FlagProgress {
-  /** The set to resume with, and the test of that set. */
+  /** The set, or the rule, to resume with, and the test of it. */
   readonly setIndex: number
   readonly testIndex: number
   /** The result of the sets before it. */
   readonly bestReason: SetOffReason
   readonly bestIndex: number
   readonly groupsSkipped: boolean
+}
+
+export function pausedInRule(setIndex: number, testIndex: number): FlagProgress {
+  return { setIndex, testIndex, bestReason: 'no_group_type', bestIndex: -1, groupsSkipped: false }
 }

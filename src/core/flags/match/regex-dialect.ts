@@ -31,9 +31,9 @@ export interface FlagRegex {
   readonly textCharsMax: number
   /** Whether searching the text may take more than 2 ms. */
   isSlow(text: string): boolean
-  /**
-   * Whether the pattern is found anywhere in the text; null when the text is too long, in general or for this pattern.
-   */
+  /** Whether the text is too long to be searched, in general or for this pattern. */
+  isTooLong(text: string): boolean
+  /** Whether the pattern is found anywhere in the text; null when the text is too long. */
   find(text: string): boolean | null
 }
 
@@ -86,12 +86,14 @@ function compile(pattern: string): Result<FlagRegex, string> {
       return err('too large: counted repetitions and classes such as \\w make more of it than can be compiled in time')
     }
     const compiled = RE2JS.compile(re2Pattern)
+    const isTooLong = (text: string) => isTooLongForAny(text) || instructions * text.length > searchStepsMax
     return ok({
       units,
       asciiPattern: asciiPatternOf(re2Pattern),
       textCharsMax: Math.floor(searchStepsMax / Math.max(instructions, 1)),
       isSlow: text => instructions * text.length > quickSearchSteps,
-      find: text => (isTooLong(text) || instructions * text.length > searchStepsMax ? null : compiled.test(text)),
+      isTooLong,
+      find: text => (isTooLong(text) ? null : compiled.test(text)),
     })
   } catch (cause) {
     return err(cause instanceof Error ? cause.message : 'not a regular expression')
@@ -109,7 +111,7 @@ export function regexProblem(pattern: string): string | null {
   return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
 }
 
-function isTooLong(text: string): boolean {
+function isTooLongForAny(text: string): boolean {
   if (text.length * 3 <= subjectBytesMax) return false
   return text.length > subjectBytesMax || Buffer.byteLength(text, 'utf8') > subjectBytesMax
 }

@@ -7,7 +7,7 @@ import { sha1Top60 } from './sha1.ts'
 const unitLineEnd = 2 ** 60
 
 /**
- * A subject's point for one flag and salt, 0 to 1.
+ * A subject's point for one flag and salt, 0 to 1. A rule of version 2 has its seed in the place of the flag's key.
  * Source: docs/wire/evaluation.md 5.3; vectors, tests/conformance/evaluation-vectors.json.
  */
 export function flagHash01(flagKey: string, subjectId: string, salt: '' | 'variant'): number {
@@ -16,11 +16,11 @@ export function flagHash01(flagKey: string, subjectId: string, salt: '' | 'varia
 }
 
 /**
- * The point for holdouts: without flag key and salt, and hashing an empty id like any other. Source:
- * docs/wire/evaluation.md 5.6.
+ * The point for holdouts: without flag key and salt, and hashing an empty id like any other.
+ * @param seed a rule's holdout has its own. Source: docs/wire/evaluation.md 5.6, 11.3.
  */
-export function holdoutHash01(subjectId: string): number {
-  return sha1Top60('holdout-', subjectId) / unitLineEnd
+export function holdoutHash01(subjectId: string, seed = 'holdout-'): number {
+  return sha1Top60(seed, subjectId) / unitLineEnd
 }
 
 /** Inclusive, so that even 0 % includes a subject that hashes to 0. Source: docs/wire/evaluation.md 5.3. */

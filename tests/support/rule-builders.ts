@@ -1,0 +1,37 @@
+// Builders of flag documents of version 2. Source: docs/wire/evaluation.md 11.2.
+
+import type { JsonObject, JsonValue } from '#core/json.ts'
+
+const ruleId = (place: number) => `${String(place).padStart(8, '0')}-1111-4111-8111-111111111111`
+const hashed = { assignment_algorithm: 'sha1_60_v1', rollout_percentage: 100, on_rollout_miss: 'continue' }
+
+/** A document with these rules, whose ids are made from their places. */
+export function rulesDocument(returnType: string, defaultValue: JsonValue, rules: readonly JsonObject[]): JsonObject {
+  return {
+    version: 2,
+    return_type: returnType,
+    default_value: defaultValue,
+    rules: rules.map((rule, place) => ({ id: ruleId(place), ...rule })),
+  }
+}
+
+export function personPredicate(key: string, operator: string, value: JsonValue, negation = false): JsonObject {
+  return { key, type: 'person', operator, value, negation }
+}
+
+export function release(value: JsonValue, ...properties: JsonObject[]): JsonObject {
+  return { rule_type: 'targeted_release', targeting: { properties }, value }
+}
+
+export function rollout(value: JsonValue, percentage: number, over: JsonObject = {}): JsonObject {
+  const rule = { rule_type: 'percentage_rollout', targeting: { properties: [] }, value, seed: 'rollout' }
+  return { ...rule, ...hashed, rollout_percentage: percentage, ...over }
+}
+
+/** @param values of variants `a`, `b`, …, of equal weights. */
+export function experiment(values: readonly JsonValue[], over: JsonObject = {}): JsonObject {
+  const weight = 100 / values.length
+  const variants = values.map((value, place) => ({ key: String.fromCharCode(97 + place), weight, value }))
+  const rule = { rule_type: 'experiment', targeting: { properties: [] }, seed: 'split', variants }
+  return { ...rule, experiment_id: null, paused: false, ...hashed, ...over }
+}
