@@ -48,6 +48,7 @@ const allowed: Record<string, readonly string[]> = {
 const rooms: Record<string, readonly string[]> = {
   core: [],
   'core/early-access': ['core'],
+  'core/cookieless': ['core'],
   'core/experiments': ['core'],
   'core/surveys': ['core'],
   'core/persons': ['core', 'core/events'],

@@ -1,6 +1,9 @@
 // `cookieless_hash_vectors`, `root_domain_vectors`, `cookieless_day_vectors`: pure functions of the core against what the
-// vectors expect of them. Whoever builds such a function adds it to `coreFunctions`.
+// vectors expect of them.
 
+import { rootDomain } from '#core/cookieless/root-domain.ts'
+import { isDayOpen, statelessSessionId, visitorDay } from '#core/cookieless/visitor-day.ts'
+import { hashedDeviceId, hashedDistinctId, identifiedHash, visitorHash } from '#core/cookieless/visitor-hash.ts'
 import { assertKnownFields, assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
 
@@ -34,7 +37,26 @@ export type PureFunctions = { readonly [part in PurePart]?: (inputs: Fields) => 
 export type PureVector = Fields & { readonly id: string }
 
 /** The functions of the core, by the vectors that show them. */
-const coreFunctions: PureFunctions = {}
+const coreFunctions: PureFunctions = {
+  cookieless_hash_vectors: ({ salt, team_id, ip, root_domain, user_agent, hash_extra, identifies }) => {
+    const key = Buffer.from(salt as string, 'base64')
+    const parts = { address: ip as string, userAgent: user_agent as string, extra: hash_extra as string }
+    const hash = visitorHash(key, { projectId: team_id as number, ...parts }, root_domain as string)
+    return {
+      hash: Buffer.from(hash).toString('base64'),
+      distinct_id: hashedDistinctId(identifiedHash(key, hash, identifies as number)),
+      device_id: hashedDeviceId(hash),
+    }
+  },
+  root_domain_vectors: ({ host }) => rootDomain(host as string),
+  cookieless_day_vectors: ({ timestamp, timezone, project_timezone, received_at, base_hash }) => {
+    const zones = [timezone as string | null, project_timezone as string]
+    const { day, startMs } = visitorDay(Date.parse(timestamp as string), ...zones)
+    const hash = Buffer.from(base_hash as string, 'base64')
+    const isOpen = isDayOpen(day, Date.parse(received_at as string))
+    return { day, is_open: isOpen, session_id: statelessSessionId(startMs, hash) }
+  },
+}
 
 export function isPurePart(part: string): part is PurePart {
   return Object.hasOwn(pureForms, part)

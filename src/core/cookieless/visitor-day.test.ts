@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { closesAtMs, isDayOpen, lastClosedDay, statelessSessionId, visitorDay } from './visitor-day.ts'
+
+const at = (text: string) => Date.parse(text)
+
+describe('the day of a visitor without cookies', () => {
+  it("is that of the visitor's zone, else of the project's, else of UTC", () => {
+    const time = at('2025-01-01T03:00:00Z')
+    assert.equal(visitorDay(time, 'America/Sao_Paulo', 'UTC').day, '2025-01-01')
+    assert.equal(visitorDay(time, null, 'America/New_York').day, '2024-12-31')
+    for (const zone of ['Not/A/Zone', '', '+05:00', 'x'.repeat(1_000)])
+      assert.equal(visitorDay(time, zone, 'America/New_York').day, '2024-12-31', zone)
+    assert.equal(visitorDay(time, 'Not/A/Zone', 'neither').day, '2025-01-01')
+  })
+
+  it('begins and ends with its zone, however long it is', () => {
+    const berlin = (text: string) => visitorDay(at(text), 'Europe/Berlin')
+    assert.equal(new Date(berlin('2025-03-30T12:00:00Z').startMs).toISOString(), '2025-03-29T23:00:00.000Z')
+    assert.equal(berlin('2025-03-30T21:59:59Z').day, '2025-03-30')
+    assert.equal(berlin('2025-03-30T22:00:00Z').day, '2025-03-31')
+    assert.equal(berlin('2025-03-29T22:59:59Z').day, '2025-03-29')
+  })
+
+  it('is open from 12 hours before its UTC midnight until 86 hours after', () => {
+    const day = '2025-11-10'
+    assert.ok(!isDayOpen(day, at('2025-11-09T11:59:59Z')))
+    assert.ok(isDayOpen(day, at('2025-11-09T12:00:00Z')))
+    assert.ok(isDayOpen(day, at('2025-11-13T13:59:59Z')))
+    assert.ok(!isDayOpen(day, at('2025-11-13T14:00:00Z')))
+    assert.equal(closesAtMs(day), at('2025-11-13T14:00:00Z'))
+    assert.equal(lastClosedDay(at('2025-11-13T13:59:59Z')), '2025-11-09')
+    assert.equal(lastClosedDay(at('2025-11-13T14:00:00Z')), day)
+  })
+
+  it('gives a session that lasts it', () => {
+    const hash = Buffer.from('jZfBjkLcdjlQTVmIKIhC3Q==', 'base64')
+    const { startMs } = visitorDay(at('2024-12-31T10:00:00Z'), 'Europe/London')
+    assert.equal(statelessSessionId(startMs, hash), '01941a03-2000-7d97-818e-42dc7639504d')
+  })
+})

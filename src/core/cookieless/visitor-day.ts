@@ -1,0 +1,91 @@
+// The calendar day for which a visitor without cookies is recognised: a day of the visitor's zone, open from when it may
+// have begun somewhere until late events of it have arrived. Source: docs/wire/ingestion.md 13.
+
+import { dayMs } from '../time.ts'
+
+const hourMs = 3_600_000
+/** East of the date line a day begins 12 hours before it does in UTC. */
+const openBeforeMs = 12 * hourMs
+/** A day ends 14 hours later than in UTC at most, and what happened on it may arrive 72 hours late. */
+const openAfterMs = 86 * hourMs
+
+export interface VisitorDay {
+  /** `2026-11-28`. */
+  readonly day: string
+  /** When it began in its zone, epoch ms. */
+  readonly startMs: number
+}
+
+interface KnownDay extends VisitorDay {
+  readonly endMs: number
+}
+
+const knownMax = 1_000
+/** The last day of each zone: times come in order, more or less. */
+const knownDays = new Map<string, KnownDay>()
+
+/**
+ * @param timeMs when the event happened, epoch ms.
+ * @param zones IANA names, the first that is a zone counts; UTC when none is.
+ */
+export function visitorDay(timeMs: number, ...zones: readonly (string | null)[]): VisitorDay {
+  for (const zone of zones) {
+    if (zone === null || !mayBeZone(zone)) continue
+    const known = knownDays.get(zone)
+    if (known !== undefined && known.startMs <= timeMs && timeMs < known.endMs) return known
+    try {
+      return remembered(zone, dayOf(timeMs, zone))
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause
+    }
+  }
+  return remembered('UTC', dayOf(timeMs, 'UTC'))
+}
+
+/** Whether something may still be hashed with the day's salt. @param day `2026-11-28`. */
+export function isDayOpen(day: string, nowMs: number): boolean {
+  const startMs = Date.parse(`${day}T00:00:00Z`)
+  return nowMs >= startMs - openBeforeMs && nowMs < closesAtMs(day)
+}
+
+/** When everything that makes a day's visitors recognisable goes, epoch ms. */
+export function closesAtMs(day: string): number {
+  return Date.parse(`${day}T00:00:00Z`) + openAfterMs
+}
+
+/** The last day that is closed: all before it are, too. */
+export function lastClosedDay(nowMs: number): string {
+  return new Date(Math.floor((nowMs - openAfterMs) / dayMs) * dayMs).toISOString().slice(0, 10)
+}
+
+/**
+ * The session of a visitor for a whole day, when nothing is stored of him: a UUIDv7 of the day's start and the hash.
+ * @param hash the base hash.
+ */
+export function statelessSessionId(startMs: number, hash: Uint8Array): string {
+  const bytes = Buffer.alloc(16)
+  bytes.writeUIntBE(Math.max(startMs, 0), 0, 6)
+  bytes.set(hash.subarray(0, 10), 6)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x70
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/** Offsets such as `+02:00` are no zones, though they are read as such. */
+function mayBeZone(name: string): boolean {
+  return name.length <= 100 && /^[A-Za-z]/.test(name)
+}
+
+/** @throws RangeError for a zone that does not exist. */
+function dayOf(timeMs: number, zone: string): KnownDay {
+  const start = Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(zone).startOfDay()
+  const day = start.toPlainDate().toString()
+  return { day, startMs: start.epochMilliseconds, endMs: start.add({ days: 1 }).startOfDay().epochMilliseconds }
+}
+
+function remembered(zone: string, day: KnownDay): KnownDay {
+  if (knownDays.size >= knownMax) knownDays.clear()
+  knownDays.set(zone, day)
+  return day
+}

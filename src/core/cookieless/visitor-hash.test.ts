@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sipHash128 } from './siphash.ts'
+import {
+  cutUserAgent,
+  hashedDeviceId,
+  hashedDistinctId,
+  hashText,
+  identifiedHash,
+  type VisitorParts,
+  visitorHash,
+} from './visitor-hash.ts'
+
+const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')
+const fridge: VisitorParts = { projectId: 1, address: '1.2.3.4', userAgent: 'Smart Fridge', extra: '' }
+const hashOf = (parts: Partial<VisitorParts>) => visitorHash(salt, { ...fridge, ...parts }, 'example.com')
+
+describe('the hash of a visitor without cookies', () => {
+  it('is SipHash-2-4 with 128 bits', () => {
+    // The reference's vectors: key 00 … 0f, message 00 … n-1.
+    const key = Uint8Array.from({ length: 16 }, (_, at) => at)
+    const hexOf = (length: number) =>
+      Buffer.from(
+        sipHash128(
+          key,
+          Uint8Array.from({ length }, (_, at) => at),
+        ),
+      ).toString('hex')
+    assert.equal(hexOf(0), 'a3817f04ba25a8e66df67214c7550293')
+    assert.equal(hexOf(1), 'da87c1d86b99af44347659119b22fc45')
+    assert.equal(hexOf(8), '3b62a9ba6258f5610f83e264f31497b4')
+    assert.equal(hexOf(15), '5493e99933b0a8117e08ec0f97cfc3d9')
+  })
+
+  it("equals PostHog's", () => {
+    const hash = visitorHash(salt, fridge, 'example.com')
+    assert.equal(Buffer.from(hash).toString('base64'), 'sjSJh5qV4gsbEAc2DG6w7g==')
+    assert.equal(hashText(hash), 'sjSJh5qV4gsbEAc2DG6w7g')
+    assert.equal(hashedDistinctId(hash), 'cookieless_sjSJh5qV4gsbEAc2DG6w7g')
+    assert.equal(hashedDeviceId(hash), 'cookielessd_sjSJh5qV4gsbEAc2DG6w7g')
+  })
+
+  it('takes the first 100 code points of what the page adds', () => {
+    const emoji = '\u{1f600}'
+    assert.deepEqual(hashOf({ extra: emoji.repeat(100) }), hashOf({ extra: `${emoji.repeat(100)}more` }))
+    assert.notDeepEqual(hashOf({ extra: emoji.repeat(99) }), hashOf({ extra: emoji.repeat(100) }))
+  })
+
+  it('differs with every part, and with how often the visitor identified', () => {
+    const base = hashOf({})
+    const all = [
+      ...[base, hashOf({ projectId: 2 }), hashOf({ address: '1.2.3.5' }), hashOf({ userAgent: 'Kettle' })],
+      ...[hashOf({ extra: 'x' }), visitorHash(salt, fridge, 'example.org'), identifiedHash(salt, base, 1)],
+      ...[
+        identifiedHash(salt, base, 2),
+        identifiedHash(salt, base, -1),
+        visitorHash(Buffer.alloc(16), fridge, 'example.com'),
+      ],
+    ]
+    assert.equal(new Set(all.map(hashText)).size, all.length)
+    assert.equal(identifiedHash(salt, base, 0), base)
+  })
+
+  it('takes user agents as posthog-js cuts them', () => {
+    assert.equal(cutUserAgent('x'.repeat(1_000)), 'x'.repeat(1_000))
+    assert.equal(cutUserAgent('x'.repeat(1_001)), `${'x'.repeat(997)}...`)
+  })
+})

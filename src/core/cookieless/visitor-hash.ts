@@ -1,0 +1,72 @@
+// Who a visitor without cookies is for one day: a keyed hash of what the request shows. The key is the day's salt, and
+// once that is gone nobody can tell which address an id was. Source: docs/wire/ingestion.md 13; PostHog's cookieless.
+
+import { sipHash128 } from './siphash.ts'
+
+/** The distinct id that posthog-js sends without cookies. */
+export const cookielessSentinel = '$posthog_cookieless'
+
+export interface VisitorParts {
+  readonly projectId: number
+  /** As text: IPv6 in its shortest form, IPv4-mapped addresses as IPv4. */
+  readonly address: string
+  readonly userAgent: string
+  /** What the page adds; the first 100 code points count. */
+  readonly extra: string
+}
+
+const extraLengthMax = 100
+
+/**
+ * The base hash of a visitor, 16 bytes.
+ * @param salt the day's, 16 bytes.
+ * @param root the root domain of the page (`rootDomain`).
+ */
+export function visitorHash(salt: Uint8Array, parts: VisitorParts, root: string): Uint8Array<ArrayBuffer> {
+  const { projectId, address, userAgent, extra } = parts
+  return hashOf(salt, `${projectId}-${address}-${root}-${userAgent}-0-${firstCodePoints(extra, extraLengthMax)}`)
+}
+
+/**
+ * The hash of a visitor who identified this often before on the same day: the base hash for 0. May be -1, for a page
+ * that was left open over midnight.
+ */
+export function identifiedHash(salt: Uint8Array, hash: Uint8Array, identifies: number): Uint8Array {
+  return identifies === 0 ? hash : hashOf(salt, `${hashText(hash)}-${identifies}`)
+}
+
+/** Standard base64 without `=`: 22 characters. */
+export function hashText(hash: Uint8Array): string {
+  return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString('base64').slice(0, 22)
+}
+
+export function hashedDistinctId(hash: Uint8Array): string {
+  return `cookieless_${hashText(hash)}`
+}
+
+/** @param hash the base hash. */
+export function hashedDeviceId(hash: Uint8Array): string {
+  return `cookielessd_${hashText(hash)}`
+}
+
+const userAgentLengthMax = 1_000
+
+/** As posthog-js cuts it: a user agent of more than 1,000 UTF-16 units keeps 997 and gets an ellipsis. */
+export function cutUserAgent(text: string): string {
+  return text.length > userAgentLengthMax ? `${text.slice(0, userAgentLengthMax - 3)}...` : text
+}
+
+/** The order of the bytes is PostHog's: the second word first, each with its halves swapped. */
+function hashOf(salt: Uint8Array, text: string): Uint8Array<ArrayBuffer> {
+  const words = sipHash128(salt, Buffer.from(text))
+  const hash = new Uint8Array(16)
+  for (let at = 0; at < 16; at++) hash[at] = words[at ^ 12]!
+  return hash
+}
+
+function firstCodePoints(text: string, countMax: number): string {
+  if (text.length <= countMax) return text
+  let end = 0
+  for (let count = 0; count < countMax && end < text.length; count++) end += text.codePointAt(end)! > 0xffff ? 2 : 1
+  return text.slice(0, end)
+}
