@@ -9,9 +9,12 @@ import { chunkChanges } from '../support/state-builders.ts'
 import { openMemoryState, openSqliteState } from '../support/state-harness.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
+import { cookielessVisitorsContract } from './cookieless-visitors.contract.ts'
 
 chunkStoreContract('memory', openMemoryState)
 chunkStoreContract('sqlite', openSqliteState)
+cookielessVisitorsContract('memory', openMemoryState)
+cookielessVisitorsContract('sqlite', openSqliteState)
 
 describe('ChunkStore on sqlite', () => {
   it('fails as `timeout` while another process holds the lock, writes nothing, and can go on afterwards', async t => {

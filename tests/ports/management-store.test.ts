@@ -21,6 +21,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
+import { cookielessUpkeepContract } from './cookieless-visitors.contract.ts'
 import { deferredProjectsContract } from './deferred-projects.contract.ts'
 import { erasureStoreContract } from './erasure-store.contract.ts'
 import { flagLifeContract } from './flag-life.contract.ts'
@@ -75,6 +76,7 @@ scheduleOwnersContract('sqlite', byStateCalls)
 deferredProjectsContract('sqlite', byStateCalls)
 subjectMirrorSourceContract('sqlite', byStateCalls)
 trustedTimeStoreContract('sqlite', byStateCalls)
+cookielessUpkeepContract('sqlite', byStateCalls)
 
 deferredProjectsContract('memory', async () => {
   const state = memoryState()

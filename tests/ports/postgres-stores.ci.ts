@@ -15,6 +15,7 @@ import { boundedListsContract } from './bounded-lists.contract.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
+import { cookielessUpkeepContract, cookielessVisitorsContract } from './cookieless-visitors.contract.ts'
 import { deferredProjectsContract } from './deferred-projects.contract.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
 import { erasureStoreContract } from './erasure-store.contract.ts'
@@ -58,6 +59,8 @@ async function runSuites(): Promise<void> {
 
   chunkStoreContract('postgres', openState)
   chunkStoreModelTest('postgres', openState, 60)
+  cookielessVisitorsContract('postgres', openState)
+  cookielessUpkeepContract('postgres', openManagement)
   subjectStoreContract('postgres', openState)
   hashKeyOverridesContract('postgres', openState)
   managementStoreContract('postgres', openManagement)

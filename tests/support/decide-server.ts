@@ -9,6 +9,7 @@ import { type CompiledProject, compileProject } from '#core/flags/evaluation/com
 import type { GroupType } from '#core/groups/group.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { DecideServiceOptions } from '#services/flags/decide.ts'
 import { decodeFlag, type UpdateFlagJson, updateFlagSchema } from '#wire/management/flags/flags.ts'
@@ -72,6 +73,8 @@ export const emptySubjects: SubjectStore = {
   findGroup: () => null,
 }
 
+export const noVisitors: CookielessVisitors = { countIdentifies: () => 0 }
+
 export const emptyHashKeys: DecideServiceOptions['hashKeys'] = {
   findHashKeys: () => null,
   keepHashKey: async () => [],
@@ -126,7 +129,10 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
       changes: { ...changes, hasRoom: projectId => options.hasRoom ?? changes.hasRoom(projectId) },
     },
     stores: {
-      state: { subjects: { ...subjects, findHashKeys: hashKeys.findHashKeys }, loginWritesAtOnceMax: 64 },
+      state: {
+        subjects: { ...noVisitors, ...subjects, findHashKeys: hashKeys.findHashKeys },
+        loginWritesAtOnceMax: 64,
+      },
       management: { keepHashKey: hashKeys.keepHashKey },
     },
     counters: {

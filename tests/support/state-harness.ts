@@ -12,6 +12,7 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkOutcome, ChunkStore } from '#ports/state/chunk-store.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import { writeNewState } from './new-state.ts'
@@ -21,7 +22,7 @@ import { tempDir } from './temp-dir.ts'
 /** A state with projects 1 and 2. */
 export interface StateHarness {
   readonly chunkStore: ChunkStore
-  readonly subjectStore: SubjectStore
+  readonly subjectStore: SubjectStore & CookielessVisitors
   /** A second store on the same state, as another process would open it. */
   openAnotherChunkStore(): ChunkStore
   revision(): Promise<number>

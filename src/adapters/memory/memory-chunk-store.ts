@@ -21,6 +21,25 @@ export function memoryChunkStore(state: MemoryState): ChunkStore {
       return loaded.textBytes > textBytesMax ? 'too_large' : loaded
     },
 
+    async loadIdentifies({ visitors, events }) {
+      const all = [...state.identifies.values()]
+      return {
+        counts: visitors.map(
+          ({ projectId, hash, beforeOffset }) =>
+            all.filter(row => row.projectId === projectId && row.hash === hash && row.offset < beforeOffset).length,
+        ),
+        known: found(
+          events.map(({ projectId, hash, uuid }) => keyOf(projectId, hash, uuid)),
+          key => state.identifies.get(key),
+        ),
+      }
+    },
+
+    async loadSessions(wanted) {
+      const names = new Set(wanted.map(name => keyOf(name.projectId, name.hash, name.identifies)))
+      return [...state.sessions.values()].filter(row => names.has(keyOf(row.projectId, row.hash, row.identifies)))
+    },
+
     async findOwnPosition(stream, ownerId) {
       const position = state.positions.get(stream)
       return position?.ownerId === ownerId ? position.offset : null
@@ -116,6 +135,8 @@ function copyOf(state: MemoryState): MemoryState {
     groups: new Map(state.groups),
     lastCalls: new Map(state.lastCalls),
     positions: new Map(state.positions),
+    identifies: new Map(state.identifies),
+    sessions: new Map(state.sessions),
     importLinks: new Map(state.importLinks),
     importNotes: new Map(state.importNotes),
     importImages: new Map(state.importImages),
@@ -151,6 +172,10 @@ function apply(state: MemoryState, changes: ChunkChanges): boolean {
     ) &&
     changes.groupTypes.every(type => addGroupType(state, type)) &&
     (changes.imports === undefined || applyImportChanges(state, changes.imports))
+  for (const identify of changes.visitors?.identifies ?? [])
+    insertNew(state.identifies, keyOf(identify.projectId, identify.hash, identify.uuid), identify)
+  for (const session of changes.visitors?.sessions ?? [])
+    state.sessions.set(keyOf(session.projectId, session.hash, session.identifies, session.offset), session)
   for (const { projectId, flagKey, calledAtMs } of changes.calledFlags) {
     const key = keyOf(projectId, flagKey)
     state.lastCalls.set(key, Math.max(calledAtMs, state.lastCalls.get(key) ?? calledAtMs))

@@ -5,6 +5,7 @@ import type { Group, GroupType } from '#core/groups/group.ts'
 import type { GeneratedEvent, ImportLink, ImportNote, SubjectImage } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import type { VisitorIdentify, VisitorSession } from '#core/processing/visitors.ts'
 import type { Project } from '#core/project.ts'
 import type { ChunkOutcome, IngestionWarning } from '#ports/state/chunk-store.ts'
 import type { DeferredProject } from '#ports/state/deferred-projects.ts'
@@ -33,6 +34,10 @@ export interface MemoryState {
   /** Every warning, unsampled. */
   warnings: readonly IngestionWarning[]
   outcomes: readonly ChunkOutcome[]
+  /** By `keyOf(project, hash, uuid)`. */
+  identifies: Map<string, VisitorIdentify>
+  /** By `keyOf(project, hash, identifies, offset)`. */
+  sessions: Map<string, VisitorSession>
   importJobs: Map<number, ImportJob>
   /** By a number that grows. */
   importLinks: Map<number, ImportLink>
@@ -60,6 +65,8 @@ export function memoryState(projects: readonly Project[] = []): MemoryState {
     deferred: new Map(),
     warnings: [],
     outcomes: [],
+    identifies: new Map(),
+    sessions: new Map(),
     importJobs: new Map(),
     importLinks: new Map(),
     importNotes: new Map(),

@@ -10,6 +10,7 @@ import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
 import { chunkTexts, lockTexts, numbered } from './chunk-texts.ts'
+import { writeVisitors } from './cookieless-visitors.ts'
 import { keepAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
 import { inLists } from './write-lists.ts'
@@ -46,6 +47,7 @@ export async function writeChanges(session: Session, changes: ChunkChanges): Pro
   await mergePersons(session, changes, persons)
   await writeGroups(session, changes)
   await writeGroupTypes(session, changes)
+  if (changes.visitors !== undefined) await writeVisitors(session, changes.visitors)
   if (changes.imports !== undefined) await writeImportChanges(session, changes.imports, expectCount)
   await inLists(
     session,

@@ -8,6 +8,7 @@ import type { Logger } from '#telemetry/log.ts'
 import { VersionConflict, writeChanges } from './chunk-commit.ts'
 import { chunkReads } from './chunk-reads.ts'
 import { numbered } from './chunk-texts.ts'
+import { loadIdentifies, loadSessions } from './cookieless-visitors.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { inTransaction, openPool } from './open-postgres.ts'
 import { postgresPortError } from './postgres-errors.ts'
@@ -17,6 +18,7 @@ const sessionsMax = 2
 const statementMsMax = 30_000
 const lockMsMax = 5_000
 const connectMsMax = 5_000
+const beginReading = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
 const claimPositionText = numbered(shared.claimPositionText)
 const findOwnPositionText = numbered(shared.findOwnPositionText)
@@ -62,9 +64,25 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
 
     async loadChunk(subjects, textBytesMax) {
       try {
-        return await inTransaction(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', session =>
+        return await inTransaction(pool, beginReading, session =>
           loadWaiting(loadChunk(chunkReads(session), subjects, textBytesMax)),
         )
+      } catch (cause) {
+        throw postgresPortError(cause)
+      }
+    },
+
+    async loadIdentifies(wanted) {
+      try {
+        return await inTransaction(pool, beginReading, session => loadIdentifies(session, wanted))
+      } catch (cause) {
+        throw postgresPortError(cause)
+      }
+    },
+
+    async loadSessions(wanted) {
+      try {
+        return await inTransaction(pool, beginReading, session => loadSessions(session, wanted))
       } catch (cause) {
         throw postgresPortError(cause)
       }

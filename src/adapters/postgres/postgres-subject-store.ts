@@ -3,6 +3,8 @@
 // busier front puts more of them into one statement.
 
 import { propertiesOf } from '#adapters/sql/tables/rows.ts'
+import type { VisitorName } from '#core/processing/visitors.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -45,6 +47,15 @@ const findHashKeysText = `
   JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
   LEFT JOIN flag_hash_key_override AS o ON o.person_id = d.person_id`
 
+/** Ordinals ascend with offsets. */
+const countIdentifiesText = `
+  SELECT k.place, i.ordinal + 1
+  FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, hash, place)
+  CROSS JOIN LATERAL (
+    SELECT ordinal FROM cookieless_identify AS c
+    WHERE c.project_id = k.project_id AND c.hash = k.hash ORDER BY c.log_offset DESC LIMIT 1
+  ) AS i`
+
 interface GroupName {
   readonly projectId: number
   readonly typeIndex: number
@@ -71,7 +82,7 @@ interface PersonName {
 export function openPostgresSubjectStore(options: {
   url: string
   logger: Logger
-}): SubjectStore & HashKeyOverrideReader & { close(): Promise<void> } {
+}): SubjectStore & HashKeyOverrideReader & CookielessVisitors & { close(): Promise<void> } {
   const pool = openPool({
     ...options,
     name: 'subjects',
@@ -89,6 +100,9 @@ export function openPostgresSubjectStore(options: {
   const groups: LookUps<GroupName, string> = lookUpTogether(underWayMax, projectOf, names => findGroups(pool, names))
   const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = lookUpTogether(underWayMax, projectOf, names =>
     findHashKeys(pool, names),
+  )
+  const identifies: LookUps<VisitorName, number> = lookUpTogether(underWayMax, projectOf, names =>
+    countIdentifies(pool, names),
   )
   return {
     // Text in PostgreSQL holds no NUL, so such an id finds nothing; in a statement it would fail all its look-ups.
@@ -110,6 +124,8 @@ export function openPostgresSubjectStore(options: {
     },
     findHashKeys: (projectId, distinctId) =>
       distinctId.includes('\0') ? null : hashKeys.find(`${projectId} ${distinctId}`, { projectId, distinctId }),
+    countIdentifies: async (projectId, hash) =>
+      (await identifies.find(`${projectId} ${hash}`, { projectId, hash })) ?? 0,
     close: () => pool.end(),
   }
 }
@@ -156,6 +172,14 @@ async function findHashKeys(pool: Pool, names: readonly PersonName[]): Promise<(
     found[place - 1] ??= []
     if (flagKey !== null) found[place - 1]!.push([flagKey, hashKey])
   }
+  return found
+}
+
+async function countIdentifies(pool: Pool, names: readonly VisitorName[]): Promise<(number | null)[]> {
+  const values = [names.map(({ projectId }) => projectId), names.map(({ hash }) => hash)]
+  const rows = await find<[number, number]>(pool, 'count-identifies', countIdentifiesText, values)
+  const found: (number | null)[] = names.map(() => null)
+  for (const [place, count] of rows) found[place - 1] = count
   return found
 }
 

@@ -19,6 +19,7 @@ import { rowsOfImportJobs } from './migrations/0014-rows-of-import-jobs.ts'
 import { failingImportJobs } from './migrations/0015-failing-import-jobs.ts'
 import { trustedTime } from './migrations/0016-trusted-time.ts'
 import { personErasures } from './migrations/0017-person-erasures.ts'
+import { cookielessVisitors } from './migrations/0018-cookieless-visitors.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -42,6 +43,7 @@ export const migrations: readonly Migration[] = [
   failingImportJobs,
   trustedTime,
   personErasures,
+  cookielessVisitors,
 ]
 
 /**

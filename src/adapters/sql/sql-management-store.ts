@@ -18,6 +18,7 @@ import { cohortMemberQueries } from './persons/cohort-member-queries.ts'
 import { erasureQueries } from './persons/erasure-queries.ts'
 import { groupQueries } from './persons/group-queries.ts'
 import { personQueries } from './persons/person-queries.ts'
+import { cookielessVisitorQueries } from './processing/cookieless-visitor-queries.ts'
 import { deferredProjectQueries } from './processing/deferred-project-queries.ts'
 import { eventStoreMarkQueries } from './processing/event-store-mark-queries.ts'
 import { logBindingQueries } from './processing/log-binding-queries.ts'
@@ -54,6 +55,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...logBindingQueries(db),
     ...scheduleOwnerQueries(db),
     ...trustedTimeQueries(db),
+    ...cookielessVisitorQueries(db),
     ...deferredProjectQueries(db),
     ...subjectMirrorQueries(db),
     ...importJobQueries(db),

@@ -11,6 +11,7 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { chunkTexts, rowTexts } from './chunk-texts.ts'
+import { prepareVisitorWriter } from './cookieless-visitors.ts'
 import { prepareAssignmentKeeper, prepareImportWriter } from './import-commit.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
@@ -49,6 +50,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const countOutcome = prepare(chunkTexts.countOutcomes)
   const keepAssignments = prepareAssignmentKeeper(database)
   const hasImportUndos = prepare(shared.hasImportUndosText)
+  const writeVisitors = prepareVisitorWriter(database)
   const writeImports = prepareImportWriter(database, expectOne)
 
   return changes => {
@@ -61,6 +63,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
     mergePersons(changes)
     writeGroups(changes)
     writeGroupTypes(changes)
+    if (changes.visitors !== undefined) writeVisitors(changes.visitors)
     if (changes.imports !== undefined) writeImports(changes.imports)
     for (const { projectId, flagKey, calledAtMs } of changes.calledFlags) noteCall.run(calledAtMs, projectId, flagKey)
     const changed = changedSubjectsText(changes)

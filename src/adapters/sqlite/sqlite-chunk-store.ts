@@ -7,6 +7,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ChunkChanges, ChunkPosition, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { prepareChunkWriter, VersionConflict } from './chunk-commit.ts'
 import { prepareChunkReads } from './chunk-reads.ts'
+import { prepareVisitorReads } from './cookieless-visitors.ts'
 import { openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
 import { whenUnlocked } from './wait-for-lock.ts'
 
@@ -20,6 +21,7 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   const load = database.transaction((subjects: ChunkSubjects, textBytesMax: number) =>
     loadAtOnce(loadChunk(reads, subjects, textBytesMax)),
   )
+  const visitors = prepareVisitorReads(database)
   const write = prepareChunkWriter(database)
   const claim = database.prepare<[string, string], number>(text.claimPositionText).pluck()
   const findOwn = database.prepare<[string, string], number>(text.findOwnPositionText).pluck()
@@ -56,6 +58,22 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
         if (database.pragma('query_only', { simple: true }) === 1)
           throw new PortError('state', 'unavailable', new Error('the state file was removed or replaced'))
         return await whenUnlocked(() => load.deferred(subjects, textBytesMax), busyTimeoutMs)
+      } catch (cause) {
+        throw statePortError(cause)
+      }
+    },
+
+    async loadIdentifies(wanted) {
+      try {
+        return await whenUnlocked(() => visitors.loadIdentifies(wanted), busyTimeoutMs)
+      } catch (cause) {
+        throw statePortError(cause)
+      }
+    },
+
+    async loadSessions(wanted) {
+      try {
+        return await whenUnlocked(() => visitors.loadSessions(wanted), busyTimeoutMs)
       } catch (cause) {
         throw statePortError(cause)
       }

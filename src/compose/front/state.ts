@@ -5,6 +5,7 @@ import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { watchStateFiles } from '#adapters/sqlite/state-files.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
@@ -15,7 +16,7 @@ import { type StateWriter, stateUrlsOf } from '../stores/state.ts'
 import type { FrontSurroundings } from './context.ts'
 
 export interface FrontState {
-  readonly subjects: SubjectStore & HashKeyOverrideReader
+  readonly subjects: SubjectStore & HashKeyOverrideReader & CookielessVisitors
   readonly definitions: DefinitionStore
   /** How often a front asks whether definitions changed elsewhere: it follows a write within a second. */
   readonly definitionPollMs: number

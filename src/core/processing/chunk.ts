@@ -10,6 +10,7 @@ import type { JsonObject } from '../json.ts'
 import type { ErasedId } from '../persons/erasure.ts'
 import type { DistinctIdMapping, Person } from '../persons/person.ts'
 import type { Project } from '../project.ts'
+import type { VisitorChanges } from './visitors.ts'
 
 /**
  * What to load for a chunk. Distinct ids, group types and group keys are well-formed text without NUL, as in the log.
@@ -111,6 +112,8 @@ export interface ChunkChanges {
   readonly calledFlags: readonly CalledFlag[]
   /** All are counted; per project, type and UTC day the store keeps at most as many as `warningSamplesPerDay` says. */
   readonly warnings: readonly IngestionWarning[]
+  /** Absent for a chunk without events of visitors that state is kept of. */
+  readonly visitors?: VisitorChanges
   /** Absent for a chunk without events of import jobs. */
   readonly imports?: ImportChanges
   /**

@@ -3,6 +3,12 @@
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { ChunkChanges, ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
+import type {
+  LoadedIdentifies,
+  VisitorSession,
+  VisitorSessionName,
+  WantedIdentifies,
+} from '#core/processing/visitors.ts'
 
 export type {
   CalledFlag,
@@ -45,6 +51,17 @@ export interface ChunkStore {
    * @throws PortError if the state cannot be read.
    */
   loadChunk(subjects: ChunkSubjects, textBytesMax: number): Promise<LoadedChunk | 'too_large'>
+  /**
+   * Reads what is known of the `$identify` events of cookieless visitors. None is named twice.
+   * @throws PortError if the state cannot be read.
+   */
+  loadIdentifies(wanted: WantedIdentifies): Promise<LoadedIdentifies>
+  /**
+   * Reads all sessions of these names, in any order: at most about a hundred of each, since a session lasts for half an hour
+   * and its visitor for a day. None is named twice.
+   * @throws PortError if the state cannot be read.
+   */
+  loadSessions(wanted: readonly VisitorSessionName[]): Promise<readonly VisitorSession[]>
   /**
    * Writes everything or nothing. Each row is written only if it still has the version that was loaded. Of
    * `calledFlags`, those that the project has and that are not deleted are remembered as called at that time, unless a

@@ -4,6 +4,7 @@
 
 import type { AccountingStore } from './accounting-store.ts'
 import type { CohortMemberStore, CohortStore } from './cohort-store.ts'
+import type { CookielessVisitorUpkeep } from './cookieless-visitors.ts'
 import type { DeferredProjects } from './deferred-projects.ts'
 import type { DefinitionLinkReader } from './definition-links.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
@@ -46,6 +47,7 @@ export interface ManagementStore
     LogBindingStore,
     ScheduleOwners,
     TrustedTimeStore,
+    CookielessVisitorUpkeep,
     DeferredProjects,
     SubjectMirrorSource,
     ImportJobStore,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -9,7 +10,7 @@ import { createMetrics } from '#telemetry/metrics.ts'
 import { readReplicaFirst } from './replica-first.ts'
 import { guardStore, storeLimits } from './store-guard.ts'
 
-type Subjects = SubjectStore & HashKeyOverrideReader
+type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 type Answer = <T>(found: T) => MaybePromise<T>
 
 const at = <T>(found: T): T => found
@@ -39,6 +40,7 @@ function start(replicaAnswer: Answer, primaryAnswer: Answer = at) {
       findStaticCohorts: () => answer(new Set([name === 'replica' ? 1 : 2])),
       findGroup: (_projectId, index, key) => answer({ properties: { of: name, index, key } }),
       findHashKeys: () => answer([['flag', name] as const]),
+      countIdentifies: () => answer(name === 'replica' ? 1 : 2),
     }
   }
   const guard = guardStore({
@@ -81,6 +83,7 @@ describe('look-ups of a replica', () => {
         properties: { of: 'primary', index: 1, key: 'acme' },
       })
       assert.deepEqual(await subjects.findHashKeys(7, 'ada'), [['flag', 'primary']])
+      assert.equal(await subjects.countIdentifies(7, 'hash'), 2)
     })
 
   it('wait for a replica that hangs no longer than its part of the time, and then no more', async () => {

@@ -2,11 +2,12 @@
 // waited for a hanging replica still has time for the primary. A replica that is known to be down is not asked.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
 
-type Subjects = SubjectStore & HashKeyOverrideReader
+type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 
 /**
  * @param guard guards the replica alone. Its timeout has to leave the primary some of an evaluation's time.
@@ -23,5 +24,6 @@ export function readReplicaFirst(replica: Subjects, primary: Subjects, guard: St
     findStaticCohorts: (...person) => find(subjects => subjects.findStaticCohorts(...person)),
     findGroup: (...group) => find(subjects => subjects.findGroup(...group)),
     findHashKeys: (...person) => find(subjects => subjects.findHashKeys(...person)),
+    countIdentifies: (...visitor) => find(subjects => subjects.countIdentifies(...visitor)),
   }
 }

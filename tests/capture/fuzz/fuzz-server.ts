@@ -7,7 +7,7 @@ import type { DecodedRecord } from '#core/events/captured-event.ts'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
-import { compileTestProject, emptyHashKeys, emptySubjects } from '../../support/decide-server.ts'
+import { compileTestProject, emptyHashKeys, emptySubjects, noVisitors } from '../../support/decide-server.ts'
 import { fixedClock } from '../../support/fixed-clock.ts'
 import { serveParts, testContext, testParts } from '../../support/front-parts.ts'
 
@@ -39,7 +39,7 @@ export async function startFuzzServer(projectKeys: ReadonlySet<string>): Promise
     definitions: { findProject: token => (projectKeys.has(token) ? compiled : null) },
     counters: { eventQuotas: { isOverQuota: () => false } },
     stores: {
-      state: { subjects: { ...emptySubjects, ...emptyHashKeys }, loginWritesAtOnceMax: 64 },
+      state: { subjects: { ...emptySubjects, ...emptyHashKeys, ...noVisitors }, loginWritesAtOnceMax: 64 },
       management: emptyHashKeys,
     },
   })

@@ -36,6 +36,8 @@ export interface StateSchema {
   person_erasure: PersonErasureTable
   erased_person: { project_id: number; person_uuid: string; erasure_id: number }
   erased_distinct_id: { project_id: number; distinct_id: string; erasure_id: number; own_uuid: string }
+  cookieless_identify: CookielessIdentifyTable
+  cookieless_session: CookielessSessionTable
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
@@ -47,6 +49,25 @@ export interface StateSchema {
   early_access_feature: EarlyAccessFeatureTable
   survey: SurveyTable
   experiment: ExperimentTable
+}
+
+export interface CookielessIdentifyTable {
+  project_id: number
+  hash: string
+  log_offset: number
+  uuid: string
+  ordinal: number
+  day: string
+}
+
+export interface CookielessSessionTable {
+  project_id: number
+  hash: string
+  identifies: number
+  log_offset: number
+  session_id: string
+  last_at: number
+  day: string
 }
 
 export interface ProjectTable {

@@ -1,0 +1,81 @@
+// Cookieless visitors on PostgreSQL: how the worker reads them, and writes them inside its chunk's transaction.
+
+import {
+  type IdentifyRow,
+  identifyColumns,
+  identifyOf,
+  insertIdentifiesHead,
+  insertSessionsHead,
+  keepLastText,
+  type SessionRow,
+  sessionColumns,
+  sessionOf,
+} from '#adapters/sql/processing/cookieless-visitor-queries.ts'
+import type {
+  LoadedIdentifies,
+  VisitorChanges,
+  VisitorSession,
+  VisitorSessionName,
+  WantedIdentifies,
+} from '#core/processing/visitors.ts'
+import type { Session } from './open-postgres.ts'
+import { inLists } from './write-lists.ts'
+
+/** project ids, hashes, offsets */
+const countText = `
+  SELECT k.place, i.ordinal + 1 AS count
+  FROM unnest($1::bigint[], $2::text[], $3::bigint[]) WITH ORDINALITY AS k (project_id, hash, before_offset, place)
+  CROSS JOIN LATERAL (
+    SELECT ordinal FROM cookieless_identify AS c
+    WHERE c.project_id = k.project_id AND c.hash = k.hash AND c.log_offset < k.before_offset
+    ORDER BY c.log_offset DESC LIMIT 1
+  ) AS i`
+
+/** project ids, hashes, uuids */
+const findText = `
+  SELECT c.* FROM unnest($1::bigint[], $2::text[], $3::text[]) AS k (project_id, hash, uuid)
+  JOIN cookieless_identify AS c ON c.project_id = k.project_id AND c.hash = k.hash AND c.uuid = k.uuid`
+
+/** project ids, hashes, numbers of `$identify` events */
+const sessionsText = `
+  SELECT c.* FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS k (project_id, hash, identifies)
+  JOIN cookieless_session AS c ON c.project_id = k.project_id AND c.hash = k.hash AND c.identifies = k.identifies`
+
+const insertIdentifiesText = `${insertIdentifiesHead}
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[])
+  ON CONFLICT DO NOTHING`
+
+const insertSessionsText = `${insertSessionsHead}
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::bigint[], $7::text[])
+  ${keepLastText}`
+
+/** @throws what the driver throws, as the others here. */
+export async function loadIdentifies(session: Session, wanted: WantedIdentifies): Promise<LoadedIdentifies> {
+  const { visitors, events } = wanted
+  const counts = visitors.map(() => 0)
+  const counted = await session.query<{ place: number; count: number }>(countText, [
+    ...namesOf(visitors),
+    visitors.map(({ beforeOffset }) => beforeOffset),
+  ])
+  for (const { place, count } of counted.rows) counts[place - 1] = count
+  if (events.length === 0) return { counts, known: [] }
+  const found = await session.query<IdentifyRow>(findText, [...namesOf(events), events.map(({ uuid }) => uuid)])
+  return { counts, known: found.rows.map(identifyOf) }
+}
+
+export async function loadSessions(
+  session: Session,
+  wanted: readonly VisitorSessionName[],
+): Promise<readonly VisitorSession[]> {
+  const numbers = wanted.map(({ identifies }) => identifies)
+  return (await session.query<SessionRow>(sessionsText, [...namesOf(wanted), numbers])).rows.map(sessionOf)
+}
+
+export async function writeVisitors(session: Session, { identifies, sessions }: VisitorChanges): Promise<void> {
+  await inLists(session, insertIdentifiesText, identifies.map(identifyColumns))
+  await inLists(session, insertSessionsText, sessions.map(sessionColumns))
+}
+
+function namesOf(wanted: readonly { readonly projectId: number; readonly hash: string }[]): [number[], string[]] {
+  return [wanted.map(({ projectId }) => projectId), wanted.map(({ hash }) => hash)]
+}

@@ -1,0 +1,62 @@
+// Cookieless visitors on SQLite: how the worker reads them, and writes them inside its chunk's transaction.
+
+import {
+  countIdentifiesText,
+  type IdentifyRow,
+  identifyColumns,
+  identifyOf,
+  insertIdentifiesHead,
+  insertSessionsHead,
+  keepLastText,
+  type SessionRow,
+  sessionColumns,
+  sessionOf,
+} from '#adapters/sql/processing/cookieless-visitor-queries.ts'
+import type {
+  LoadedIdentifies,
+  VisitorChanges,
+  VisitorSession,
+  VisitorSessionName,
+  WantedIdentifies,
+} from '#core/processing/visitors.ts'
+import type { SqliteDatabase } from './open-sqlite.ts'
+
+export interface VisitorReads {
+  loadIdentifies(wanted: WantedIdentifies): LoadedIdentifies
+  loadSessions(wanted: readonly VisitorSessionName[]): readonly VisitorSession[]
+}
+
+/** Every read is one transaction of its own. */
+export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
+  const count = database
+    .prepare<[number, string, number], number>(countIdentifiesText.replace('ORDER', 'AND log_offset < ? ORDER'))
+    .pluck()
+  const find = database.prepare<[number, string, string], IdentifyRow>(
+    'SELECT * FROM cookieless_identify WHERE project_id = ? AND hash = ? AND uuid = ?',
+  )
+  const sessions = database.prepare<[number, string, number], SessionRow>(
+    'SELECT * FROM cookieless_session WHERE project_id = ? AND hash = ? AND identifies = ?',
+  )
+  return {
+    loadIdentifies: database.transaction(({ visitors, events }: WantedIdentifies) => ({
+      counts: visitors.map(({ projectId, hash, beforeOffset }) => count.get(projectId, hash, beforeOffset) ?? 0),
+      known: events.flatMap(({ projectId, hash, uuid }) => find.all(projectId, hash, uuid)).map(identifyOf),
+    })).deferred,
+    loadSessions: database.transaction((wanted: readonly VisitorSessionName[]) =>
+      wanted.flatMap(({ projectId, hash, identifies }) => sessions.all(projectId, hash, identifies)).map(sessionOf),
+    ).deferred,
+  }
+}
+
+export function prepareVisitorWriter(database: SqliteDatabase): (changes: VisitorChanges) => void {
+  const insertIdentify = database.prepare<unknown[]>(
+    `${insertIdentifiesHead} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+  )
+  const insertSession = database.prepare<unknown[]>(
+    `${insertSessionsHead} VALUES (?, ?, ?, ?, ?, ?, ?) ${keepLastText}`,
+  )
+  return ({ identifies, sessions }) => {
+    for (const identify of identifies) insertIdentify.run(...identifyColumns(identify))
+    for (const session of sessions) insertSession.run(...sessionColumns(session))
+  }
+}

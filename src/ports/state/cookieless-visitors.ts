@@ -1,0 +1,24 @@
+// Cookieless visitors of projects that keep state of them: what fronts ask, and how a day is forgotten. The worker writes
+// them with its chunks (`chunk-store.ts`).
+
+import type { MaybePromise } from '#core/maybe-promise.ts'
+
+export interface CookielessVisitors {
+  /**
+   * How many `$identify` events of a visitor the worker has processed; 0 for a visitor that is unknown, or whose day is over.
+   * As fresh as `SubjectStore.findPerson`. May answer at once or with a promise.
+   * @param hash the base hash, 22 characters.
+   * @throws (or rejects with) PortError if the state cannot be read.
+   */
+  countIdentifies(projectId: number, hash: string): MaybePromise<number>
+}
+
+/** @throws PortError from every method, like `ManagementStore`. */
+export interface CookielessVisitorUpkeep {
+  /**
+   * Deletes what is known of visitors of the days before `day` (`YYYY-MM-DD`), in all projects.
+   * @param rowCountMax how many rows of each kind one call deletes at most.
+   * @returns how many rows were deleted; 0 when none is left.
+   */
+  deleteVisitorsBefore(day: string, rowCountMax: number): Promise<number>
+}
