@@ -61,6 +61,7 @@ describe('normalizeEvent', () => {
         name: 'signed up',
         distinctId: 'ada',
         ip: '203.0.113.7',
+        visitor: null,
         propertiesJson: '{"a":1.0}',
         setJson: null,
         setOnceJson: null,

@@ -70,6 +70,7 @@ describe('normalizeV1Event', () => {
       name: 'signed up',
       distinctId: 'ada',
       ip: '203.0.113.7',
+      visitor: null,
       propertiesJson: '{"a":1.0}',
       setJson: null,
       setOnceJson: null,
