@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definition-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { openPostgresSalts } from '#adapters/postgres/postgres-salts.ts'
 import { pendingJobsContract } from '../import/pending-jobs.contract.ts'
 import { importJobsContract } from '../import/publish-and-undo.contract.ts'
 import type { OpenImportState } from '../support/import-world.ts'
@@ -15,6 +16,7 @@ import { boundedListsContract } from './bounded-lists.contract.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
+import { cookielessSaltsContract } from './cookieless-salts.contract.ts'
 import { cookielessUpkeepContract, cookielessVisitorsContract } from './cookieless-visitors.contract.ts'
 import { deferredProjectsContract } from './deferred-projects.contract.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
@@ -57,6 +59,12 @@ async function runSuites(): Promise<void> {
     return { management, chunks, query: text => postgres.query<Record<string, unknown>>(text, [], url) }
   }
 
+  cookielessSaltsContract('postgres', async t => {
+    const url = await newDatabase(t)
+    const stores = [openPostgresSalts({ url, logger }), openPostgresSalts({ url, logger })] as const
+    t.after(() => Promise.all(stores.map(store => store.close())))
+    return stores
+  })
   chunkStoreContract('postgres', openState)
   chunkStoreModelTest('postgres', openState, 60)
   cookielessVisitorsContract('postgres', openState)

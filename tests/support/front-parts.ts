@@ -58,6 +58,8 @@ export interface GivenParts {
   readonly definitions?: Partial<FrontDefinitions>
   readonly eventLog?: Partial<FrontParts['eventLog']>
   readonly liveEvents?: Partial<FrontParts['liveEvents']>
+  /** Every day has the same salt when absent. */
+  readonly salts?: Partial<FrontParts['salts']>
   /** Real threads when absent. */
   readonly decodeThreads?: FrontParts['decodeThreads']
 }
@@ -68,7 +70,7 @@ export interface GivenParts {
  *   counted, and there is at most one project.
  */
 export function testParts(context: FrontContext, opened: AsyncDisposableStack, given: GivenParts = {}): FrontParts {
-  const { stores = {}, counters = {}, definitions = {}, eventLog, liveEvents, decodeThreads } = given
+  const { stores = {}, counters = {}, definitions = {}, eventLog, liveEvents, salts, decodeThreads } = given
   const findProject = definitions.findProject ?? (() => null)
   return {
     ...context,
@@ -103,6 +105,7 @@ export function testParts(context: FrontContext, opened: AsyncDisposableStack, g
       findProject,
     }),
     liveEvents: only('live view', { enter: async () => err('closed'), close: async () => undefined, ...liveEvents }),
+    salts: only('salts', { saltOf: () => Buffer.alloc(16, 7), ...salts }),
     decodeThreads: decodeThreads ?? testDecodePool(context, opened, { findProject }),
   }
 }

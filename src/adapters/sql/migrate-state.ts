@@ -20,6 +20,7 @@ import { failingImportJobs } from './migrations/0015-failing-import-jobs.ts'
 import { trustedTime } from './migrations/0016-trusted-time.ts'
 import { personErasures } from './migrations/0017-person-erasures.ts'
 import { cookielessVisitors } from './migrations/0018-cookieless-visitors.ts'
+import { cookielessSalts } from './migrations/0019-cookieless-salts.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -44,6 +45,7 @@ export const migrations: readonly Migration[] = [
   trustedTime,
   personErasures,
   cookielessVisitors,
+  cookielessSalts,
 ]
 
 /**

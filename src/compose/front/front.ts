@@ -7,8 +7,10 @@ import { createAddressBase } from '#http/management/kit/address-base.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { coalesceNudges } from '#processes/coalesced-nudges.ts'
+import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { version } from '#version.ts'
 import { openLogWriter } from '../log/log-writer.ts'
+import { openSalts } from '../stores/salts.ts'
 import type { StateWriter } from '../stores/state.ts'
 import { composeCapture } from './capture.ts'
 import { type FrontSurroundings, frontContext, type Machine } from './context.ts'
@@ -64,9 +66,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     { ...context, positions: stores.management, nudge, eventLog: options.eventLog },
     opened,
   )
+  const saltStore = opened.adopt(await openSalts(config, logger), store => store.close())
+  const salts = opened.adopt(createDailySalts({ ...context, store: saltStore, timers: context }), daily =>
+    daily.close(),
+  )
   const projectIdOf = (token: string) => definitions.findProject(token)?.project.id ?? null
   const decodeThreads = opened.adopt(createDecodePool({ projectIdOf, logger, metrics }), threads => threads.close())
-  const parts: FrontParts = { ...context, eventLog, stores, counters, definitions, liveEvents, decodeThreads }
+  const parts: FrontParts = { ...context, eventLog, stores, counters, definitions, liveEvents, salts, decodeThreads }
 
   const flags = composeFlags(parts)
   const capture = composeCapture(parts)

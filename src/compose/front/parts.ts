@@ -4,6 +4,7 @@
 import type { EventLogWriter } from '#ports/log/event-log.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
+import type { DailySalts } from '#services/shared/daily-salts.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
@@ -16,5 +17,7 @@ export interface FrontParts extends FrontContext {
   readonly counters: FrontCounters
   readonly definitions: FrontDefinitions
   readonly liveEvents: LiveEvents
+  /** Of visitors without cookies. */
+  readonly salts: DailySalts
   readonly decodeThreads: ThreadPool<DecodeJobs>
 }

@@ -17,6 +17,8 @@ export interface DdlWords {
   readonly text: string
   /** Makes every commit of a new revision notify the other processes, where the engine can; the table exists. */
   readonly tellRevision: readonly string[]
+  /** The table of salts, where they are not files beside the state. */
+  readonly saltTable: readonly string[]
 }
 
 /** The channel on which PostgreSQL announces new revisions; the payload is the revision in digits. */
@@ -27,6 +29,7 @@ export const sqliteWords: DdlWords = {
   clustered: ' WITHOUT ROWID',
   text: 'TEXT',
   tellRevision: [],
+  saltTable: [],
 }
 
 export const postgresWords: DdlWords = {
@@ -40,4 +43,5 @@ export const postgresWords: DdlWords = {
     `CREATE TRIGGER tell_revision AFTER UPDATE ON revision
       FOR EACH ROW EXECUTE FUNCTION pennon_tell_revision()`,
   ],
+  saltTable: ['CREATE TABLE cookieless_salt (day TEXT COLLATE "C" PRIMARY KEY, salt BYTEA NOT NULL)'],
 }

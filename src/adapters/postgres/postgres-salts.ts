@@ -1,0 +1,39 @@
+// The salts of an instance with its state in PostgreSQL.
+
+import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { openPool } from './open-postgres.ts'
+import { postgresPortError } from './postgres-errors.ts'
+
+const statementMsMax = 2_000
+const connectMsMax = 2_000
+
+/** Writes nothing for a day that has a salt; the second statement sees what another process wrote meanwhile. */
+const insertText = 'INSERT INTO cookieless_salt (day, salt) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING'
+const findText = 'SELECT salt FROM cookieless_salt WHERE day = $1'
+const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1'
+
+/** The state has to be migrated. Opens nothing before the first call. */
+export function openPostgresSalts(options: { readonly url: string; readonly logger: Logger }): CookielessSalts {
+  const pool = openPool({ ...options, name: 'salts', sizeMax: 1, statementMsMax, connectMsMax })
+  const run = async (text: string, values: unknown[]) => {
+    try {
+      return (await pool.query<[Buffer]>({ text, values, rowMode: 'array' })).rows
+    } catch (cause) {
+      throw postgresPortError(cause)
+    }
+  }
+  const find = async (day: string) => (await run(findText, [day]))[0]?.[0]
+  return {
+    keepSalt: async (day, fresh) => {
+      const known = await find(day)
+      if (known !== undefined) return new Uint8Array(known)
+      await run(insertText, [day, Buffer.from(fresh)])
+      return new Uint8Array((await find(day))!)
+    },
+    deleteSaltsBefore: async day => {
+      await run(deleteText, [day])
+    },
+    close: () => pool.end(),
+  }
+}

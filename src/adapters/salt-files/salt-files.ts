@@ -1,0 +1,97 @@
+// The salts of an instance with its state in the data folder: a file for each day in a folder of their own. In the state
+// file they would get into backups, into copies of the state and into its write-ahead log, and stay there.
+
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PortError } from '#ports/port-error.ts'
+import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
+
+const saltBytes = 16
+const dayForm = /^\d{4}-\d{2}-\d{2}$/
+
+/** Does nothing before the first call. */
+export function openSaltFiles(dataFolder: string): CookielessSalts {
+  const folder = join(dataFolder, 'salts')
+  return {
+    keepSalt: (day, fresh) => translating(() => keepSalt(folder, day, fresh)),
+    deleteSaltsBefore: day => translating(() => deleteSaltsBefore(folder, day)),
+    close: async () => undefined,
+  }
+}
+
+async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise<Uint8Array> {
+  const file = join(folder, day)
+  const known = await readSalt(file)
+  if (known !== null) return known
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFile(folder, file, fresh)
+  return (await readSalt(file))!
+}
+
+/** Null when there is none. @throws Error for a file of another length. */
+async function readSalt(file: string): Promise<Uint8Array | null> {
+  try {
+    const salt = await readFile(file)
+    if (salt.length !== saltBytes) throw new Error(`${file} holds no salt: remove it`)
+    return new Uint8Array(salt)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw cause
+  }
+}
+
+/** The file is complete and synced before it gets its name, which only the first of several processes can give it. */
+async function makeFile(folder: string, path: string, content: Uint8Array): Promise<void> {
+  const draft = join(folder, `.${randomBytes(8).toString('hex')}`)
+  const file = await open(draft, 'wx', 0o600)
+  try {
+    await file.writeFile(content)
+    await file.sync()
+    await link(draft, path)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+  } finally {
+    await file.close()
+    await rm(draft, { force: true })
+  }
+}
+
+/** Drafts that a killed process left go as well, with the next day. */
+async function deleteSaltsBefore(folder: string, day: string): Promise<void> {
+  for (const name of await namesIn(folder)) {
+    if (dayForm.test(name) && name >= day) continue
+    const path = join(folder, name)
+    await overwrite(path)
+    await rm(path, { force: true })
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw cause
+  }
+}
+
+/** What a disk keeps of a removed file is not a salt. */
+async function overwrite(path: string): Promise<void> {
+  const file = await open(path, 'r+')
+  try {
+    await file.write(Buffer.alloc(saltBytes), 0, saltBytes, 0)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+async function translating<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    throw new PortError('state', code === 'ENOSPC' ? 'full' : 'unavailable', cause)
+  }
+}
