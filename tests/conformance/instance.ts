@@ -10,11 +10,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defaultEngineLimits, usersConfig } from '#adapters/clickhouse-embedded/engine-config.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
+import { openSalts } from '#compose/stores/salts.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
-import { createLogger } from '#telemetry/log.ts'
+import { createLogger, type Logger } from '#telemetry/log.ts'
 import { type Service, startService } from '../../src/commands/start-service.ts'
 import type { GeoipTable } from '../../src/commands/table-geoip.ts'
-import { readConfig } from '../../src/config.ts'
+import { type Config, readConfig } from '../../src/config.ts'
 import { spawnPreparedEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
@@ -43,6 +44,8 @@ export interface Needs {
   readonly eventLog?: EventLogAppender
   /** Replaces the GeoIP database. */
   readonly geoipTable?: GeoipTable
+  /** The salts of these days for visitors without cookies, base64; other days have random ones. */
+  readonly salts?: Readonly<Record<string, string>>
 }
 
 export interface Instance {
@@ -119,10 +122,12 @@ async function start(needs: Needs, dataFolder: string, stores: Readonly<Record<s
   const config = readConfig(environment)
   if (!config.ok) throw new CannotRun(config.error)
   const clock = fixedClock(needs.nowMs)
+  const logger = createLogger({ level: config.value.logLevel, process: 'vectors' })
+  if (needs.salts !== undefined) await keepSalts(config.value, logger, needs.salts)
   const started = await startService({
     config: config.value,
     environment,
-    logger: createLogger({ level: config.value.logLevel, process: 'vectors' }),
+    logger,
     hooks: {
       clock,
       geoipTable: needs.geoipTable ?? {},
@@ -137,6 +142,13 @@ async function start(needs: Needs, dataFolder: string, stores: Readonly<Record<s
     started.value.setTestClock(nowMs)
   }
   return { service: started.value, instance: { ...instanceOf(started.value, needs, agent), setClock }, agent }
+}
+
+/** The first to name a day's salt wins, so the service takes these over. */
+async function keepSalts(config: Config, logger: Logger, salts: Readonly<Record<string, string>>): Promise<void> {
+  const store = await openSalts(config, logger)
+  for (const [day, salt] of Object.entries(salts)) await store.keepSalt(day, Buffer.from(salt, 'base64'))
+  await store.close()
 }
 
 function instanceOf(service: Service, { projectKey, worker }: Needs, agent: Agent): Omit<Instance, 'setClock'> {

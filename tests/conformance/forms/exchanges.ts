@@ -39,6 +39,8 @@ export interface ExchangeVector extends Fields {
   readonly flags?: readonly FlagDefinition[]
   readonly project?: Fields
   readonly geoip?: GeoipTable
+  /** By day, base64. */
+  readonly cookieless_salts?: Readonly<Record<string, string>>
   readonly steps: readonly Step[]
 }
 
@@ -91,7 +93,6 @@ async function runVector(
 function assertKnownExchange(vector: ExchangeVector): void {
   const setUpFields = ['now', 'flags', 'project', 'geoip', 'cookieless_salts']
   assertKnownVectorFields(vector, [...setUpFields, 'steps', ...storedDataFields])
-  if (vector.cookieless_salts !== undefined) throw new CannotRun('the service cannot be given cookieless salts yet')
   for (const location of Object.values(vector.geoip ?? {})) assertKnownFields(location, 'a location', geoipKeys)
   const { steps = [] } = vector
   if (steps.length === 0) throw new CannotRun('the vector has no steps')
@@ -112,13 +113,13 @@ function assertKnownExchange(vector: ExchangeVector): void {
 const bringsNoEvents = /^\/(?:api|flags|decide|ofrep|v1|i\/v1\/(?:logs|metrics|traces)|i\/v0\/ai\/otel)\b/
 
 function needsOf(vector: ExchangeVector, projectKey: string): Needs {
-  const { now = anyTime, project = {}, geoip, steps } = vector
+  const { now = anyTime, project = {}, geoip, cookieless_salts: salts, steps } = vector
   // Without events there is nothing to process, and an instance without a worker starts in half the time.
   const worker =
     project.group_type_mapping !== undefined ||
     storedDataFields.some(field => Object.hasOwn(vector, field)) ||
     steps.some(({ path }) => !bringsNoEvents.test(path))
-  return { projectKey, nowMs: instantOf(now), worker, ...(geoip && { geoipTable: geoip }) }
+  return { projectKey, nowMs: instantOf(now), worker, ...(geoip && { geoipTable: geoip }), ...(salts && { salts }) }
 }
 
 function requestOf(step: Step): Exchange {
