@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { after, before, describe, it } from 'node:test'
 import { plainTerminal } from '../../src/commands/client/terminal.ts'
@@ -10,6 +12,7 @@ import { usageLines } from '../../src/commands/flags/show-usage.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey } from '../support/pennon.ts'
 import { runCommand } from '../support/pennon-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
 // The command as people use it, against a real front. Source: docs/guides/flags.md.
 
@@ -183,7 +186,17 @@ describe('pennon flags', () => {
   })
 
   it('teaches with examples', async () => {
-    for (const command of [[], ['list'], ['show'], ['explain'], ['create'], ['restore'], ['rollout']]) {
+    for (const command of [
+      [],
+      ['list'],
+      ['show'],
+      ['explain'],
+      ['create'],
+      ['restore'],
+      ['rollout'],
+      ['export'],
+      ['import'],
+    ]) {
       const { exitCode, stdout } = await runCommand({}, 'flags', ...command, '--help')
       assert.equal(exitCode, 0)
       assert.match(stdout, new RegExp(`\\$ pennon flags ${command[0] ?? 'list'}`))
@@ -313,5 +326,85 @@ describe('what pennon flags prints', () => {
       'No calls in this time.',
       'last called never, as far as is known',
     ])
+  })
+})
+
+describe('pennon flags export and import', () => {
+  it('moves the flags of a project to another one, in two commands', async t => {
+    await front.api('POST', '/api/projects/', { name: 'Other' })
+    const path = join(tempDir(t), 'flags.json')
+    const exported = await flags(['export', 'search', 'new-checkout'])
+    assert.deepEqual([exported.exitCode, exported.stderr], [0, ''])
+    writeFileSync(path, exported.stdout)
+
+    const shown = await linesOf(['import', path, '--project', '2', '--dry-run'])
+    assert.deepEqual(shown, [
+      'Flag new-checkout, new',
+      '  + switched on',
+      '  + everybody',
+      'Flag search, new',
+      '  + switched off',
+      '  + plan exact pro or team, 33.5 % of them, variant a',
+      '  + everybody, 5 % of them',
+      '  + variant a: 50 %',
+      '  + variant b: 50 %',
+      'new-checkout: Of 0 persons stored, none gets another value.',
+      'Nothing was written: this is a dry run.',
+    ])
+    const unasked = await flags(['import', path, '--project', '2'])
+    assert.match(unasked.stderr, /^pennon: Nothing was written, since there is no terminal to ask\. --yes /)
+    assert.deepEqual(await linesOf(['list', '--project', '2']), ['No flags.'])
+
+    const lines = await linesOf(['import', path, '--project', '2', '--yes'])
+    assert.deepEqual(lines.slice(-2), ['made flag new-checkout, version 1', 'made flag search, version 1'])
+    assert.equal((await flags(['export', '--project', '2'])).stdout, exported.stdout)
+  })
+
+  it('shows what differs, and for scripts tells of each flag what became of it', async t => {
+    const path = join(tempDir(t), 'flags.json')
+    const { stdout } = await flags(['export', 'search', 'new-checkout'])
+    writeFileSync(path, stdout.replace('"rollout_percentage": 33.5', '"rollout_percentage": 40'))
+    const shown = await linesOf(['import', path, '--dry-run'])
+    assert.deepEqual(shown.slice(1, 3), [
+      '  filters.groups.0.rollout_percentage: 33.5 → 40',
+      'The same there already: 1 flag.',
+    ])
+    const { cohorts, flags: results } = JSON.parse((await linesOf(['import', path, '--yes', '--json'])).join('\n'))
+    assert.deepEqual(cohorts, [])
+    const told = results.map(({ key, action, written }: Record<string, unknown>) => [key, action, written])
+    assert.deepEqual(told, [
+      ['search', 'update', true],
+      ['new-checkout', 'none', false],
+    ])
+    assert.deepEqual(results[0].changes, [
+      { path: 'filters.groups.0.rollout_percentage', action: 'changed', before: 33.5, after: 40 },
+    ])
+    assert.deepEqual(await linesOf(['import', path]), ['The same there already: 2 flags.', 'Nothing to write.'])
+  })
+
+  it('writes nothing of a file with a fault, nor a flag with rules for a key that may not keep seeds', async t => {
+    const path = join(tempDir(t), 'flags.json')
+    const write = (flag: object) =>
+      writeFileSync(path, JSON.stringify({ format: 'pennon_flags', format_version: 1, flags: [flag] }))
+    write({ key: 'faulty', active: true, filters: { groups: [{ properties: [], rollout_percentage: 101 }] } })
+    const faulty = await flags(['import', path, '--yes'])
+    assert.match(
+      faulty.stderr,
+      /^pennon: flag faulty: filters\.groups\.0\.rollout_percentage: .*\npennon: Nothing was written: 1 fault, named above\.\n$/,
+    )
+    assert.deepEqual([faulty.exitCode, faulty.stdout], [2, ''])
+    const scopes = ['feature_flag:write', 'cohort:write', 'group:read']
+    const { value: key } = await front.api<{ value: string }>('POST', '/api/personal_api_keys/', {
+      label: 'some',
+      scopes,
+    })
+    write({
+      key: 'ruled',
+      active: true,
+      filters: { version: 2, return_type: 'boolean', default_value: null, rules: [] },
+    })
+    const ruled = await flags(['import', path, '--yes'], { key })
+    assert.match(ruled.stderr, /^pennon: flag ruled: .* key of all scopes/)
+    assert.equal((await flags(['import', path, '--yes'])).exitCode, 0)
   })
 })

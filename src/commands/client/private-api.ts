@@ -70,11 +70,28 @@ export class PrivateApi {
     return this.#object(await this.#send(path, query, { method: 'GET', signal: this.#limited() }))
   }
 
+  /** An answer that is a list without pages. @throws ClientError */
+  async bareList(path: string): Promise<JsonObject[]> {
+    const response = await this.#send(path, {}, { method: 'GET', signal: this.#limited() })
+    const value = parsed(await this.#text(response))
+    if (!Array.isArray(value)) throw this.#stranger(response.status)
+    return value.filter(isJsonObject)
+  }
+
   /** @throws ClientError */
-  async post(path: string, body: JsonObject): Promise<JsonObject> {
+  post(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
+    return this.#write('POST', path, body, query)
+  }
+
+  /** @throws ClientError */
+  patch(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
+    return this.#write('PATCH', path, body, query)
+  }
+
+  async #write(method: string, path: string, body: JsonObject, query: Query): Promise<JsonObject> {
     const signal = this.#limited()
     const headers = { 'content-type': 'application/json' }
-    return this.#object(await this.#send(path, {}, { method: 'POST', headers, body: JSON.stringify(body), signal }))
+    return this.#object(await this.#send(path, query, { method, headers, body: JSON.stringify(body), signal }))
   }
 
   /** The last of the JSON lines of an answer, without a time limit: it may take as long as it sends lines. @throws ClientError */

@@ -97,6 +97,6 @@ describe('a rollout that is asked for', () => {
 
 it('a change is meant when the answer is a plain yes', async () => {
   const answers = ['y', 'Yes', 'n', 'yess', '1']
-  const meant = await Promise.all(answers.map(answer => isMeant({ ask: async () => answer })))
+  const meant = await Promise.all(answers.map(answer => isMeant({ ask: async () => answer }, 'Change it')))
   assert.deepEqual(meant, [true, true, false, false, false])
 })

@@ -48,18 +48,18 @@ export async function confirmChange(
     throw new ClientError(
       'Nothing was changed, since there is no terminal to ask. --yes changes it without a question.',
     )
-  if (await isMeant(personAtTerminal)) return true
+  if (await isMeant(personAtTerminal, 'Change it')) return true
   printLines(['Nothing was changed.'])
   return false
 }
 
 /** Whatever is not a plain yes is a no. */
-export async function isMeant(person: Pick<Person, 'ask'>): Promise<boolean> {
-  const answer = await person.ask('Change it? y or n', 'n')
+export async function isMeant(person: Pick<Person, 'ask'>, what: string): Promise<boolean> {
+  const answer = await person.ask(`${what}? y or n`, 'n')
   return ['y', 'yes'].includes(answer.toLowerCase())
 }
 
-async function whoIsAffected(api: PrivateApi, definition: JsonObject): Promise<string> {
+export async function whoIsAffected(api: PrivateApi, definition: JsonObject): Promise<string> {
   try {
     return reachLine(await api.postForLastLine('/feature_flags/reach/', { definition }))
   } catch (error) {

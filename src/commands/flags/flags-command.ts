@@ -5,6 +5,7 @@ import type { ClientOptions } from '../client/run-client.ts'
 import type { ChangeOptions } from './confirm-change.ts'
 import type { CreateOptions } from './create-flag.ts'
 import type { ExplainOptions } from './explain-flag.ts'
+import type { ImportOptions } from './import-flags.ts'
 import type { ListOptions } from './list-flags.ts'
 import type { RolloutOptions } from './roll-out.ts'
 import type { UsageOptions } from './show-usage.ts'
@@ -12,7 +13,7 @@ import type { UsageOptions } from './show-usage.ts'
 export function addFlagsCommand(program: Command): void {
   const flags = program
     .command('flags')
-    .description('feature flags of a running instance: read, create, switch and roll out')
+    .description('feature flags of a running instance: read, create, switch, roll out, and move to another project')
     .addHelpText(
       'after',
       `
@@ -97,6 +98,7 @@ that, anything else as text. Nothing is written or counted.
     )
 
   addChangingCommands(flags)
+  addFileCommands(flags)
 }
 
 function addChangingCommands(flags: Command): void {
@@ -155,15 +157,69 @@ Who changes the flag at the same moment is not overwritten: then it ends with ex
     )
 }
 
+function addFileCommands(flags: Command): void {
+  addressed(
+    flags
+      .command('export [flag...]')
+      .description('write flags, and the cohorts they use, as a file for another project'),
+  )
+    .addHelpText(
+      'after',
+      `
+The file goes to stdout, notes about what is not in it to stderr. It has names where definitions have ids, is sorted, and is
+the same for the same definitions, so that a version control shows what changed. With keys only these flags are in it, with all that they
+use. Rules keep their seeds: with the same keys and seeds everybody keeps the value that they have.
+
+In it: flags, archived ones too, tags, the cohorts and names of group types that flags use. Not in it: deleted flags, encrypted
+payloads, the members of static cohorts, and experiments, surveys and early access features, of which only the flags come along.
+
+  $ pennon flags export > flags.json
+  $ pennon flags export new-checkout search > two.json
+  $ pennon flags import flags.json --host https://other.example`,
+    )
+    .action(async (keys: string[], options: ClientOptions) =>
+      (await import('./export-flags.ts')).exportFlags(keys, options),
+    )
+
+  addressed(flags.command('import <file...>').description('write the flags of a file, or of PostHog, to a project'))
+    .option('--json', 'print what is written, or with --dry-run would be, as JSON')
+    .option('--yes', 'write without a question')
+    .option('--dry-run', 'show what would be written, and for whom it is another value')
+    .option('--cohorts <file>', "PostHog's list of cohorts; may be repeated", repeated)
+    .option('--group-types <file>', "PostHog's list of group types", repeated)
+    .addHelpText(
+      'after',
+      `
+FILE is one of pennon flags export, or what PostHog answers to GET /api/projects/:id/feature_flags/, all its pages. Where
+flags use cohorts or group types, PostHog's lists of these (/cohorts/, /groups_types/) name them.
+
+A flag of the same key, and a cohort of the same name, become as the file has them; what is that way already is left alone, and
+what the file does not name stays. All is looked up and checked before anything is written, and shown with the numbers of
+those who get another value. Should it stop on the way it says what was written, and goes on there when it is run again.
+
+The key needs the scopes feature_flag:write, cohort:write, group:read, and person:read for the numbers; all scopes for flags with rules.
+
+  $ pennon flags import flags.json --dry-run
+  $ pennon flags import flags.json --project 2 --yes --json
+  $ pennon flags import page1.json page2.json --cohorts cohorts.json --group-types types.json`,
+    )
+    .action(async (paths: string[], options: ImportOptions) =>
+      (await import('./import-flags.ts')).importFlags(paths, options),
+    )
+}
+
 function changing(command: Command): Command {
   return asking(command).option('--yes', 'change it without a question')
 }
 
-function asking(command: Command): Command {
+function addressed(command: Command): Command {
   return command
     .option('--host <address>', 'where the private API is; by PENNON, or HOST and PENNON_ADMIN_PORT, unless given')
     .option('--project <id>', 'id of the project', '@current')
-    .option('--json', 'print what the private API answers, as JSON')
+}
+
+function asking(command: Command): Command {
+  return addressed(command).option('--json', 'print what the private API answers, as JSON')
 }
 
 function repeated(value: string, before: readonly string[] = []): string[] {

@@ -1,5 +1,5 @@
-// Replaces the ids that the filters of a flag or cohort refer to, for a copy in another project. Everything else stays
-// as stored, readable or not. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12.
+// Replaces what the filters of a flag or cohort refer to: ids for a copy in another project, names for a file. Everything
+// else stays as stored, readable or not. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, setOwn } from '../../json.ts'
 import { cohortIdOf } from './cohort-tree.ts'
@@ -12,31 +12,50 @@ export interface ReferenceMaps {
   readonly groupType: (index: number) => number
 }
 
+/** Each gets a reference as it stands and its path, such as `filters.groups.0.properties.1.value`. */
+export interface ReferenceValueMaps {
+  readonly cohort: (value: JsonValue, path: string) => JsonValue
+  readonly flag: (key: string, path: string) => string
+  readonly groupType: (value: JsonValue, path: string) => JsonValue
+}
+
 /** The fields that may contain references. Payloads and variants are the client's own JSON and contain none. */
 const referringFields = ['groups', 'super_groups', 'properties', 'values']
 const groupTypeFields = ['aggregation_group_type_index', 'group_type_index']
 
 export function mapReferences(filters: JsonObject, maps: ReferenceMaps): JsonObject {
+  return mapReferenceValues(filters, {
+    cohort: value => {
+      const id = cohortIdOf(value)
+      return id === null ? value : maps.cohort(id)
+    },
+    flag: key => {
+      const id = dependencyId(key)
+      return id === null || id < 0 ? key : String(maps.flag(id))
+    },
+    groupType: value => {
+      const index = numberOf(value)
+      return index === undefined ? value : maps.groupType(index)
+    },
+  })
+}
+
+/** References need not be ids: a file has names in their place. */
+export function mapReferenceValues(filters: JsonObject, maps: ReferenceValueMaps, path = 'filters'): JsonObject {
   const mapped: JsonObject = {}
-  for (const [name, value] of Object.entries(filters)) setOwn(mapped, name, mapField(name, value, maps))
-  const type = filters.type
+  for (const [name, value] of Object.entries(filters)) setOwn(mapped, name, mapField(name, value, maps, path))
+  const { type, key, value } = filters
   if (type === 'cohort') {
-    const id = cohortIdOf(filters.value ?? null)
-    if (id !== null) mapped.value = maps.cohort(id)
-  } else if (type === 'flag' && typeof filters.key === 'string') {
-    const id = dependencyId(filters.key)
-    if (id !== null && id >= 0) mapped.key = String(maps.flag(id))
-  }
+    if (value !== undefined) mapped.value = maps.cohort(value, `${path}.value`)
+  } else if (type === 'flag' && typeof key === 'string') mapped.key = maps.flag(key, `${path}.key`)
   return mapped
 }
 
-function mapField(name: string, value: JsonValue, maps: ReferenceMaps): JsonValue {
-  if (groupTypeFields.includes(name)) {
-    const index = numberOf(value)
-    return index === undefined ? value : maps.groupType(index)
-  }
+function mapField(name: string, value: JsonValue, maps: ReferenceValueMaps, path: string): JsonValue {
+  const at = `${path}.${name}`
+  if (groupTypeFields.includes(name)) return value === null ? value : maps.groupType(value, at)
   if (!referringFields.includes(name)) return value
-  if (isJsonObject(value)) return mapReferences(value, maps)
+  if (isJsonObject(value)) return mapReferenceValues(value, maps, at)
   if (!Array.isArray(value)) return value
-  return value.map(entry => (isJsonObject(entry) ? mapReferences(entry, maps) : entry))
+  return value.map((entry, index) => (isJsonObject(entry) ? mapReferenceValues(entry, maps, `${at}.${index}`) : entry))
 }

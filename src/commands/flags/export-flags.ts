@@ -1,0 +1,107 @@
+// `pennon flags export`: the flags of a project, and the cohorts that they use, as a file for another project.
+
+import { firstFew } from '#core/counted.ts'
+import type { JsonObject } from '#core/json.ts'
+import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
+import {
+  type ApiLists,
+  createNaming,
+  encodeFlagFile,
+  type FileCohort,
+  type FileFlag,
+  type FlagFile,
+  isThere,
+  namedReferences,
+} from '#wire/management/flags/flag-file.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { wayOut } from './find-flag.ts'
+
+export interface NamedLists {
+  readonly file: FlagFile
+  /** What is not in the file, in sentences for people. */
+  readonly notes: readonly string[]
+}
+
+/** @param keys of the flags to export, with all that they use; of all when there are none. */
+export function exportFlags(keys: readonly string[], options: ClientOptions): Promise<void> {
+  return runClient(options, 'feature_flag:read, cohort:read and group:read', async api => {
+    const { file, notes } = nameLists(await listDefinitions(api), keys)
+    process.stdout.write(encodeFlagFile(file))
+    for (const note of notes) process.stderr.write(`pennon: ${note}\n`)
+  })
+}
+
+/** All flags, archived ones too, all cohorts and all group types of the project. @throws ClientError */
+export async function listDefinitions(api: PrivateApi): Promise<ApiLists> {
+  return {
+    flags: await api.list('/feature_flags/', { archived: 'all' }),
+    cohorts: await api.list('/cohorts/'),
+    groupTypes: await api.bareList('/groups_types/'),
+  }
+}
+
+/** @throws ClientError for a key without a flag, and for cohorts that their names do not tell apart. */
+export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedLists {
+  const naming = createNaming(lists)
+  const isKept = (flag: JsonObject) =>
+    isThere(flag) && flag.has_encrypted_payloads !== true && !isSurveyFlagKey(String(flag.key))
+  const kept = new Map(lists.flags.filter(isKept).map(flag => [String(flag.key), flag]))
+  const unknown = keys.find(key => !kept.has(key))
+  if (unknown !== undefined)
+    throw new ClientError(`There is no flag ${unknown} that could be exported. ${wayOut(unknown, [...kept.keys()])}`)
+  const cohorts = new Map<string, FileCohort>()
+  const twice = new Set<string>()
+  for (const cohort of lists.cohorts.filter(isThere).map(naming.cohort)) {
+    if (cohorts.has(cohort.name)) twice.add(cohort.name)
+    cohorts.set(cohort.name, cohort)
+  }
+
+  const flags = new Map<string, FileFlag>()
+  const used = new Map<string, FileCohort>()
+  const typeNames = new Set<string>()
+  const addFlag = (key: string) => {
+    const flag = naming.flag(kept.get(key)!)
+    flags.set(key, flag)
+    follow(flag.filters)
+  }
+  const follow = (filters: JsonObject) => {
+    for (const { kind, name } of namedReferences(filters)) {
+      if (typeof name !== 'string') continue
+      const cohort = cohorts.get(name)
+      if (kind === 'group_type') typeNames.add(name)
+      else if (kind === 'flag' && kept.has(name) && !flags.has(name)) addFlag(name)
+      else if (kind === 'cohort' && cohort !== undefined && !used.has(name)) {
+        used.set(name, cohort)
+        follow(cohort.filters)
+      }
+    }
+  }
+  for (const key of keys.length === 0 ? kept.keys() : keys) if (!flags.has(key)) addFlag(key)
+  const clash = [...used.keys()].find(name => twice.has(name))
+  if (clash !== undefined)
+    throw new ClientError(`Several cohorts are named "${clash}", and a file knows them by name: rename all but one.`)
+  const file = { groupTypes: [...typeNames], cohorts: [...used.values()], flags: [...flags.values()] }
+  return { file, notes: notesOf(lists, file, keys.length === 0) }
+}
+
+function notesOf({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[] {
+  const inFile = new Set(file.flags.map(({ key }) => key))
+  const keysOf = (is: (flag: JsonObject) => boolean) => flags.filter(is).map(({ key }) => String(key))
+  const encrypted = isWhole ? keysOf(flag => isThere(flag) && flag.has_encrypted_payloads === true) : []
+  const surveys = isWhole ? keysOf(flag => isThere(flag) && isSurveyFlagKey(String(flag.key))) : []
+  const withOwner = (field: string) =>
+    keysOf(flag => inFile.has(String(flag.key)) && Array.isArray(flag[field]) && flag[field].length > 0)
+  const statics = file.cohorts.filter(cohort => cohort.is_static).map(({ name }) => `"${name}"`)
+  return [
+    ...note(encrypted, 'left out, since encrypted payloads can be read nowhere else: '),
+    ...note(surveys, 'left out, since surveys make these flags themselves: '),
+    ...note(withOwner('experiment_set'), 'flags of experiments, which are not in the file: '),
+    ...note(withOwner('features'), 'flags of early access features, which are not in the file: '),
+    ...note(statics, 'static cohorts, whose members are not in the file: '),
+  ]
+}
+
+function note(names: readonly string[], text: string): string[] {
+  return names.length === 0 ? [] : [`${text}${firstFew(names).join(', ')}.`]
+}

@@ -1,0 +1,178 @@
+// `pennon flags import`: the flags and cohorts of a file, written to a project. What would change is shown and counted
+// first; what is that way already is left alone, so that an import that stopped goes on when it is run again.
+
+import { counted } from '#core/counted.ts'
+import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
+import { compactJson, type JsonObject, type JsonValue } from '#core/json.ts'
+import type { JsonChange } from '#core/json-diff.ts'
+import { printableName } from '#core/printable.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+import { personAtTerminal } from '../client/prompt.ts'
+import { runClient } from '../client/run-client.ts'
+import { type Terminal, terminalOf } from '../client/terminal.ts'
+import { type ChangeOptions, isMeant, whoIsAffected } from './confirm-change.ts'
+import { listDefinitions } from './export-flags.ts'
+import { diffLines } from './flag-diff.ts'
+import { printJson, printLines } from './output.ts'
+import {
+  bodyOf,
+  type FlagWrite,
+  hasRules,
+  type ImportPlan,
+  type PlannedWrite,
+  planImport,
+  type ReferenceIds,
+  titleOf,
+} from './plan-import.ts'
+import { type ListFiles, readFlagFiles } from './read-flag-files.ts'
+import { amountOf, writePlan } from './write-import.ts'
+
+export interface ImportOptions extends ChangeOptions, ListFiles {
+  /** Only shows what would be written. */
+  readonly dryRun?: boolean
+}
+
+/** Flags whose reach is counted: each count looks at all persons. */
+const countedFlagsMax = 20
+
+export function importFlags(paths: readonly string[], options: ImportOptions): Promise<void> {
+  return runClient(options, 'feature_flag:write, cohort:write and group:read', api => importInto(api, paths, options))
+}
+
+/** @throws ClientError, after a part was written too: it says which. */
+export async function importInto(api: PrivateApi, paths: readonly string[], options: ImportOptions): Promise<void> {
+  const { json = false, yes = false, dryRun = false } = options
+  if (json && !yes && !dryRun) throw new ClientError('--json asks nothing, so it needs --yes or --dry-run.')
+  const { file, notes } = readFlagFiles(paths, options)
+  const plan = planImport(file, await listDefinitions(api))
+  const problems = plan.problems.length > 0 ? plan.problems : await rightsProblems(api, plan)
+  if (problems.length > 0) {
+    for (const problem of problems) process.stderr.write(`pennon: ${printableName(problem)}\n`)
+    throw new ClientError(`Nothing was written: ${counted(problems.length, 'fault')}, named above.`)
+  }
+  if (!json)
+    printLines([...planLines(plan, terminalOf(process.stdout)), ...notes.map(note => `Note: ${printableName(note)}`)])
+  const written = new Map<PlannedWrite, JsonObject>()
+  const tell = () => {
+    if (json) printJson({ dry_run: dryRun, ...resultsOf(plan, written), notes: [...notes] })
+  }
+  if (plan.writes.length === 0) {
+    if (!json) printLines(['Nothing to write.'])
+    return tell()
+  }
+  if (dryRun) {
+    if (!json) printLines([...(await reachLines(api, plan)), 'Nothing was written: this is a dry run.'])
+    return tell()
+  }
+  if (!yes && !(await isConfirmed(api, plan))) return
+  try {
+    await writePlan(api, plan, (write, answer) => {
+      written.set(write, answer)
+      const line = `${write.before === null ? 'made' : 'changed'} ${titleOf(write)}, version ${answer.version}`
+      if (!json) printLines([printableName(line)])
+    })
+  } finally {
+    tell()
+  }
+}
+
+/** Documents with rules keep their seeds only where nothing of them is checked and made anew. */
+async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<string[]> {
+  const ofRules = writes.find(write => write.kind === 'flag' && hasRules(write))
+  if (ofRules === undefined) return []
+  const { scopes } = await api.ownKey()
+  return Array.isArray(scopes) && scopes.includes('*')
+    ? []
+    : [`${titleOf(ofRules)}: a flag with rules keeps its seeds only with a key of all scopes, ["*"]: pennon new-key.`]
+}
+
+async function isConfirmed(api: PrivateApi, plan: ImportPlan): Promise<boolean> {
+  if (!personAtTerminal.canAsk())
+    throw new ClientError('Nothing was written, since there is no terminal to ask. --yes writes without a question.')
+  printLines(['Counting who is affected. Ctrl-C changes nothing.', ...(await reachLines(api, plan))])
+  const isYes = await isMeant(personAtTerminal, `Write ${amountOf(plan.writes)}`)
+  if (!isYes) printLines(['Nothing was written.'])
+  return isYes
+}
+
+export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal): string[] {
+  const lines = writes.flatMap(write => {
+    const [first, ...rest] = titleOf(write)
+    const title = printableName(first!.toUpperCase() + rest.join(''))
+    if (write.before !== null)
+      return [
+        `${title}, version ${write.before.version}`,
+        ...write.changes.map(change => `  ${changeLine(change, terminal)}`),
+      ]
+    if (write.kind === 'cohort')
+      return [`${title}, new${write.wanted.is_static ? ': static, and without members' : ''}`]
+    return [`${title}, new`, ...newFlagLines(write, ids, terminal).map(line => `  ${line}`)]
+  })
+  return same.length === 0 ? lines : [...lines, `The same there already: ${amountOf(same)}.`]
+}
+
+function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
+  const { active, archived, filters } = write.wanted
+  if (!hasRules(write)) {
+    // Words are made of indexes of group types, and of any name of a cohort or a flag.
+    const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
+    const shown = mapReferenceValues(filters, { cohort: name => name, flag: key => key, groupType })
+    return diffLines(null, { active, archived: archived === true, filters: shown }, terminal)
+  }
+  const count = Array.isArray(filters.rules) ? filters.rules.length : 0
+  return [active ? 'switched on' : 'switched off', counted(count, 'rule')].map(line =>
+    terminal.paint('green', `+ ${line}`),
+  )
+}
+
+function changeLine({ path, action, before, after }: JsonChange, terminal: Terminal): string {
+  const [old, now] = [terminal.paint('red', shown(before)), terminal.paint('green', shown(after))]
+  const change = action === 'created' ? `+ ${now}` : action === 'deleted' ? `- ${old}` : `${old} → ${now}`
+  return `${printableName(path)}: ${change}`
+}
+
+const shownCharsMax = 160
+
+function shown(value: JsonValue): string {
+  const text = compactJson(value)
+  return printableName(text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text)
+}
+
+/** A line for each flag that is or will be on. */
+async function reachLines(api: PrivateApi, plan: ImportPlan): Promise<string[]> {
+  const flags = plan.writes
+    .filter(write => write.kind === 'flag')
+    .filter(({ wanted, before }) => wanted.active || before?.active === true)
+  const lines: string[] = []
+  for (const write of flags.slice(0, countedFlagsMax)) lines.push(`${write.name}: ${await reachOf(api, write, plan)}`)
+  if (flags.length > countedFlagsMax)
+    lines.push(`Not counted for ${counted(flags.length - countedFlagsMax, 'more flag')}.`)
+  return lines.map(printableName)
+}
+
+async function reachOf(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): Promise<string> {
+  if (!ids.areKnown(write.wanted.filters)) return 'it uses what this import makes, so it cannot be counted before.'
+  const { version: _, ...fields } = bodyOf(write, ids)
+  const id = write.before?.id
+  return whoIsAffected(api, id === undefined ? fields : { id, ...fields })
+}
+
+function resultsOf({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {
+  const resultOf = (write: PlannedWrite): JsonObject => {
+    const { kind, name, before, changes } = write
+    const now = written.get(write) ?? before
+    return {
+      [kind === 'flag' ? 'key' : 'name']: name,
+      action: same.includes(write) ? 'none' : before === null ? 'create' : 'update',
+      written: written.has(write),
+      id: now?.id ?? null,
+      version: now?.version ?? null,
+      changes: changes.map(change => ({ ...change })),
+    }
+  }
+  const all = [...writes, ...same]
+  return {
+    cohorts: all.filter(({ kind }) => kind === 'cohort').map(resultOf),
+    flags: all.filter(({ kind }) => kind === 'flag').map(resultOf),
+  }
+}

@@ -1,0 +1,234 @@
+// What an import would write and in which order, or why it cannot: from the file and from what the project has. What a file
+// refers to is found by name, in the file or in the project. Whatever is wrong is told before anything is written.
+
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
+import { configVersion, readRules } from '#core/flags/definitions/read-rules.ts'
+import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
+import { archivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { diffJson, type JsonChange } from '#core/json-diff.ts'
+import {
+  type ApiLists,
+  createNaming,
+  type FileCohort,
+  type FileFlag,
+  type FlagFile,
+  isThere,
+  namedReferences,
+  withExperiments,
+} from '#wire/management/flags/flag-file.ts'
+
+interface Write {
+  readonly name: string
+  /** As the private API shows it; null for one that the project lacks. */
+  readonly before: JsonObject | null
+  /** None where `before` is null. */
+  readonly changes: readonly JsonChange[]
+}
+export type FlagWrite = Write & { readonly kind: 'flag'; readonly wanted: FileFlag }
+export type CohortWrite = Write & { readonly kind: 'cohort'; readonly wanted: FileCohort }
+export type PlannedWrite = FlagWrite | CohortWrite
+
+export interface ImportPlan {
+  /** Each after what it refers to. */
+  readonly writes: readonly PlannedWrite[]
+  /** What the project has already, exactly so. */
+  readonly same: readonly PlannedWrite[]
+  /** With any, nothing may be written. Each names the flag or cohort and the field. */
+  readonly problems: readonly string[]
+  readonly ids: ReferenceIds
+}
+
+export function planImport(file: FlagFile, there: ApiLists): ImportPlan {
+  const naming = createNaming(there)
+  const flagsThere = new Map(there.flags.filter(isThere).map(flag => [String(flag.key), flag]))
+  const cohortsThere = new Map<string, JsonObject[]>()
+  for (const cohort of there.cohorts.filter(isThere)) {
+    const name = String(cohort.name)
+    cohortsThere.set(name, [...(cohortsThere.get(name) ?? []), cohort])
+  }
+  const problems: string[] = []
+  const cohorts = file.cohorts.map((wanted): CohortWrite => {
+    const found = cohortsThere.get(wanted.name) ?? []
+    if (found.length > 1) problems.push(`cohort "${wanted.name}": the project has ${found.length} of this name.`)
+    const before = found[0] ?? null
+    const named = before === null ? null : naming.cohort(before)
+    if (named !== null && named.is_static !== wanted.is_static)
+      problems.push(`cohort "${wanted.name}": is_static is ${named.is_static} in the project, and cannot be changed.`)
+    return { kind: 'cohort', name: wanted.name, wanted, before, changes: changesOf(named, wanted) }
+  })
+  const flags = file.flags.map((wanted): FlagWrite => {
+    const before = flagsThere.get(wanted.key) ?? null
+    const changes = changesOf(before === null ? null : naming.flag(before), wanted)
+    return { kind: 'flag', name: wanted.key, wanted, before, changes }
+  })
+  const all: PlannedWrite[] = [...cohorts, ...flags]
+  for (const name of repeated(all.map(titleOf))) problems.push(`${name}: is in the file twice.`)
+  const ids = new ReferenceIds(there, cohortsThere)
+  const toWrite = all.filter(({ before, changes }) => before === null || changes.length > 0)
+  const planned = new Set(all.map(titleOf))
+  for (const write of toWrite) problems.push(...referenceProblems(write, ids, planned))
+  // What refers to nothing that is known is no reason to find fault with the rest.
+  if (problems.length === 0)
+    for (const write of toWrite)
+      problems.push(...issuesOf(write, ids).map(({ path, message }) => `${titleOf(write)}: ${path}: ${message}`))
+  return {
+    writes: inOrder(toWrite, problems),
+    same: all.filter(write => !toWrite.includes(write)),
+    problems,
+    ids,
+  }
+}
+
+export function titleOf({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): string {
+  return kind === 'flag' ? `flag ${name}` : `cohort "${name}"`
+}
+
+/** Fields that the file does not have stay as they are. */
+function changesOf(before: JsonObject | null, wanted: JsonObject): JsonChange[] {
+  if (before === null) return []
+  return Object.keys(wanted).flatMap(field => {
+    const [now, then] = [ownValue(before, field) ?? null, wanted[field] ?? null]
+    return diffJson({ [field]: now }, { [field]: then })
+  })
+}
+
+function repeated(names: readonly string[]): Set<string> {
+  return new Set(names.filter((name, index) => names.indexOf(name) !== index))
+}
+
+/** Ids by name, of what the project has and of what has been written since. */
+export class ReferenceIds {
+  readonly #ids = new Map<string, number>()
+
+  constructor({ flags, groupTypes }: ApiLists, cohorts: ReadonlyMap<string, readonly JsonObject[]>) {
+    for (const { key, id } of flags.filter(isThere)) this.note('flag', String(key), id)
+    for (const [name, [cohort]] of cohorts) this.note('cohort', name, cohort!.id)
+    for (const type of groupTypes) this.note('group_type', String(type.group_type), type.group_type_index)
+  }
+
+  note(kind: string, name: string, id: JsonValue | undefined): void {
+    const number = numberOf(id ?? null)
+    if (number !== undefined) this.#ids.set(`${kind} ${name}`, number)
+  }
+
+  find(kind: string, name: JsonValue): number | undefined {
+    return typeof name === 'string' ? this.#ids.get(`${kind} ${name}`) : undefined
+  }
+
+  /** Whether all that the filters refer to is there. */
+  areKnown(filters: JsonObject): boolean {
+    return namedReferences(filters).every(({ kind, name }) => this.find(kind, name) !== undefined)
+  }
+
+  /** The filters as the project stores them. What is not there yet gets an id that nothing has. */
+  resolve(filters: JsonObject): JsonObject {
+    return mapReferenceValues(filters, {
+      cohort: name => this.find('cohort', name) ?? unwritten,
+      flag: key => String(this.find('flag', key) ?? unwritten),
+      groupType: name => this.find('group_type', name) ?? name,
+    })
+  }
+}
+
+const unwritten = 2 ** 31 - 1
+
+function referenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
+  return namedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
+    if (ids.find(kind, name) !== undefined) return []
+    if (kind !== 'group_type' && typeof name === 'string' && planned.has(titleOf({ kind, name }))) return []
+    return [`${titleOf(write)}: ${path}: ${lackOf[kind](name)}`]
+  })
+}
+
+const lackOf = {
+  flag: (name: JsonValue) => `neither the file nor the project has a flag ${name}.`,
+  cohort: (name: JsonValue) =>
+    isId(name)
+      ? `no cohort ${name} is named; --cohorts takes PostHog's list of them.`
+      : `neither the file nor the project has a cohort "${name}".`,
+  group_type: (name: JsonValue) =>
+    isId(name)
+      ? `no group type ${name} is named; --group-types takes PostHog's list of them.`
+      : `the project has no group type "${name}"; it comes with the first event of such a group.`,
+}
+
+function isId(name: JsonValue): boolean {
+  return typeof name !== 'string' || /^\d+$/.test(name)
+}
+
+function issuesOf(write: PlannedWrite, ids: ReferenceIds): FlagIssue[] {
+  if (write.kind === 'cohort')
+    return write.wanted.is_static ? [] : validateCohortFilters(ids.resolve(write.wanted.filters))
+  const { key, filters, active, archived, evaluation_runtime: runtime, bucketing_identifier: bucketing } = write.wanted
+  const others = {
+    key,
+    ...(typeof runtime === 'string' && { evaluationRuntime: runtime }),
+    ...(typeof bucketing === 'string' && { bucketingIdentifier: bucketing }),
+  }
+  const issues = archivedIssues({ active, archived: archived === true })
+  if (configVersion(filters) === 1) return [...issues, ...validateFlag({ ...others, filters: ids.resolve(filters) })]
+  const read = readRules(filters)
+  return [...issues, ...validateFlag(others), ...(read.ok ? [] : [read.error])]
+}
+
+/** Adds a problem for a circle. */
+function inOrder(writes: readonly PlannedWrite[], problems: string[]): PlannedWrite[] {
+  const byTitle = new Map(writes.map(write => [titleOf(write), write]))
+  const ordered = new Set<PlannedWrite>()
+  const visit = (write: PlannedWrite, way: readonly string[]) => {
+    if (ordered.has(write)) return
+    const title = titleOf(write)
+    if (way.includes(title)) {
+      problems.push(`${[...way.slice(way.indexOf(title)), title].join(' → ')}: each refers to the next.`)
+      return
+    }
+    for (const { kind, name } of namedReferences(write.wanted.filters)) {
+      if (kind === 'group_type' || typeof name !== 'string') continue
+      const next = byTitle.get(titleOf({ kind, name }))
+      if (next !== undefined && problems.length === 0) visit(next, [...way, title])
+    }
+    ordered.add(write)
+  }
+  for (const write of writes) if (problems.length === 0) visit(write, [])
+  return [...ordered]
+}
+
+/** The document has rules, which are stored as they are, since their seeds decide who gets what. */
+export function hasRules({ wanted }: FlagWrite): boolean {
+  return configVersion(wanted.filters) === 2
+}
+
+/** What is sent: all of a new one; of one that is there the fields that change, and the version that they were compared with. */
+export function bodyOf(write: PlannedWrite, ids: ReferenceIds): JsonObject {
+  const { before, wanted, changes } = write
+  const changed = new Set(changes.map(({ path }) => path.split('.')[0]!))
+  const fields =
+    before === null ? wanted : Object.fromEntries(Object.entries(wanted).filter(([name]) => changed.has(name)))
+  const filters = ownValue(fields, 'filters')
+  const isWithoutFilters = filters === undefined || (write.kind === 'cohort' && write.wanted.is_static)
+  const { filters: _, ...others } = fields as JsonObject
+  const version = before === null ? undefined : before.version
+  return {
+    ...others,
+    ...(!isWithoutFilters && { filters: filtersToSend(write, ids) }),
+    ...(version !== undefined && { version }),
+  }
+}
+
+function filtersToSend({ before, wanted }: PlannedWrite, ids: ReferenceIds): JsonObject {
+  const { filters } = wanted
+  if (configVersion(filters) !== 2) return ids.resolve(filters)
+  const rules = before === null ? undefined : ownValue(before.filters as JsonObject, 'rules')
+  const linkOf = (rule: JsonValue) => {
+    const experiment = isJsonObject(rule) ? (ownValue(rule, 'experiment_id') ?? null) : null
+    if (experiment === null || !isJsonObject(rule)) return null
+    const holdout = ownValue(rule, 'holdout') ?? null
+    return { experiment, holdout: isJsonObject(holdout) ? (ownValue(holdout, 'id') ?? null) : null }
+  }
+  const stored: readonly JsonValue[] = Array.isArray(rules) ? rules : []
+  return withExperiments(filters, id =>
+    linkOf(stored.find(rule => isJsonObject(rule) && ownValue(rule, 'id') === id) ?? null),
+  )
+}

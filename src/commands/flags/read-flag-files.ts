@@ -1,0 +1,89 @@
+// The files that `pennon flags import` is given: one of `pennon flags export`, or lists as PostHog's API answers them, in
+// one page or several.
+
+import { readFileSync } from 'node:fs'
+import { counted } from '#core/counted.ts'
+import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
+import { decodeFlagFile, isFlagFile, isThere } from '#wire/management/flags/flag-file.ts'
+import { ClientError } from '../client/private-api.ts'
+import { type NamedLists, nameLists } from './export-flags.ts'
+
+export interface ListFiles {
+  /** Files with PostHog's list of cohorts. */
+  readonly cohorts?: readonly string[]
+  /** Files with PostHog's list of group types. */
+  readonly groupTypes?: readonly string[]
+}
+
+/** @throws ClientError naming the file and the place in it. */
+export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTypes = [] }: ListFiles): NamedLists {
+  const read = paths.map(path => ({ path, value: readJson(path) }))
+  const own = read.find(({ value }) => isFlagFile(value))
+  if (own !== undefined) {
+    if (read.length > 1 || cohorts.length > 0 || groupTypes.length > 0)
+      throw new ClientError(`${own.path} is a file of pennon flags export, which has all in it: give it alone.`)
+    const decoded = decodeFlagFile(own.value as JsonObject)
+    if (!decoded.ok) throw new ClientError(`${own.path}: ${decoded.error}`)
+    const file = { ...decoded.value, flags: decoded.value.flags.map(withSets) }
+    return { file, notes: [] }
+  }
+  const flags = read.flatMap(({ path, value }) => rowsOf(path, value, ['key', 'active', 'filters']))
+  const { file, notes } = nameLists({
+    flags: flags.map(withSets),
+    cohorts: cohorts.flatMap(path => rowsOf(path, readJson(path), ['id', 'name'])),
+    groupTypes: groupTypes.flatMap(path => rowsOf(path, readJson(path), ['group_type', 'group_type_index'])),
+  })
+  const deletedCount = flags.filter(flag => !isThere(flag)).length
+  return {
+    file,
+    notes: [
+      ...notes,
+      ...(deletedCount === 0 ? [] : [`left out: ${counted(deletedCount, 'deleted flag')}.`]),
+      ...missingPages(
+        read.map(({ value }) => value),
+        flags.length,
+      ),
+    ],
+  }
+}
+
+function readJson(path: string): JsonValue {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new ClientError(`${path} cannot be read: ${(cause as NodeJS.ErrnoException).code ?? cause}.`)
+  }
+  try {
+    return parseJson(text)
+  } catch {
+    throw new ClientError(`${path} is no JSON.`)
+  }
+}
+
+/** @param names fields that each row has to have. */
+function rowsOf(path: string, value: JsonValue, names: readonly string[]): JsonObject[] {
+  const results = isJsonObject(value) ? ownValue(value, 'results') : value
+  if (!Array.isArray(results))
+    throw new ClientError(`${path} is neither a file of pennon flags export nor a list as PostHog's API answers it.`)
+  return results.map((row: JsonValue, index) => {
+    const lacked = names.find(name => !isJsonObject(row) || (ownValue(row, name) ?? null) === null)
+    if (lacked !== undefined) throw new ClientError(`${path}: the entry ${index} has no ${lacked}.`)
+    return row as JsonObject
+  })
+}
+
+/** Filters older than condition sets get them, as whoever stores them would do it. */
+function withSets<T extends JsonObject>(flag: T): T {
+  const { filters, rollout_percentage: percentage } = flag
+  if (!isJsonObject(filters)) return flag
+  return { ...flag, filters: normalizeFilters(filters, percentage) }
+}
+
+/** A page says how many there are in all. */
+function missingPages(pages: readonly JsonValue[], rowCount: number): string[] {
+  const counts = pages.map(page => (isJsonObject(page) ? numberOf(ownValue(page, 'count') ?? null) : undefined))
+  const said = Math.max(...counts.map(count => count ?? 0))
+  return said > rowCount ? [`the list says ${counted(said, 'flag')}, the files have ${rowCount}.`] : []
+}

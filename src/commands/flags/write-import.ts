@@ -1,0 +1,62 @@
+// Writes what an import has planned, one call after the other, and says what was written where one fails.
+
+import { counted, firstFew } from '#core/counted.ts'
+import type { JsonObject } from '#core/json.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+import { flagPath } from './find-flag.ts'
+import { bodyOf, hasRules, type ImportPlan, type PlannedWrite, titleOf } from './plan-import.ts'
+
+/**
+ * @param wrote called after each write with the answer to it.
+ * @throws ClientError, after some were written too: it says which.
+ */
+export async function writePlan(
+  api: PrivateApi,
+  plan: ImportPlan,
+  wrote: (write: PlannedWrite, answer: JsonObject) => void,
+): Promise<void> {
+  for (const [index, write] of plan.writes.entries()) {
+    let answer: JsonObject
+    try {
+      answer = await writeOne(api, write, plan)
+    } catch (error) {
+      throw error instanceof ClientError ? stopped(error, plan.writes, index) : error
+    }
+    plan.ids.note(write.kind, write.name, answer.id)
+    wrote(write, answer)
+  }
+}
+
+async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPlan): Promise<JsonObject> {
+  const body = bodyOf(write, ids)
+  const query =
+    write.kind === 'flag' && hasRules(write) && body.filters !== undefined ? { skip_validation: 'true' } : {}
+  const id = write.before?.id
+  if (write.kind === 'cohort')
+    return id === undefined ? api.post('/cohorts/', body) : api.patch(`/cohorts/${String(id)}/`, body)
+  return id === undefined ? api.post('/feature_flags/', body, query) : api.patch(flagPath(String(id)), body, query)
+}
+
+function stopped(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
+  const [failed, ...after] = writes.slice(writtenCount).map(titleOf)
+  // A call without an answer, or with one of a server that fails, may have been carried out.
+  const isOpen = error.status === null || error.status >= 500
+  const unwritten = isOpen ? after : [failed!, ...after]
+  return new ClientError(
+    `${failed}: ${error.message} Written before it: ${amountOf(writes.slice(0, writtenCount))}. ` +
+      `${isOpen ? `Whether the ${failed} was written is not known. ` : ''}` +
+      `Not written: ${unwritten.length === 0 ? 'nothing' : firstFew(unwritten).join(', ')}. ` +
+      'Run it again to go on: what is written is left alone.',
+    { exitCode: error.exitCode, status: error.status },
+  )
+}
+
+/** `3 flags and 1 cohort`. */
+export function amountOf(writes: readonly PlannedWrite[]): string {
+  const [flags, cohorts] = (['flag', 'cohort'] as const).map(kind => writes.filter(write => write.kind === kind).length)
+  const parts = [
+    ...(flags! > 0 ? [counted(flags!, 'flag')] : []),
+    ...(cohorts! > 0 ? [counted(cohorts!, 'cohort')] : []),
+  ]
+  return parts.length === 0 ? 'nothing' : parts.join(' and ')
+}

@@ -1,0 +1,207 @@
+// Flags and cohorts of a project as a file: what `pennon flags export` writes and `import` reads. Filters have names in the
+// place of ids: keys of flags, names of cohorts and of group types, so that a file says the same in every project.
+// Source: ours, docs/guides/flags.md.
+
+import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
+import { dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
+import { mapReferenceValues, type ReferenceValueMaps } from '#core/flags/definitions/map-references.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+
+const format = 'pennon_flags'
+const formatVersion = 1
+
+export type FileFlag = JsonObject & { readonly key: string; readonly active: boolean; readonly filters: JsonObject }
+export type FileCohort = JsonObject & {
+  readonly name: string
+  readonly is_static: boolean
+  readonly filters: JsonObject
+}
+
+export interface FlagFile {
+  /** Names of the group types that the flags use. */
+  readonly groupTypes: readonly string[]
+  readonly cohorts: readonly FileCohort[]
+  readonly flags: readonly FileFlag[]
+}
+
+/** Lists as the private API answers them, Pennon's or PostHog's. */
+export interface ApiLists {
+  readonly flags: readonly JsonObject[]
+  readonly cohorts: readonly JsonObject[]
+  readonly groupTypes: readonly JsonObject[]
+}
+
+/** The fields of a flag in a file, in their order. Payloads that are encrypted are in no file. */
+const flagFields = [
+  ...['key', 'name', 'active', 'archived', 'tags', 'evaluation_runtime', 'evaluation_contexts'],
+  ...['bucketing_identifier', 'ensure_experience_continuity', 'is_remote_configuration', 'filters'],
+]
+/** What null means, and what PostHog of some age does not say. */
+const defaults: JsonObject = {
+  ...{ name: '', description: '', archived: false, tags: [], evaluation_runtime: 'all', evaluation_contexts: [] },
+  ...{ bucketing_identifier: null, ensure_experience_continuity: false, is_remote_configuration: false },
+}
+const cohortFields = ['name', 'description', 'is_static', 'filters']
+
+/** Text in a form that can be compared line by line: sorted by key and name, and the same for the same definitions. */
+export function encodeFlagFile({ flags, cohorts, groupTypes }: FlagFile): string {
+  const file = {
+    ...{ format, format_version: formatVersion },
+    group_types: groupTypes.toSorted(),
+    cohorts: cohorts.toSorted((a, b) => order(a.name, b.name)),
+    flags: flags.toSorted((a, b) => order(a.key, b.key)),
+  }
+  return `${JSON.stringify(file, null, 2)}\n`
+}
+
+export function isFlagFile(value: JsonValue): value is JsonObject {
+  return isJsonObject(value) && ownValue(value, 'format') === format
+}
+
+/** @returns the file, or in a sentence what is wrong with it. A field that nobody reads is refused by its name. */
+export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
+  if (numberOf(file.format_version ?? null) !== formatVersion)
+    return err(`Its format_version is not ${formatVersion}: it was made by another version of Pennon.`)
+  const unknown = Object.keys(file).find(
+    name => !['format', 'format_version', 'group_types', 'cohorts', 'flags'].includes(name),
+  )
+  if (unknown !== undefined) return err(`It has a field that means nothing: ${unknown}.`)
+  const { group_types: groupTypes = [], cohorts = [], flags = [] } = file
+  for (const [name, list] of Object.entries({ group_types: groupTypes, cohorts, flags }))
+    if (!Array.isArray(list)) return err(`${name} is no list.`)
+  for (const [index, cohort] of (cohorts as readonly JsonValue[]).entries()) {
+    const fault = faultOf(cohort, cohortFields, { name: 'string', is_static: 'boolean' })
+    if (fault !== null) return err(`cohorts.${index}${nameOf(cohort, 'name')}: ${fault}`)
+  }
+  for (const [index, flag] of (flags as readonly JsonValue[]).entries()) {
+    const fault = faultOf(flag, flagFields, { key: 'string', active: 'boolean' })
+    if (fault !== null) return err(`flags.${index}${nameOf(flag, 'key')}: ${fault}`)
+  }
+  return ok({
+    groupTypes: (groupTypes as readonly JsonValue[]).filter(name => typeof name === 'string'),
+    cohorts: cohorts as unknown as readonly FileCohort[],
+    flags: flags as unknown as readonly FileFlag[],
+  })
+}
+
+function faultOf(
+  value: JsonValue,
+  known: readonly string[],
+  required: Readonly<Record<string, 'string' | 'boolean'>>,
+): string | null {
+  if (!isJsonObject(value)) return 'is no object.'
+  const unknown = Object.keys(value).find(name => !known.includes(name))
+  if (unknown !== undefined) return `it has a field that means nothing: ${unknown}.`
+  for (const [name, type] of Object.entries(required))
+    if (typeof ownValue(value, name) !== type) return `${name} is missing, or no ${type}.`
+  return isJsonObject(ownValue(value, 'filters')) ? null : 'filters is missing, or no object.'
+}
+
+function nameOf(value: JsonValue, field: string): string {
+  const name = isJsonObject(value) ? ownValue(value, field) : undefined
+  return typeof name === 'string' ? ` (${name})` : ''
+}
+
+/** From what an API answers to what a file says of it. What a reference means that no list has stays an id. */
+export interface Naming {
+  flag(flag: JsonObject): FileFlag
+  cohort(cohort: JsonObject): FileCohort
+}
+
+export function createNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
+  const keyOf = new Map(flags.filter(isThere).map(({ id, key }) => [numberOf(id ?? null), key]))
+  const nameOfCohort = new Map(cohorts.filter(isThere).map(({ id, name }) => [numberOf(id ?? null), name]))
+  const nameOfType = new Map(
+    groupTypes.map(({ group_type_index: index, group_type: name }) => [numberOf(index ?? null), name]),
+  )
+  const maps: ReferenceValueMaps = {
+    cohort: value => nameOfCohort.get(cohortIdOf(value) ?? undefined) ?? value,
+    flag: key => String(keyOf.get(dependencyId(key) ?? undefined) ?? key),
+    groupType: value => nameOfType.get(numberOf(value)) ?? value,
+  }
+  return {
+    flag: flag => {
+      const contexts = flag.evaluation_contexts ?? flag.evaluation_tags ?? null
+      const filters = unlinked(objectOf(flag.filters), maps)
+      return chosen({ ...flag, evaluation_contexts: contexts, filters }, flagFields) as FileFlag
+    },
+    cohort: cohort => {
+      const isStatic = cohort.is_static === true
+      // Filters of a static cohort mean nothing.
+      const filters = isStatic ? {} : mapReferenceValues(objectOf(cohort.filters), maps)
+      return chosen({ ...cohort, is_static: isStatic, filters }, cohortFields) as FileCohort
+    },
+  }
+}
+
+/** Whether a definition of a list is not deleted. */
+export function isThere({ deleted }: JsonObject): boolean {
+  return deleted !== true
+}
+
+/**
+ * Filters by names. Rules lose the experiments that they belong to, which are in no file: who gets which variant stays, since
+ * that hangs on the seeds alone.
+ */
+function unlinked(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
+  if (configVersion(filters) !== 2) return mapReferenceValues(filters, maps)
+  return withExperiments(filters, () => null)
+}
+
+/**
+ * A document of version 2 with other experiments.
+ * @param linkOf for the id of a rule: its experiment and the holdout's id; null for none.
+ */
+export function withExperiments(
+  filters: JsonObject,
+  linkOf: (ruleId: JsonValue) => { readonly experiment: JsonValue; readonly holdout: JsonValue } | null,
+): JsonObject {
+  if (!Array.isArray(filters.rules)) return filters
+  const relinked = (rule: JsonValue): JsonValue => {
+    if (!isJsonObject(rule) || ownValue(rule, 'rule_type') !== 'experiment') return rule
+    const link = linkOf(ownValue(rule, 'id') ?? null)
+    const holdout = ownValue(rule, 'holdout')
+    return {
+      ...rule,
+      experiment_id: link?.experiment ?? null,
+      ...(isJsonObject(holdout) && { holdout: { ...holdout, id: link?.holdout ?? null } }),
+    }
+  }
+  return { ...filters, rules: filters.rules.map(relinked) }
+}
+
+/** What the filters refer to by name, with the places. */
+export interface NamedReference {
+  readonly kind: 'flag' | 'cohort' | 'group_type'
+  /** No text where it could not be named. */
+  readonly name: JsonValue
+  readonly path: string
+}
+
+export function namedReferences(filters: JsonObject): NamedReference[] {
+  const found: NamedReference[] = []
+  const note =
+    (kind: NamedReference['kind']) =>
+    <T extends JsonValue>(name: T, path: string): T => {
+      found.push({ kind, name, path })
+      return name
+    }
+  mapReferenceValues(filters, { cohort: note('cohort'), flag: note('flag'), groupType: note('group_type') })
+  return found
+}
+
+/** These fields, with their defaults. */
+function chosen(object: JsonObject, names: readonly string[]): JsonObject {
+  const entries = names.map(name => [name, ownValue(object, name) ?? ownValue(defaults, name)] as const)
+  return Object.fromEntries(entries.filter(entry => entry[1] !== undefined) as [string, JsonValue][])
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

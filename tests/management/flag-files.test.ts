@@ -1,0 +1,366 @@
+// Flags of one project in another, by a file: what is exported, what is planned, and what is written.
+
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { encodeFlagFile } from '#wire/management/flags/flag-file.ts'
+import { type ClientError, PrivateApi } from '../../src/commands/client/private-api.ts'
+import { listDefinitions, nameLists } from '../../src/commands/flags/export-flags.ts'
+import { type PlannedWrite, planImport, titleOf } from '../../src/commands/flags/plan-import.ts'
+import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
+import { writePlan } from '../../src/commands/flags/write-import.ts'
+import { allScopesKey, startManagement } from '../support/management-api.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const person = (key: string, value: unknown) => ({ key, type: 'person', operator: 'exact', value })
+const inCohort = (id: unknown) => ({ key: 'id', type: 'cohort', operator: 'in', value: id })
+const flagIs = (id: unknown, value: unknown = true) => ({
+  ...{ key: String(id), type: 'flag', operator: 'flag_evaluates_to', value },
+})
+const sets = (...properties: object[]) => ({ groups: [{ properties, rollout_percentage: 50 }] })
+const allOf = (...values: object[]) => ({ properties: { type: 'AND', values } })
+
+const rulesDocument = {
+  version: 2,
+  return_type: 'string',
+  default_value: 'grey',
+  rules: [
+    {
+      id: '11111111-1111-4111-8111-111111111111',
+      rule_type: 'percentage_rollout',
+      targeting: { properties: [] },
+      value: 'blue',
+      rollout_percentage: 25,
+      on_rollout_miss: 'continue',
+      assignment_algorithm: 'sha1_60_v1',
+      seed: 'a seed that stays',
+    },
+  ],
+}
+
+async function twoProjects(t: TestContext) {
+  const api = await startManagement(t)
+  const make = async (project: number, what: 'cohorts' | 'feature_flags', body: object, query = '') => {
+    const { status, body: made, text } = await api.call('POST', `/api/projects/${project}/${what}/${query}`, { body })
+    assert.equal(status, 201, text)
+    return made.id as number
+  }
+  const second = await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+  assert.equal(second.body.id, 2)
+  const folder = tempDir(t)
+  let fileCount = 0
+  const clientOf = (project: number) =>
+    new PrivateApi({ instance: api.url, personalKey: allScopesKey, project: String(project) })
+  const exported = async (project: number, keys: readonly string[] = []) =>
+    nameLists(await listDefinitions(clientOf(project)), keys)
+  const fileOf = (content: unknown) => {
+    const path = join(folder, `${++fileCount}.json`)
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+    return path
+  }
+  const planned = async (project: number, paths: readonly string[], lists: ListFiles = {}) =>
+    planImport(readFlagFiles(paths, lists).file, await listDefinitions(clientOf(project)))
+  return {
+    api,
+    make,
+    fileOf,
+    exported,
+    planned,
+    textOf: async (project: number) => encodeFlagFile((await exported(project)).file),
+    /** @returns the titles of what was written, in order. */
+    imported: async (project: number, paths: readonly string[], lists: ListFiles = {}) => {
+      const plan = await planned(project, paths, lists)
+      assert.deepEqual(plan.problems, [])
+      const written: string[] = []
+      await writePlan(clientOf(project), plan, write => void written.push(titleOf(write)))
+      return written
+    },
+    clientOf,
+  }
+}
+
+/** Cohorts and flags that lead to one another, in the first project: ids there differ from those that copies get. */
+async function withChain(t: TestContext) {
+  const world = await twoProjects(t)
+  const { api, make } = world
+  await api.commit({
+    groupTypes: [
+      { projectId: 1, name: 'company', index: 0 },
+      { projectId: 2, name: 'team', index: 0 },
+      { projectId: 2, name: 'company', index: 1 },
+    ],
+  })
+  await make(2, 'feature_flags', { key: 'of-the-second' })
+  const base = await make(1, 'feature_flags', { key: 'z-base', name: 'Base', filters: sets(), tags: ['b', 'a'] })
+  const testers = await make(1, 'cohorts', { name: 'Testers', is_static: true, description: 'by hand' })
+  const nordic = await make(1, 'cohorts', { name: 'Nordic', filters: allOf(person('country', ['no', 'se'])) })
+  const known = await make(1, 'cohorts', { name: 'Known', filters: allOf(inCohort(nordic), flagIs(base)) })
+  await make(1, 'cohorts', { name: 'Of no flag', filters: allOf(person('a', 'b')) })
+  await make(1, 'feature_flags', {
+    ...{ key: 'a-chain', active: false, evaluation_runtime: 'server', evaluation_contexts: ['docs'] },
+    ...{ bucketing_identifier: 'device_id', ensure_experience_continuity: false },
+    filters: {
+      ...sets(inCohort(known), inCohort(testers)),
+      multivariate: {
+        variants: [
+          { key: 'x', rollout_percentage: 50 },
+          { key: 'y', rollout_percentage: 50 },
+        ],
+      },
+      payloads: { x: '{"type":"cohort","value":1}' },
+    },
+  })
+  await make(1, 'feature_flags', {
+    key: 'of-companies',
+    filters: {
+      groups: [{ properties: [{ ...person('plan', 'pro'), type: 'group', group_type_index: 0 }] }],
+      aggregation_group_type_index: 0,
+    },
+  })
+  await make(1, 'feature_flags', { key: 'rules', active: true, filters: rulesDocument }, '?skip_validation=true')
+  const old = await make(1, 'feature_flags', { key: 'old', filters: sets() })
+  await api.call('PATCH', `/api/projects/1/feature_flags/${old}/`, { body: { archived: true } })
+  const gone = await make(1, 'feature_flags', { key: 'gone', filters: sets() })
+  await api.call('DELETE', `/api/projects/1/feature_flags/${gone}/`)
+  return world
+}
+
+describe('flags of a project as a file', () => {
+  it('come out of another project as the same file, in the order of what they need, and twice is once', async t => {
+    const { textOf, fileOf, imported, api } = await withChain(t)
+    const text = await textOf(1)
+    const file = fileOf(text)
+    const written = await imported(2, [file])
+    assert.deepEqual(written, [
+      ...['cohort "Nordic"', 'flag z-base', 'cohort "Known"', 'cohort "Testers"'],
+      ...['flag a-chain', 'flag of-companies', 'flag old', 'flag rules'],
+    ])
+    assert.deepEqual(await imported(2, [file]), [])
+    await api.call('DELETE', '/api/projects/2/feature_flags/of-the-second/')
+    assert.equal(await textOf(2), text)
+    const { filters } = (await api.call('GET', '/api/projects/2/feature_flags/of-companies/')).body
+    assert.deepEqual([filters.aggregation_group_type_index, filters.groups[0].properties[0].group_type_index], [1, 1])
+    const { body: rules } = await api.call('GET', '/api/projects/2/feature_flags/rules/')
+    assert.deepEqual([rules.filters, rules.active], [rulesDocument, true], 'seeds stay, so buckets do')
+  })
+
+  it('has names in the place of ids, and says what is not in it', async t => {
+    const { exported, make } = await withChain(t)
+    await make(1, 'feature_flags', { key: 'survey-targeting-1', filters: sets() })
+    const { file, notes } = await exported(1)
+    assert.deepEqual(file.groupTypes, ['company'])
+    assert.deepEqual(file.flags.map(({ key }) => key).toSorted(), ['a-chain', 'of-companies', 'old', 'rules', 'z-base'])
+    const chain = file.flags.find(({ key }) => key === 'a-chain')!
+    assert.deepEqual(chain.filters.groups, sets(inCohort('Known'), inCohort('Testers')).groups)
+    assert.deepEqual(chain.filters.payloads, { x: '{"type":"cohort","value":1}' })
+    const known = file.cohorts.find(({ name }) => name === 'Known')!
+    assert.deepEqual(known.filters, allOf(inCohort('Nordic'), flagIs('z-base')))
+    assert.deepEqual(notes, [
+      'left out, since surveys make these flags themselves: survey-targeting-1.',
+      'static cohorts, whose members are not in the file: "Testers".',
+    ])
+  })
+
+  it('takes along all that the named flags use, and nothing else', async t => {
+    const { exported } = await withChain(t)
+    const { file } = await exported(1, ['a-chain'])
+    assert.deepEqual(file.flags.map(({ key }) => key).toSorted(), ['a-chain', 'z-base'])
+    assert.deepEqual(file.cohorts.map(({ name }) => name).toSorted(), ['Known', 'Nordic', 'Testers'])
+    assert.deepEqual(file.groupTypes, [])
+    await assert.rejects(exported(1, ['z-bass']), /no flag z-bass .*Did you mean z-base\?/)
+  })
+
+  it('is refused where names do not tell cohorts apart', async t => {
+    const { exported, make } = await twoProjects(t)
+    await make(1, 'cohorts', { name: 'Same', filters: allOf(person('a', 'b')) })
+    const id = await make(1, 'cohorts', { name: 'Same', filters: allOf(person('a', 'c')) })
+    assert.equal((await exported(1)).file.cohorts.length, 0, 'no flag uses them')
+    await make(1, 'feature_flags', { key: 'f', filters: sets(inCohort(id)) })
+    await assert.rejects(exported(1), /Several cohorts are named "Same"/)
+  })
+})
+
+describe('an import', () => {
+  const one = (flag: object, more: object = {}) => ({
+    format: 'pennon_flags',
+    format_version: 1,
+    flags: [flag],
+    ...more,
+  })
+
+  it('changes what differs, field by field, and leaves alone what the file does not name', async t => {
+    const { make, fileOf, planned, imported, api } = await twoProjects(t)
+    await make(1, 'feature_flags', { key: 'f', name: 'stays', tags: ['t'], filters: sets(person('a', 'b')) })
+    const path = fileOf(one({ key: 'f', active: true, filters: { ...sets(person('a', 'c')) } }))
+    const [write] = (await planned(1, [path])).writes
+    assert.deepEqual(write!.changes, [
+      { path: 'filters.groups.0.properties.0.value', action: 'changed', before: 'b', after: 'c' },
+    ])
+    await imported(1, [path])
+    const { name, tags, version } = (await api.call('GET', '/api/projects/1/feature_flags/f/')).body
+    assert.deepEqual([name, tags, version], ['stays', ['t'], 2])
+  })
+
+  it('names flag and field of all that is wrong before anything is written', async t => {
+    const { make, fileOf, planned } = await twoProjects(t)
+    await make(1, 'cohorts', { name: 'Static', is_static: true })
+    const problemsOf = async (file: object) => (await planned(1, [fileOf(file)])).problems
+    const flag = (key: string, ...properties: object[]) => ({ key, active: true, filters: sets(...properties) })
+    assert.deepEqual(
+      await problemsOf({
+        ...one(flag('a', inCohort('Nobody'), flagIs('b'), inCohort(7))),
+        cohorts: [{ name: 'Static', is_static: false, filters: allOf() }],
+      }),
+      [
+        'cohort "Static": is_static is true in the project, and cannot be changed.',
+        'flag a: filters.groups.0.properties.0.value: neither the file nor the project has a cohort "Nobody".',
+        'flag a: filters.groups.0.properties.1.key: neither the file nor the project has a flag b.',
+        "flag a: filters.groups.0.properties.2.value: no cohort 7 is named; --cohorts takes PostHog's list of them.",
+      ],
+    )
+    const grouped = { key: 'g', active: true, filters: { ...sets(), aggregation_group_type_index: 'company' } }
+    assert.match((await problemsOf(one(grouped)))[0]!, /^flag g: filters\.aggregation_group_type_index: .*"company"/)
+    const twice = one(flag('a'))
+    assert.deepEqual(await problemsOf({ ...twice, flags: [...twice.flags, ...twice.flags] }), [
+      'flag a: is in the file twice.',
+    ])
+    const circle = { ...twice, flags: [flag('a', flagIs('b')), flag('b', flagIs('a'))] }
+    assert.deepEqual(await problemsOf(circle), ['flag a → flag b → flag a: each refers to the next.'])
+    const invalid = one({
+      key: 'a b',
+      active: true,
+      evaluation_runtime: 'moon',
+      filters: sets({ ...person('x', 1), operator: 'like' }),
+    })
+    const issues = await problemsOf(invalid)
+    assert.deepEqual(
+      issues.map(text => text.split(': ')[1]),
+      ['key', 'evaluation_runtime', 'filters.groups.0.properties.0.operator'],
+    )
+    const rules = one({ key: 'r', active: true, filters: { ...rulesDocument, return_type: 'number' } })
+    assert.match((await problemsOf(rules))[0]!, /^flag r: filters\.default_value: /)
+    assert.match(
+      (await problemsOf(one({ key: 'r', active: true, filters: { version: 3 } })))[0]!,
+      /^flag r: filters\.version: /,
+    )
+  })
+
+  it('says of a file that is none what is wrong with it', async t => {
+    const { fileOf } = await twoProjects(t)
+    const says = (content: unknown, text: RegExp) => assert.throws(() => readFlagFiles([fileOf(content)], {}), text)
+    says('{', /is no JSON/)
+    says({ flags: [] }, /neither a file of pennon flags export nor a list/)
+    says(one({}, { format_version: 2 }), /format_version is not 1/)
+    says(one({}, { flag: [] }), /a field that means nothing: flag\./)
+    says(one({ key: 'a', active: true }), /flags\.0 \(a\): filters is missing/)
+    says(
+      one({ key: 'a', active: true, filters: {}, rollout: 5 }),
+      /flags\.0 \(a\): it has a field that means nothing: rollout/,
+    )
+    says(one({ key: 'a', filters: {} }), /active is missing/)
+    says([{ key: 'a', filters: {} }], /the entry 0 has no active/)
+    assert.throws(() => readFlagFiles(['/nowhere.json'], {}), /\/nowhere\.json cannot be read: ENOENT/)
+    assert.throws(() => readFlagFiles([fileOf(one({}))], { cohorts: ['x'] }), /give it alone/)
+  })
+
+  it('says what was written where it stops, and goes on from there', async t => {
+    const { make, fileOf, planned, imported, clientOf, api } = await twoProjects(t)
+    await make(1, 'feature_flags', { key: 'b', filters: sets() })
+    const flags = ['a', 'b', 'c'].map(key => ({ key, active: true, filters: sets(person('n', key)) }))
+    const path = fileOf({ ...one({}), flags })
+    const plan = await planned(1, [path])
+    await api.call('PATCH', '/api/projects/1/feature_flags/b/', { body: { name: 'meanwhile' } })
+    const written: PlannedWrite[] = []
+    await assert.rejects(
+      writePlan(clientOf(1), plan, write => void written.push(write)),
+      (error: ClientError) => {
+        assert.match(
+          error.message,
+          /^flag b: .* answers 409: .*Written before it: 1 flag\. Not written: flag b, flag c\. Run it again/,
+        )
+        return error.exitCode === 2
+      },
+    )
+    assert.deepEqual(written.map(titleOf), ['flag a'])
+    assert.deepEqual(await imported(1, [path]), ['flag b', 'flag c'])
+    assert.equal((await api.call('GET', '/api/projects/1/feature_flags/b/')).body.name, 'meanwhile')
+  })
+
+  it("takes PostHog's lists, in pages, with cohorts and group types by their own ids", async t => {
+    const { fileOf, imported, planned, api } = await twoProjects(t)
+    await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 3 }] })
+    const row = (id: number, key: string, filters: object, over: object = {}) => ({
+      ...{ id, key, name: key, filters, active: true, deleted: false, tags: [], version: 7, created_by: { id: 1 } },
+      ...{ ensure_experience_continuity: null, experiment_set: [], features: [], rollout_percentage: 50, ...over },
+    })
+    const pages = [
+      {
+        ...{ count: 6, next: 'https://us.posthog.com/next', previous: null },
+        results: [
+          row(901, 'needs-both', sets(inCohort(77), flagIs('900'))),
+          row(902, 'deleted', sets(), { deleted: true }),
+          row(903, 'encrypted', sets(), { has_encrypted_payloads: true }),
+        ],
+      },
+      {
+        ...{ count: 6, next: null, previous: null },
+        results: [
+          row(900, 'first', {}, { evaluation_tags: ['docs'], rollout_percentage: 20 }),
+          row(904, 'companies', { ...sets(), aggregation_group_type_index: 0 }, { experiment_set: [5] }),
+        ],
+      },
+    ]
+    const cohorts = {
+      results: [
+        { id: 77, name: 'Outer', is_static: false, deleted: false, filters: allOf(inCohort(78)), groups: [] },
+        { id: 78, name: 'Inner', is_static: true, deleted: false, filters: { properties: {} }, query: null },
+        { id: 79, name: 'Unused', is_static: false, filters: allOf({ type: 'behavioral', key: 'x' }) },
+      ],
+    }
+    const groupTypes = [{ group_type: 'company', group_type_index: 0, name_singular: null }]
+    const paths = pages.map(page => fileOf(page))
+    assert.deepEqual((await planned(1, paths)).problems, [
+      "flag needs-both: filters.groups.0.properties.0.value: no cohort 77 is named; --cohorts takes PostHog's list of them.",
+      "flag companies: filters.aggregation_group_type_index: no group type 0 is named; --group-types takes PostHog's list of them.",
+    ])
+    const lists = { cohorts: [fileOf(cohorts)], groupTypes: [fileOf(groupTypes)] }
+    assert.deepEqual(readFlagFiles(paths, lists).notes, [
+      'left out, since encrypted payloads can be read nowhere else: encrypted.',
+      'flags of experiments, which are not in the file: companies.',
+      'static cohorts, whose members are not in the file: "Inner".',
+      'left out: 1 deleted flag.',
+      'the list says 6 flags, the files have 5.',
+    ])
+    assert.deepEqual(await imported(1, paths, lists), [
+      ...['cohort "Inner"', 'cohort "Outer"', 'flag first', 'flag needs-both', 'flag companies'],
+    ])
+    assert.deepEqual(await imported(1, paths, lists), [])
+    const flag = async (key: string) => (await api.call('GET', `/api/projects/1/feature_flags/${key}/`)).body
+    const first = await flag('first')
+    assert.deepEqual(first.filters, { groups: [{ properties: [], rollout_percentage: 20 }] })
+    assert.deepEqual(first.evaluation_contexts, ['docs'])
+    const [cohort, dependency] = (await flag('needs-both')).filters.groups[0].properties
+    assert.equal(dependency.key, String(first.id))
+    assert.equal((await api.call('GET', `/api/projects/1/cohorts/${cohort.value}/`)).body.name, 'Outer')
+    assert.equal((await flag('companies')).filters.aggregation_group_type_index, 3)
+  })
+
+  it('keeps the experiments of rules that are there', async t => {
+    const { make, api, textOf, fileOf, imported } = await twoProjects(t)
+    const rule = {
+      ...rulesDocument.rules[0]!,
+      ...{ rule_type: 'experiment', experiment_id: 4, paused: false, value: undefined },
+      variants: ['x', 'y'].map(key => ({ key, weight: 50, value: key })),
+      holdout: { id: 9, seed: 's', exclusion_percentage: 5 },
+    }
+    const filters = { ...rulesDocument, rules: [rule] }
+    const id = await make(1, 'feature_flags', { key: 'r', filters }, '?skip_validation=true')
+    const text = await textOf(1)
+    assert.match(text, /"experiment_id": null/)
+    assert.deepEqual(await imported(1, [fileOf(text)]), [])
+    await imported(1, [fileOf(text.replace('"paused": false', '"paused": true'))])
+    const [stored] = (await api.call('GET', `/api/projects/1/feature_flags/${id}/`)).body.filters.rules
+    assert.deepEqual([stored.paused, stored.experiment_id, stored.holdout.id], [true, 4, 9])
+  })
+})
