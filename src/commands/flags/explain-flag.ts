@@ -53,11 +53,12 @@ function jsonOrText(text: string): JsonValue {
 
 export function explanationLines(explanation: ExplanationJson, terminal: Terminal): string[] {
   const lines = [terminal.paint('bold', printableName(explanation.summary))]
-  for (const { condition_index, result, note, filters, rollout, variant } of explanation.conditions) {
+  for (const { condition_index, result, note, filters, rollout, variant, rule } of explanation.conditions) {
     const percentage = rollout.percentage ?? 100
     const share = rollout.in === null ? '' : `; ${percentage} %: ${rollout.in ? 'in' : 'out'}`
     const named = variant === null ? '' : `; variant ${variant}`
-    const words = `set ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
+    const name = rule === undefined ? 'set' : `${rule.rule_type.replaceAll('_', ' ')}, rule`
+    const words = `${name} ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
     lines.push(`  ${terminal.paint(style, printableName(words))}`)
     for (const filter of filters) {

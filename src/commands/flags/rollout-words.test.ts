@@ -30,6 +30,17 @@ describe('the conditions of a flag in words', () => {
     ])
   })
 
+  it('are rules and a default in a flag of version 2', () => {
+    const id = '11111111-1111-4111-8111-111111111111'
+    const predicate = { ...plan, negation: true }
+    const rules = [{ id, rule_type: 'targeted_release', targeting: { properties: [predicate] }, value: 42 }]
+    const document = { version: 2, return_type: 'number', default_value: null, rules }
+    assert.equal(rolloutWords(document), 'by 1 rule')
+    assert.deepEqual(conditionLines(document), ['1. not (plan exact pro): 42', 'else no value'])
+    assert.equal(rolloutWords({ ...document, version: 3 }), 'unreadable')
+    assert.match(conditionLines({ ...document, version: 3 })[0]!, /^unreadable: /)
+  })
+
   it('show no value of an operator that compares none', () => {
     const set = (operator: string) => ({ groups: [{ properties: [{ ...plan, operator, value: operator }] }] })
     assert.deepEqual(conditionLines(set('is_not_set')), ['1. plan is not set'])

@@ -2,14 +2,17 @@
 
 import {
   readFilters,
+  type StoredFilter,
   type StoredFilters,
   type StoredSet,
   UnreadableFilters,
 } from '#core/flags/definitions/flag-filters.ts'
 import { rolloutOf } from '#core/flags/definitions/flag-rollout.ts'
+import { configVersion, readRules } from '#core/flags/definitions/read-rules.ts'
+import type { Predicate, Rule, RulesDocument } from '#core/flags/definitions/rules-document.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 
-/** `everybody`, `everybody: control`, `nobody`, `25 %`, `by conditions: 100 % / 10 %`. */
+/** `everybody`, `everybody: control`, `nobody`, `25 %`, `by conditions: 100 % / 10 %`, `by 3 rules`. */
 export function rolloutWords(filters: JsonObject): string {
   const rollout = rolloutOf(filters)
   switch (rollout.kind) {
@@ -20,7 +23,7 @@ export function rolloutWords(filters: JsonObject): string {
     case 'unreadable':
       return 'unreadable'
     case 'some':
-      return partWords(readFilters(filters))
+      return rulesOf(filters) === null ? partWords(readFilters(filters)) : `by ${ruleCount(rulesOf(filters)!)}`
     default:
       return rollout satisfies never
   }
@@ -39,16 +42,23 @@ function partWords({ sets, variants }: StoredFilters): string {
   return variants.length > 0 ? `${most}, ${variants.length} variants` : most
 }
 
-/** A line for each condition set, or one that says why there is none. */
+/** A line for each condition set, or one that says why there is none. Of version 2: for each rule, and the default. */
 export function conditionLines(filters: JsonObject): string[] {
+  const document = rulesOf(filters)
+  if (document !== null) {
+    const byDefault = document.defaultValue === null ? 'no value' : JSON.stringify(document.defaultValue)
+    return [...document.rules.map((rule, index) => `${index + 1}. ${ruleWords(rule)}`), `else ${byDefault}`]
+  }
   return readable(filters, ({ sets }) => {
     if (sets.length === 0) return ['none: nobody gets the flag']
     return sets.map((set, index) => `${index + 1}. ${setWords(set)}`)
   })
 }
 
-/** Each condition set in words, without its number. */
+/** Each condition set, or rule, in words, without its number. */
 export function conditionWords(filters: JsonObject): string[] {
+  const document = rulesOf(filters)
+  if (document !== null) return document.rules.map(ruleWords)
   return readable(filters, ({ sets }) => sets.map(setWords))
 }
 
@@ -59,7 +69,33 @@ export function variantLines(filters: JsonObject): string[] {
   )
 }
 
+/** Null for version 1, and for what cannot be read. */
+function rulesOf(filters: JsonObject): RulesDocument | null {
+  const read = configVersion(filters) === 1 ? null : readRules(filters)
+  return read?.ok ? read.value : null
+}
+
+function ruleCount({ rules }: RulesDocument): string {
+  return `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
+}
+
+function ruleWords(rule: Rule): string {
+  const who = rule.predicates.length === 0 ? 'everybody' : rule.predicates.map(predicateWords).join(' and ')
+  if (rule.type === 'targeted_release') return `${who}: ${JSON.stringify(rule.value)}`
+  const share = rule.rolloutPercentage === 100 ? '' : `, ${rule.rolloutPercentage} % of them`
+  if (rule.type === 'percentage_rollout') return `${who}${share}: ${JSON.stringify(rule.value)}`
+  const variants = rule.variants.map(({ key, weight, value }) => `${key} ${weight} % ${JSON.stringify(value)}`)
+  return `${who}${share}: ${rule.paused ? 'paused, ' : ''}${variants.join(' / ')}`
+}
+
+function predicateWords({ key, operator, value, negation }: Predicate): string {
+  const words = filterWords({ type: 'person', key, operator, value: value ?? null })
+  return negation ? `not (${words})` : words
+}
+
 function readable(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
+  if (configVersion(filters) !== 1 && rulesOf(filters) === null)
+    return ['unreadable: of a version that is not known, or malformed']
   try {
     return linesOf(readFilters(filters))
   } catch (cause) {
@@ -77,7 +113,7 @@ function setWords({ filters, rolloutPercentage, variant }: StoredSet): string {
 /** Whatever stands beside these is not compared; PostHog stores the name of the operator again. */
 const withoutValue: ReadonlySet<string | null> = new Set(['is_set', 'is_not_set'])
 
-function filterWords({ type, key, operator, value }: StoredSet['filters'][number]): string {
+function filterWords({ type, key, operator, value }: Omit<StoredFilter, 'groupTypeIndex'>): string {
   if (type === 'cohort') return `${(operator ?? 'in').replaceAll('_', ' ')} cohort ${valueWords(value)}`
   const subject = type === 'person' ? key : `${type} ${key}`
   const verb = operator === 'flag_evaluates_to' ? 'is' : (operator ?? 'exact').replaceAll('_', ' ')

@@ -146,7 +146,10 @@ const wireShapes: Readonly<Record<string, Json>> = {
       errorsWhileComputingFlags: { type: 'boolean', description: 'Flags that are missing could not be computed.' },
       featureFlags: { description: 'Flag to value; of `v=1` a list of keys.', anyOf: [byName(flagValue), list(text)] },
       featureFlagPayloads: byName(text),
-      flags: byName(ref('FlagDetail'), 'With `v=2` of /flags, in place of `featureFlags`.'),
+      flags: {
+        description: 'With `v=2` and above of /flags, in place of `featureFlags`; records with `v=3` and above.',
+        anyOf: [byName(ref('FlagDetail')), byName(ref('FlagRecord'))],
+      },
       quotaLimited: list(text),
       ...{
         requestId: text,
@@ -169,6 +172,24 @@ const wireShapes: Readonly<Record<string, Json>> = {
       payload: { type: ['string', 'null'] },
     }),
   }),
+  FlagRecord: object(
+    {
+      ...{ key: text, value: { ...anyValue, description: 'Null: no value.' }, failed: { type: 'boolean' } },
+      reason: object({ code: text, condition_index: { type: ['integer', 'null'] }, description: text }),
+      metadata: object({
+        ...{ id: { type: 'integer' }, version: { type: 'integer' }, config_version: { type: 'integer' } },
+        ...{
+          description: { type: 'null' },
+          payload: { type: ['string', 'null'] },
+          has_experiment: { type: 'boolean' },
+        },
+        ...{ rule_type: text, rule_id: text, variant_key: text, forced_variant: { type: 'boolean' } },
+        ...{ experiment_id: { type: 'integer' }, holdout_id: { type: 'integer' } },
+      }),
+    },
+    ['key', 'value', 'reason', 'metadata'],
+    'Source: docs/wire/evaluation.md 2.9.',
+  ),
   CaptureEvent: object(
     {
       event: { type: 'string', minLength: 1 },
@@ -231,7 +252,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
   }),
   OfrepFlag: object(
     {
-      ...{ key: text, value: flagValue, variant: text, reason: text, metadata: { type: 'object' } },
+      ...{ key: text, value: anyValue, variant: text, reason: text, metadata: { type: 'object' } },
       ...{ errorCode: text, errorDetails: text },
     },
     ['key'],

@@ -33,7 +33,11 @@ const anyObject: Json = { type: 'object' }
 
 const inBody = 'The project API key stands in the body (`api_key` or `token`).'
 const evaluationQuery = {
-  v: { type: 'integer', description: 'Version of the answer: 3 of /decide, 2 of /flags are the newest.' },
+  v: {
+    type: 'integer',
+    description:
+      'Version of the answer. The newest are 4 of /decide, and of /flags 2, and 3 with values of every type.',
+  },
   config: { type: 'boolean', description: 'Whether the answer holds the configuration of clients.' },
 } satisfies WireOperation['query']
 

@@ -89,6 +89,7 @@ function probeOf(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe 
 /** Whom a flag decides for; null for nobody in particular. @returns err when what is stored cannot tell its values. */
 export function populationOf(probe: FlagProbe): Result<Population | null, ReachRefusal> {
   const { flag } = probe
+  if (flag !== undefined && flag.rules !== null) return ok({ kind: 'persons' })
   if (flag === undefined || flag.sets.length === 0) return ok(null)
   const [typeIndex = null, ...others] = new Set(flag.sets.map(set => set.groupTypeIndex))
   if (others.length > 0) return err('mixed')
@@ -110,7 +111,7 @@ export async function countReach(
   { population, before, after }: ReachQuestion,
   { nowMs, signal, onPage }: ScanWatch & { readonly onPage: (counts: () => ReachCounts) => Promise<void> },
 ): Promise<ReachCounts> {
-  const tally = new ReachTally(after?.flag?.sets.length ?? 0)
+  const tally = new ReachTally(after?.conditionCount() ?? 0)
   const probes = [before, after].filter(probe => probe !== null)
   const { groupTypes, project } = definitions
   if (probes.length === 0) {

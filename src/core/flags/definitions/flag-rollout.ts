@@ -1,6 +1,7 @@
 // Whether a flag's conditions decide the same for everybody, without evaluating them for anybody: what an evaluation
 // would answer whoever asks. Everybody is every person, or every group or device for a flag that is decided by those. A
 // condition set with filters counts as one that some match and others do not, whatever it tests, other flags included.
+// Rules of version 2 are not weighed: whatever they are, they count as deciding differently for some.
 // Source: docs/wire/evaluation.md 5.2–5.7.
 
 import type { JsonObject } from '../../json.ts'
@@ -12,13 +13,15 @@ import {
   type StoredSet,
   UnreadableFilters,
 } from './flag-filters.ts'
+import { configVersion, readRules } from './read-rules.ts'
 
-/** `unreadable`: the definition has no readable shape, so the flag is not answered. */
+/** `unreadable`: the definition has no readable shape, so the flag is not answered, or has failed. */
 export type FlagRollout =
   | { readonly kind: 'everybody'; readonly variant: string | null }
   | { readonly kind: 'nobody' | 'some' | 'unreadable' }
 
 export function rolloutOf(filters: JsonObject): FlagRollout {
+  if (configVersion(filters) !== 1) return { kind: readRules(filters).ok ? 'some' : 'unreadable' }
   try {
     return rolloutOfRead(readFilters(filters))
   } catch (cause) {

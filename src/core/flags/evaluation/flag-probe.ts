@@ -84,6 +84,8 @@ export class FlagProbe {
   /** Why it can be evaluated for nobody, as far as its definition tells; null when it can be. */
   fault(): UnknownReason | null {
     if (!this.#project.order.includes(this.#position)) return 'dependency_cycle_cohort'
+    const otherwise = this.flag?.rules?.otherwise
+    if (otherwise?.kind === 'unknown') return otherwise.reason
     for (const set of this.flag?.sets ?? [])
       for (const { cohort } of set.cohortTests) if (!cohort.ok) return cohort.error
     return null
@@ -96,7 +98,13 @@ export class FlagProbe {
 
   /** Whether it has a value for everybody who is stored. */
   isAlwaysKnown(): boolean {
-    return this.#project.flags.length === 1 && this.fault() === null
+    // A rule may fail at the value of a property.
+    return this.#project.flags.length === 1 && this.flag?.rules === null && this.fault() === null
+  }
+
+  /** How many condition sets, or rules, may decide. */
+  conditionCount(): number {
+    return this.flag === undefined ? 0 : (this.flag.rules?.rules ?? this.flag.sets).length
   }
 
   /** Whether it, with the flags that it tests, reads nothing but the group of this type: no person, no other group. */
@@ -105,7 +113,9 @@ export class FlagProbe {
     const readsPerson = person || personKeys.size > 0 || this.readsCohorts || this.readsDistinctId
     const readsOtherGroups = [...groupKeys.keys()].some(index => index !== typeIndex)
     if (readsPerson || readsOtherGroups) return false
-    return this.#project.flags.every(flag => flag?.sets.every(set => set.groupTypeIndex === typeIndex) ?? true)
+    return this.#project.flags.every(
+      flag => flag === undefined || (flag.rules === null && flag.sets.every(set => set.groupTypeIndex === typeIndex)),
+    )
   }
 
   /** Whether a person's value depends on the device id of a request, here or in a flag that it tests. */
@@ -226,13 +236,14 @@ export function definitionsById({ flags, cohorts }: ProjectDefinitions): Definit
 }
 
 function isByDistinctId(flag: CompiledFlag): boolean {
+  const isRuleHashed = flag.rules?.rules.some(({ rule }) => rule.type !== 'targeted_release') ?? false
   const isHashed = flag.sets.some(
     set =>
       set.groupTypeIndex === null &&
       (set.rolloutPercentage !== null || (set.variantIndex < 0 && flag.variantBounds.length > 0)),
   )
   const hasHoldout = flag.holdoutPercentage !== null && flag.groupTypeIndex === null
-  return isHashed || hasHoldout || [...flag.needs.personKeys].some(key => key.isDistinctId)
+  return isRuleHashed || isHashed || hasHoldout || [...flag.needs.personKeys].some(key => key.isDistinctId)
 }
 
 /**

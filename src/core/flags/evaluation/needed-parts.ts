@@ -6,6 +6,7 @@ import type { JsonObject } from '../../json.ts'
 import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortEntry, readCohortReference, readCohortTree } from '../definitions/cohort-tree.ts'
 import { readFilters, type StoredFilter, type StoredSet, UnreadableFilters } from '../definitions/flag-filters.ts'
+import { configVersion } from '../definitions/read-rules.ts'
 import { partsOfProperty, type TextParts } from '../match/exact-parts.ts'
 import { needsValue } from '../match/match-property.ts'
 import { PersonKeys } from './person-properties.ts'
@@ -19,6 +20,8 @@ const listCountMax = 5
 
 /** @returns an empty list when nothing is known. */
 export function neededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
+  // Rules give values to whoever none of them matches.
+  if (configVersion(filters) !== 1) return []
   const open = new Set<number>()
   try {
     const { sets, groupTypeIndex, featureEnrollment, holdout } = readFilters(filters)

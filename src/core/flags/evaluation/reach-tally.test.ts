@@ -12,6 +12,29 @@ const variant = (variantKey: string): FlagOutcome => {
 }
 
 describe('the tally of reach', () => {
+  it('tells typed values apart by their text, takes no value for off, and counts whom each rule decides', () => {
+    const typed = (value: number | null, conditionIndex: number | null): FlagOutcome => {
+      const decided = { conditionIndex, typed: { value, variantKey: null } }
+      return value === null
+        ? { kind: 'off', reason: 'no_rule_match', payload: undefined, ...decided }
+        : { kind: 'on', reason: 'targeting_match', payload: `${value}`, ...decided }
+    }
+    const tally = new ReachTally(2)
+    tally.add(typed(null, null), typed(0, 1), false)
+    tally.add(typed(1, 0), typed(2, 1), false)
+    tally.add(typed(2, 1), typed(2, 1), false)
+    tally.add(typed(2, 1), typed(null, null), false)
+    const { gained, lost, moved, unchanged, byCondition, values } = tally.counts()
+    assert.deepEqual(
+      { gained, lost, moved, unchanged, byCondition },
+      { gained: 1, lost: 1, moved: 1, unchanged: 1, byCondition: [0, 3] },
+    )
+    assert.deepEqual(
+      values.map(({ value }) => value),
+      [false, '0', '1', '2'],
+    )
+  })
+
   it('tells gains, losses and moves apart, and what cannot be computed from all of them', () => {
     const tally = new ReachTally(2)
     tally.add(off, on, false)

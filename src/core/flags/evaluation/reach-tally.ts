@@ -3,7 +3,10 @@
 
 import { type FlagOutcome, flagValue } from './flag-outcome.ts'
 
-/** Null when the flag cannot be computed. */
+/**
+ * Null when the flag cannot be computed. A number or an object, as flags of version 2 have, is its JSON text; no value is
+ * false, as it is for clients that do not know such flags.
+ */
 export type ReachedValue = boolean | string | null
 
 export interface ReachCounts {
@@ -20,7 +23,7 @@ export interface ReachCounts {
   readonly changes: readonly { readonly from: ReachedValue; readonly to: ReachedValue; readonly count: number }[]
   /** Changes of further kinds. */
   readonly otherChanges: number
-  /** How many each condition set of the draft decides. */
+  /** How many each condition set of the draft lets in; how many each rule of one of version 2 decides. */
   readonly byCondition: readonly number[]
   /** Persons of whom another distinct id has another value of the draft. */
   readonly split: number
@@ -52,8 +55,8 @@ export class ReachTally {
     this.#valueOf(from).before++
     this.#valueOf(to).after++
     if (isSplit) this.#split++
-    if (after !== null && after.kind !== 'off' && after.reason === 'condition_match' && after.conditionIndex !== null)
-      this.#byCondition[after.conditionIndex]!++
+    const decidedIndex = after === null ? null : decidedBy(after)
+    if (decidedIndex !== null) this.#byCondition[decidedIndex]!++
     if (from === to) return
     if (from === false && to !== null) this.#gained++
     else if (to === false && from !== null) this.#lost++
@@ -111,5 +114,14 @@ export class ReachTally {
 }
 
 export function reachedValue(outcome: FlagOutcome | null): ReachedValue {
-  return outcome === null ? null : (flagValue(outcome) ?? null)
+  if (outcome === null) return null
+  // The payload of a typed value is its JSON text.
+  const isTyped = outcome.kind === 'on' && outcome.typed !== undefined
+  return (isTyped ? outcome.payload : undefined) ?? flagValue(outcome) ?? null
+}
+
+function decidedBy(outcome: FlagOutcome): number | null {
+  if (outcome.kind === 'unknown') return null
+  const isMatch = outcome.kind !== 'off' && outcome.reason === 'condition_match'
+  return isMatch || outcome.typed !== undefined ? outcome.conditionIndex : null
 }

@@ -300,7 +300,7 @@ function openLines(reply: Reply, { question, baseVersion }: AskedReach): Respons
     // Otherwise nginx would hold the lines until its buffer is full.
     'x-accel-buffering': 'no',
   })
-  const nothing = new ReachTally(question.after?.flag?.sets.length ?? 0).counts()
+  const nothing = new ReachTally(question.after?.conditionCount() ?? 0).counts()
   response.write(encodeReach({ population: question.population, baseVersion, of: 0 }, nothing, false))
   return response
 }

@@ -22,8 +22,8 @@ import {
 import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
 
 const conditionCountMax = 100
-/** Bounds the number of filters of all sets together. */
-const filterCountMax = 1_000
+/** Bounds the number of filters of all sets, or rules, together. */
+export const filterCountMax = 1_000
 
 /** The first sets, and the one that decided, even if it comes later. */
 export function explainConditions(

@@ -4,6 +4,7 @@ import type { CohortEntry } from '#core/flags/definitions/cohort-tree.ts'
 import { readCohortReference } from '#core/flags/definitions/cohort-tree.ts'
 import { dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import type { StoredFilter } from '#core/flags/definitions/flag-filters.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { CompiledCohort } from '#core/flags/evaluation/compiled-cohort.ts'
 import type { TracedAnswer, TracedRead } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { ExplainedFlag } from '#core/flags/evaluation/explained-flag.ts'
@@ -126,6 +127,8 @@ function comparedFlag(explained: ExplainedFlag, filter: StoredFilter): { compare
     return { compared, note: "the filter's value is neither true, false nor the key of a variant: never matches" }
   if (stored === undefined) return { compared: absent, note: `the flag ${id} does not exist` }
   const named = `the flag ${short(stored.key)}`
+  if (configVersion(stored.filters) !== 1)
+    return { compared, note: `${named} is of version 2, which no filter can test` }
   if (!stored.active) return { compared, note: `${named} is inactive, which counts as false` }
   if (outcome === undefined) return { compared, note: `${named} is left out for this caller, which counts as false` }
   return { compared, note: outcome.kind === 'unknown' ? `${named} failed: ${reasonDescription(outcome)}` : named }
@@ -254,7 +257,11 @@ export function encodeIdentifier(
 }
 
 /** What a filter asks for, in words; cohorts by their names. */
-export function filterWords({ type, key, operator, value, cohort }: ExplainedFilterJson): string {
+export function filterWords(filter: ExplainedFilterJson): string {
+  return filter.negated ? `not (${plainWords(filter)})` : plainWords(filter)
+}
+
+function plainWords({ type, key, operator, value, cohort }: ExplainedFilterJson): string {
   if (type === 'cohort') return `${operator === 'not_in' ? 'not in' : 'in'} cohort ${cohort?.name ?? cohort?.id ?? key}`
   const name = type === 'person' ? key : `${type} ${key}`
   const asked = typeof value === 'string' ? value : JSON.stringify(value ?? null)

@@ -13,6 +13,9 @@ const reasonSchema = Type.Object({
   description: Type.String(),
 })
 
+const typedValueSchema = Type.Unknown({
+  description: 'A boolean or a text; of version 2 also a number or an object. Null: no value. Long values are cut.',
+})
 const flagValueSchema = Type.Union([Type.Boolean(), Type.String(), Type.Null()])
 
 /** Where a compared value was found: `distinct_id` is the request's own id, `flag` and `cohort` are their results. */
@@ -61,6 +64,7 @@ export type CohortLeafJson = Static<typeof cohortLeafSchema>
 
 export const explainedFilterSchema = Type.Object({
   ...leafFields,
+  negated: Type.Optional(Type.Literal(true, { description: 'Of a rule: what it asks is turned round.' })),
   filter_index: Type.Integer({ description: 'Place in `properties`; filters on cohorts are asked after all others.' }),
   cohort: Type.Optional(
     Type.Object({
@@ -90,6 +94,9 @@ export const conditionResults = [
   'no_condition_match',
   'out_of_rollout_bound',
   'no_group_type',
+  'rollout_miss',
+  'holdout',
+  'experiment_paused',
   'failed',
   'not_reached',
 ] as const
@@ -109,6 +116,23 @@ export const explainedConditionSchema = Type.Object({
     in: nullable(Type.Boolean()),
   }),
   variant: nullable(Type.String({ description: 'The variant that the set names, whoever matches.' })),
+  rule: Type.Optional(
+    Type.Object(
+      {
+        id: Type.String(),
+        rule_type: Type.String(),
+        holdout: nullable(
+          Type.Object({
+            id: nullable(Type.Integer()),
+            exclusion_percentage: Type.Number(),
+            hash: nullable(Type.Number({ description: 'Null: nothing was hashed.' })),
+            held_out: nullable(Type.Boolean()),
+          }),
+        ),
+      },
+      { description: 'Of a flag of version 2, which has rules in the place of condition sets.' },
+    ),
+  ),
 })
 export type ExplainedConditionJson = Static<typeof explainedConditionSchema>
 
@@ -127,7 +151,7 @@ export const explanationSchema = Type.Object({
     description: 'Whether /flags answers the flag; else value and reason are what they would be.',
   }),
   left_out: nullable(literals(leftOutReasons)),
-  value: flagValueSchema,
+  value: typedValueSchema,
   payload: nullable(Type.String()),
   failed: Type.Boolean({ description: 'It could not be computed: `reason` says why.' }),
   reason: nullable(reasonSchema),

@@ -6,12 +6,21 @@ import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import { usableGroupKey } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { ExplainedFlag, LeftOutReason } from '#core/flags/evaluation/explained-flag.ts'
 import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { dependencyCycle, missingDependencies } from '#core/flags/evaluation/project-to-explain.ts'
-import { ownValue } from '#core/json.ts'
+import { type JsonValue, ownValue } from '#core/json.ts'
 import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
 import { instant } from '../shapes.ts'
-import { explainConditions } from './explanation-conditions.ts'
-import { type ExplanationView, encodeIdentifier, encodeRead, filterWords, short } from './explanation-filters.ts'
+import { explainConditions, filterCountMax } from './explanation-conditions.ts'
+import {
+  type ExplanationView,
+  encodeIdentifier,
+  encodeRead,
+  filterWords,
+  short,
+  shortValue,
+} from './explanation-filters.ts'
+import { explainRules } from './explanation-rules.ts'
 import type { ExplanationJson } from './explanation-shapes.ts'
 
 const dependencyCountMax = 100
@@ -22,11 +31,11 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
   const { stored, flag, evaluation, position, subject, leftOut } = explained
   const outcome = flag === undefined ? undefined : evaluation.outcomes[position]
   const reason = outcome === undefined ? null : encodeReason(outcome)
-  const value = outcome === undefined ? null : (flagValue(outcome) ?? null)
+  const value = typedValueOf(outcome)
   const steps = flag === undefined ? nothingEvaluated : encodeSteps(explained, flag, outcome, view)
   return {
     flag: { id: stored.id, key: stored.key, version: stored.version, active: stored.active },
-    summary: summaryOf(explained, value, reason, reason?.code === 'no_condition_match' ? failedAt(steps) : ''),
+    summary: summaryOf(explained, outcome, reason, noMatchCodes.includes(reason?.code ?? '') ? failedAt(steps) : ''),
     answered: leftOut === null,
     left_out: leftOut,
     value,
@@ -41,6 +50,13 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
       return flagKey === stored.key ? message : `${short(flagKey)}: ${message}`
     }),
   }
+}
+
+const noMatchCodes = ['no_condition_match', 'no_rule_match']
+
+function typedValueOf(outcome: FlagOutcome | undefined): JsonValue {
+  if (outcome === undefined || outcome.kind === 'unknown') return null
+  return outcome.typed === undefined ? (flagValue(outcome) ?? null) : shortValue(outcome.typed.value)
 }
 
 const nothingEvaluated: Steps = {
@@ -67,13 +83,19 @@ const leftOutTexts: Record<LeftOutReason, string> = {
 
 function summaryOf(
   { stored, leftOut, project, request }: ExplainedFlag,
-  value: ExplanationJson['value'],
+  outcome: FlagOutcome | undefined,
   reason: ExplanationJson['reason'],
   details: string,
 ): string {
   const name = short(stored.key)
   const why = reason === null ? '' : `: ${reason.description}${details}`
-  const result = value === null ? 'unknown, because it could not be computed' : JSON.stringify(value)
+  const value = typedValueOf(outcome)
+  const isUnknown = outcome === undefined || outcome.kind === 'unknown'
+  const result = isUnknown
+    ? 'unknown, because it could not be computed'
+    : value === null
+      ? 'without a value, so the default of whoever asks,'
+      : JSON.stringify(value)
   if (leftOut === null) return `${name} is ${result} for ${short(request.distinctId ?? '')}${why}.`
   const problem = project.problems.find(({ flagId }) => flagId === stored.id)
   if (leftOut === 'unreadable') return `${name} ${leftOutTexts.unreadable}: ${problem?.message ?? 'unknown'}.`
@@ -85,9 +107,10 @@ const failedSetsShown = 3
 
 /** The filter at which each set failed. */
 function failedAt({ conditions }: Steps): string {
-  const failed = conditions.flatMap(({ condition_index, filters }) => {
+  const failed = conditions.flatMap(({ condition_index, filters, rule }) => {
     const at = filters.find(({ result }) => result === 'failed' || result === 'error')
-    return at === undefined ? [] : [`set ${condition_index + 1} failed at: ${filterWords(at)}`]
+    const name = rule === undefined ? 'set' : 'rule'
+    return at === undefined ? [] : [`${name} ${condition_index + 1} failed at: ${filterWords(at)}`]
   })
   const more = failed.length > failedSetsShown ? `; and ${failed.length - failedSetsShown} more` : ''
   return failed.length === 0 ? '' : ` (${failed.slice(0, failedSetsShown).join('; ')}${more})`
@@ -98,9 +121,15 @@ type Steps = Pick<ExplanationJson, 'enrollment' | 'holdout' | 'conditions' | 'co
 function encodeSteps(
   explained: ExplainedFlag,
   flag: CompiledFlag,
-  outcome: FlagOutcome | undefined,
+  outcome: PreparedOutcome | undefined,
   view: ExplanationView,
 ): Steps {
+  const { rules } = flag
+  if (rules !== null) {
+    const traced = explained.trace.of(flag)
+    const steps = explainRules(explained, rules, traced, outcome, view, { filters: filterCountMax })
+    return { enrollment: null, holdout: null, ...steps }
+  }
   const definition = readFilters(explained.project.definitions.flags.find(({ id }) => id === flag.id)!.filters)
   const traced = explained.trace.of(flag)
   return {

@@ -39,7 +39,8 @@ export const reachBodySchema = Type.Object({
 })
 
 const value = Type.Union([Type.Boolean(), Type.String(), Type.Null()], {
-  description: 'false, true or a variant; null where the flag cannot be computed.',
+  description:
+    'false, true or a variant; null where the flag cannot be computed. Of version 2 also a text, and a number or an object as JSON text; no value is false.',
 })
 
 export const reachLineSchema = Type.Object(
@@ -57,7 +58,9 @@ export const reachLineSchema = Type.Object(
     by_value: Type.Array(Type.Object({ value, before: count, after: count })),
     changes: Type.Array(Type.Object({ from: value, to: value, count })),
     other_changes: count,
-    by_condition: Type.Array(count, { description: 'How many each condition set of the draft decides.' }),
+    by_condition: Type.Array(count, {
+      description: 'How many each condition set of the draft lets in, or each rule of one of version 2 decides.',
+    }),
     split_buckets: Type.Integer({
       minimum: 0,
       description: 'Persons of whom another distinct id has another value of the draft.',

@@ -65,26 +65,37 @@ export function encodeTestEvaluation(
 }
 
 /** An inactive flag is off for everybody; any other that /flags leaves out has no value. */
-function resultOf({ left_out, value, reason }: ExplanationJson) {
+function resultOf({ left_out, value, failed, reason }: ExplanationJson) {
   if (left_out !== null) {
     const isOff = left_out === 'inactive'
     return { result: isOff ? false : null, reason: isOff ? 'flag_disabled' : left_out, decidedIndex: null }
   }
-  return { result: value, reason: reason?.code ?? 'unknown', decidedIndex: reason?.condition_index ?? null }
+  return {
+    result: shownValue(value, failed),
+    reason: reason?.code ?? 'unknown',
+    decidedIndex: reason?.condition_index ?? null,
+  }
+}
+
+/** PostHog's shape knows no other values: a number or an object is on, with the payload, and no value is off. */
+function shownValue(value: unknown, failed: boolean): boolean | string | null {
+  if (typeof value === 'boolean' || typeof value === 'string') return value
+  return failed ? null : value !== null
 }
 
 function testedCondition(condition: ExplainedConditionJson, explanation: ExplanationJson): TestedConditionJson {
-  const { condition_index: index, reached, result, rollout, variant, filters } = condition
-  const matches = result === 'matched' || result === 'out_of_rollout_bound'
+  const { condition_index: index, reached, result, rollout, variant, filters, rule } = condition
+  const matches = result !== 'no_condition_match' && result !== 'no_group_type' && result !== 'failed'
   const { result: flagResult, decidedIndex } = resultOf(explanation)
-  const matched = result === 'matched' && index === decidedIndex && flagResult !== false
+  const isDecisive = rule === undefined ? result === 'matched' && flagResult !== false : true
+  const matched = isDecisive && index === decidedIndex
   return {
     index,
     matched,
     ...(reached && { properties_matched: matches }),
     explanation: sentenceOf(condition, matched),
     rollout_percentage: rollout.percentage ?? 100,
-    rollout_excluded: result === 'out_of_rollout_bound',
+    rollout_excluded: result === 'out_of_rollout_bound' || result === 'rollout_miss',
     variant,
     properties: [...filters].sort((a, b) => a.filter_index - b.filter_index).map(testedFilter),
   }
@@ -95,7 +106,12 @@ function sentenceOf({ result, note, rollout, filters }: ExplainedConditionJson, 
   switch (result) {
     case 'matched':
       return decided ? `Matches, and decides the value${more}.` : `Matches, but does not decide the value${more}.`
+    case 'experiment_paused':
+      return 'Its filters match, and its experiment is paused: the default value is served.'
+    case 'holdout':
+      return 'Its filters match, and its holdout has the subject: the default value is served.'
     case 'out_of_rollout_bound':
+    case 'rollout_miss':
       return `The filters match, but the rollout of ${rollout.percentage} % leaves the subject out${more}.`
     case 'no_condition_match': {
       const failed = filters.find(filter => filter.result === 'failed' || filter.result === 'error')

@@ -1,0 +1,108 @@
+// Flags of version 2 where people ask about them: explanations, test evaluations, reach. Source: docs/operating/explain.md.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import type { ExplainedConditionJson, ExplainedFilterJson } from '#wire/management/flags/explanation-shapes.ts'
+import { startManagement } from '../support/management-api.ts'
+import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/rule-builders.ts'
+import { aMapping, aPerson, created } from '../support/state-builders.ts'
+
+const flags = '/api/projects/1/feature_flags/'
+
+async function start(t: TestContext, filters: JsonObject) {
+  const api = await startManagement(t)
+  const persons = ['pro', 'free', 'free', 'many'].map((plan, index) =>
+    aPerson({
+      uuid: `11111111-1111-5111-8111-00000000000${index}`,
+      properties: plan === 'many' ? { seats: plan } : { plan, seats: index },
+    }),
+  )
+  const mappings = persons.map((person, index) => created(aMapping(person, `person-${index}`)))
+  await api.commit({ persons: persons.map(created), mappings })
+  const made = await api.call('POST', `${flags}?skip_validation=true`, {
+    body: { key: 'typed', filters, active: true },
+  })
+  assert.equal(made.status, 201, made.text)
+  const ask = async (path: string, body: object) => {
+    const answer = await api.call('POST', `${flags}${path}`, { body })
+    assert.equal(answer.status, 200, answer.text)
+    return answer
+  }
+  return { api, ask, id: made.body.id as number }
+}
+
+const holdout = { id: 9, seed: 'secret', exclusion_percentage: 0 }
+const document = rulesDocument('number', 0, [
+  release(1, personPredicate('plan', 'exact', 'pro')),
+  rollout(2, 0, { targeting: { properties: [personPredicate('plan', 'exact', 'free')] }, seed: 'secret' }),
+  experiment([10, 20], {
+    experiment_id: 7,
+    holdout,
+    targeting: { properties: [personPredicate('seats', 'gt', 1, true)] },
+  }),
+])
+
+describe('a flag of version 2', () => {
+  it('is explained rule by rule, without its seeds', async t => {
+    const { ask } = await start(t, document)
+    const { text, body } = await ask('typed/explain/', { distinct_id: 'person-1' })
+    assert.ok(!text.includes('secret'), text)
+    assert.deepEqual([body.reason.code, body.reason.condition_index, body.failed], ['experiment_split', 2, false])
+    assert.ok([10, 20].includes(body.value) && body.payload === `${body.value}`)
+    const told = (body.conditions as ExplainedConditionJson[]).map(({ result, note, rule, filters, rollout }) => {
+      const [{ negated, compared }] = filters as [ExplainedFilterJson]
+      return [result, note, rule!.rule_type, rule!.holdout?.held_out, negated, compared!.value, rollout.in]
+    })
+    assert.deepEqual(told, [
+      ['no_condition_match', null, 'targeted_release', undefined, undefined, 'free', null],
+      ['rollout_miss', 'the next rule is asked', 'percentage_rollout', undefined, undefined, 'free', false],
+      ['matched', null, 'experiment', false, true, 1, true],
+    ])
+    const { chosen, hash, variants } = body.variant
+    assert.equal(variants.find(({ from, to }: Record<string, number>) => from! <= hash && hash < to!).key, chosen)
+    assert.match(body.summary, /^typed is (10|20) for person-1: Matched rule 3\.$/)
+    const failed = await ask('typed/explain/', { distinct_id: 'person-3' })
+    assert.deepEqual([failed.body.value, failed.body.failed, failed.body.reason.code], [null, true, 'error'])
+    assert.match(failed.body.summary, /unknown, because it could not be computed for person-3: Invalid property\.$/)
+  })
+
+  it('is shown to the tools of PostHog as on, with its value as the payload', async t => {
+    const { ask } = await start(t, document)
+    const { body } = await ask('typed/test_evaluation/', { distinct_id: 'person-0' })
+    const { result, reason, condition_index, payload, conditions } = body
+    assert.deepEqual([result, reason, condition_index, payload], [true, 'targeting_match', 0, '1'])
+    assert.deepEqual(
+      conditions.map(({ matched }: { matched: boolean }) => matched),
+      [true, false, false],
+    )
+  })
+
+  it('is counted by its values and its rules', async t => {
+    const { api, id } = await start(t, document)
+    const response = await fetch(`${api.url}${flags}reach/`, {
+      ...{ method: 'POST', body: JSON.stringify({ definition: { id } }) },
+      headers: { authorization: 'Bearer phx_all-scopes', 'content-type': 'application/json' },
+    })
+    const text = await response.text()
+    const last = JSON.parse(text.trim().split('\n').at(-1)!)
+    assert.equal(last.population, 'persons')
+    assert.deepEqual([last.gained, last.lost, last.moved, last.unchanged], [0, 0, 0, 4])
+    assert.deepEqual(last.by_condition, [1, 0, 1])
+    assert.deepEqual(
+      last.by_value.find(({ value }: JsonObject) => value === '1'),
+      { value: '1', before: 1, after: 1 },
+    )
+    assert.deepEqual(
+      last.by_value.find(({ value }: JsonObject) => value === null),
+      { value: null, before: 1, after: 1 },
+    )
+  })
+
+  it('that cannot be read says why', async t => {
+    const { ask } = await start(t, { ...document, version: 3 })
+    const { body } = await ask('typed/explain/', { distinct_id: 'person-0' })
+    assert.deepEqual([body.answered, body.failed, body.reason.description], [true, true, 'Unsupported definition'])
+    assert.match(body.problems[0], /cannot be evaluated/)
+  })
+})
