@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { openSaltFiles } from '#adapters/salt-files/salt-files.ts'
@@ -28,13 +28,16 @@ describe('the files of salts', () => {
     const dataFolder = tempDir(t)
     mkdirSync(join(dataFolder, 'salts'))
     writeFileSync(join(dataFolder, 'salts', '2026-11-28'), 'short')
-    writeFileSync(join(dataFolder, 'salts', '.0011223344556677'), salt)
+    writeFileSync(join(dataFolder, 'salts', '.2026-11-27-0011223344556677'), salt)
+    const draftOfOpenDay = '.2026-11-29-0011223344556677'
+    writeFileSync(join(dataFolder, 'salts', draftOfOpenDay), salt)
     const store = openSaltFiles(dataFolder)
     await assert.rejects(
       store.keepSalt('2026-11-28', salt),
       (cause: unknown) => cause instanceof PortError && cause.code === 'unavailable',
     )
     await store.deleteSaltsBefore('2026-11-29')
-    assert.deepEqual(readdirSync(join(dataFolder, 'salts')), [])
+    assert.deepEqual(readdirSync(join(dataFolder, 'salts')), [draftOfOpenDay])
+    assert.deepEqual(readFileSync(join(dataFolder, 'salts', draftOfOpenDay)), Buffer.from(salt))
   })
 })

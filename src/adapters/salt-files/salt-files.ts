@@ -2,13 +2,13 @@
 // file they would get into backups, into copies of the state and into its write-ahead log, and stay there.
 
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PortError } from '#ports/port-error.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 
 const saltBytes = 16
-const dayForm = /^\d{4}-\d{2}-\d{2}$/
+const dayLength = '2026-11-28'.length
 
 /** Does nothing before the first call. */
 export function openSaltFiles(dataFolder: string): CookielessSalts {
@@ -25,7 +25,7 @@ async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise
   const known = await readSalt(file)
   if (known !== null) return known
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  await makeFile(folder, file, fresh)
+  await makeFile(draftOf(folder, day), file, fresh)
   return (await readSalt(file))!
 }
 
@@ -42,8 +42,7 @@ async function readSalt(file: string): Promise<Uint8Array | null> {
 }
 
 /** The file is complete and synced before it gets its name, which only the first of several processes can give it. */
-async function makeFile(folder: string, path: string, content: Uint8Array): Promise<void> {
-  const draft = join(folder, `.${randomBytes(8).toString('hex')}`)
+async function makeFile(draft: string, path: string, content: Uint8Array): Promise<void> {
   const file = await open(draft, 'wx', 0o600)
   try {
     await file.writeFile(content)
@@ -57,14 +56,21 @@ async function makeFile(folder: string, path: string, content: Uint8Array): Prom
   }
 }
 
-/** Drafts that a killed process left go as well, with the next day. */
+/** Drafts that a killed process left go with their day: those of an open day may be about to get its name. */
 async function deleteSaltsBefore(folder: string, day: string): Promise<void> {
   for (const name of await namesIn(folder)) {
-    if (dayForm.test(name) && name >= day) continue
-    const path = join(folder, name)
-    await overwrite(path)
-    await rm(path, { force: true })
+    const itsDay = name.startsWith('.') ? name.slice(1, 1 + dayLength) : name
+    if (itsDay >= day) continue
+    // Under its own name nobody may read it half overwritten.
+    const draft = draftOf(folder, itsDay)
+    await rename(join(folder, name), draft)
+    await overwrite(draft)
+    await rm(draft, { force: true })
   }
+}
+
+function draftOf(folder: string, day: string): string {
+  return join(folder, `.${day}-${randomBytes(8).toString('hex')}`)
 }
 
 async function namesIn(folder: string): Promise<string[]> {

@@ -22,10 +22,12 @@ import { createRetentionClock } from '#services/worker/retention-clock.ts'
 import { createRowExpiry } from '#services/worker/row-expiry.ts'
 import { createScheduleLease } from '#services/worker/schedule-lease.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
+import { createVisitorRetention } from '#services/worker/visitor-retention.ts'
 import { createWorker, type Worker } from '#services/worker/worker.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { openLogReader, readLogId } from '../log/log.ts'
+import { openSalts } from '../stores/salts.ts'
 import { openWorkerState } from '../stores/state.ts'
 import { openEventStore } from '../stores/stores.ts'
 
@@ -52,6 +54,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const { chunks, management } = await openWorkerState(config, logger)
   const followedLogId = readLogId(config)
   const logId = followedLogId ?? ''
+  const salts = await openSalts(config, logger)
   const log = openLogReader(config, { mender: logger })
   const events = openEventStore(config, clock)
   // The log is in this data folder, and one worker processes it: its id survives a restart, and no other worker has it.
@@ -126,6 +129,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
         ...{ log, positions: management, clock: retentionClock, logger, retentionMs, mayRun },
         isHeld: () => !keeper.isChecked(),
       }),
+      createVisitorRetention({ salts, visitors: management, clock, logger, mayRun }),
     ],
     lease,
     schedules: [
@@ -145,7 +149,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ...worker,
     nudge: stream => log.nudge(stream),
     close: async () => {
-      await Promise.all([log.close(), events.close(), chunks.close(), management.close()])
+      await Promise.all([log.close(), events.close(), chunks.close(), management.close(), salts.close()])
     },
   }
 }
