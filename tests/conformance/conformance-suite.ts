@@ -94,14 +94,16 @@ export function without(ids: readonly string[]): string {
   return `--only=^(?!(?:${ids.join('|')})$)`
 }
 
-/** Ids of the evaluation vectors without persons, groups, cohorts or settings of a project. */
+/** Ids of the vectors of evaluations without persons, groups, cohorts or settings of a project. */
 export function definitionsAlone(): string[] {
-  const { flag_vectors: flags, decoding_vectors: decoding } = JSON.parse(
-    readFileSync(vectorFiles[0]!, 'utf8'),
-  ) as Record<string, { id: string; stored?: object; project?: object }[]>
-  return [...flags!, ...decoding!]
-    .filter(({ stored, project }) => stored === undefined && project === undefined)
-    .map(({ id }) => id)
+  type Vectors = readonly { id: string; stored?: object; project?: object; team?: object }[]
+  return [vectorFiles[0]!, vectorFiles[3]!].flatMap(path => {
+    const file = JSON.parse(readFileSync(path, 'utf8')) as Record<string, Vectors>
+    return ['flag_vectors', 'decoding_vectors', 'response_vectors']
+      .flatMap(part => file[part] ?? [])
+      .filter(({ stored, project, team }) => stored === undefined && project === undefined && team === undefined)
+      .map(({ id }) => id)
+  })
 }
 
 /** Ids of the ingestion vectors that are about a request and its answer: the store behind them makes no difference. */

@@ -21,6 +21,7 @@ interface Described {
 }
 
 const file = new URL('./evaluation-vectors.json', import.meta.url)
+const newerFile = new URL('./wire-2026-vectors.json', import.meta.url)
 const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
   decoding_vectors: (DecodingVector & Described)[]
   response_vectors: (ResponseVector & Described)[]
@@ -67,7 +68,11 @@ describe('decoding vectors, over HTTP', () => {
 })
 
 describe('response vectors, over HTTP', () => {
-  for (const vector of vectors.response_vectors) {
+  const { response_vectors: newer } = JSON.parse(readFileSync(newerFile, 'utf8')) as Pick<
+    typeof vectors,
+    'response_vectors'
+  >
+  for (const vector of [...vectors.response_vectors, ...newer]) {
     it(`${vector.id}: ${vector.description}`, async t => {
       const quota = vector.team?.feature_flags_quota_exceeded === true ? 0 : null
       const server = await startDecideServer(t, {

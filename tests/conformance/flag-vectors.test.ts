@@ -44,12 +44,13 @@ const descriptions = new Map([
 ])
 
 describe('flag vectors', () => {
-  for (const vector of readVectors('evaluation-vectors.json')) {
+  const vectors = ['evaluation-vectors.json', 'wire-2026-vectors.json'].flatMap(readVectors)
+  for (const vector of vectors) {
     it(`${vector.id}: ${vector.description}`, () => check(vector))
   }
 
   it('fail when anything else is expected', async () => {
-    for (const vector of readVectors('evaluation-vectors.json')) {
+    for (const vector of vectors) {
       const answered = answers(vector)
       const wrong = wrongVersions(withoutUnshown(vector.expect)).map(expect => ({ ...vector, expect }))
       assert.deepEqual(await passing(wrong, version => differences(version, answered)), [], vector.id)

@@ -2,6 +2,7 @@
 
 import { createRequire } from 'node:module'
 import { readFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
+import { configVersion } from '../flags/definitions/read-rules.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf } from '../json.ts'
 
 export interface ExpectedVariant {
@@ -27,7 +28,7 @@ export interface ShareTest {
  * follows from its conditions, so no share is expected. Neither is one of persons where whole groups get a variant.
  */
 export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
-  if (isRulesDocument(filters)) return ruleVariants(filters) ?? trueAndFalse
+  if (configVersion(filters) === 2) return ruleVariants(filters) ?? trueAndFalse
   const read = readFiltersOrNull(filters)
   const variants = read?.variants ?? []
   if (read === null || variants.length === 0) return trueAndFalse
@@ -40,11 +41,6 @@ export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[
 }
 
 const trueAndFalse = ['true', 'false'].map(variant => ({ variant, expectedShare: null }))
-
-/** Whether the definition is of version 2. Source: docs/wire/evaluation.md 11. */
-export function isRulesDocument(filters: JsonObject): boolean {
-  return numberOf(filters.version ?? null) === 2
-}
 
 /**
  * The variants of the experiments among the rules, each once. With several experiments no share is expected: who gets to which

@@ -1,14 +1,9 @@
 // Answers whom a flag exposed to its variants, and whether they were split as the flag says.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { Buckets } from '#core/insights/buckets.ts'
-import {
-  expectedVariants,
-  isRulesDocument,
-  type ShareTest,
-  testShares,
-  type VariantExposure,
-} from '#core/insights/exposure.ts'
+import { expectedVariants, type ShareTest, testShares, type VariantExposure } from '#core/insights/exposure.ts'
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { ExposureQuery, InsightQueries } from '#ports/events/insight-queries.ts'
@@ -39,7 +34,7 @@ export async function answerExposure(
     flagKey: flag.key,
     buckets: buckets.value,
     variants: expected.map(({ variant }) => variant),
-    isOfRules: isRulesDocument(flag.filters),
+    isOfRules: configVersion(flag.filters) === 2,
     importJobIds,
   }
   const { firsts, multiple } = await deps.insights.countExposures(query, signal)
