@@ -10,6 +10,7 @@ import { ClientProviderEvents, type Provider, OpenFeature as WebOpenFeature } fr
 import { eventually } from '../support/eventually.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, startAcceptance } from './acceptance.ts'
+import { createTypedFlags } from './typed-flags.ts'
 
 // OpenFeature's own providers, unmodified, over real sockets.
 // Source: docs/wire/ofrep.md; docs/wire/clients.md 13 rows 68–70.
@@ -21,6 +22,7 @@ let acceptance: Acceptance
 
 before(async () => {
   acceptance = await startAcceptance()
+  await createTypedFlags(acceptance.pennon)
   await acceptance.pennon.api('POST', flagsApi, { key: 'edited', filters: { groups: [{ rollout_percentage: 100 }] } })
 })
 after(() => acceptance.close())
@@ -67,6 +69,22 @@ describe('the OFREP provider of servers', () => {
     assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'carol' }), true)
   })
 
+  it('reads values of every type, with the variant and the rule’s reason beside them', async () => {
+    const client = await clientOf()
+    const ada = { targetingKey: 'ada' }
+    assert.equal(await client.getBooleanValue('typed-boolean', false, ada), true)
+    assert.equal(await client.getStringValue('typed-text', 'default', ada), 'green')
+    const number = await client.getNumberDetails('typed-number', 0, ada)
+    assert.deepEqual([number.value, number.variant, number.reason], [42.5, '42.5', 'TARGETING_MATCH'])
+    assert.deepEqual(await client.getObjectValue('typed-object', {}, ada), { theme: { dark: true } })
+    // This provider knows no answer without a value, and takes the default, too.
+    assert.equal(await client.getStringValue('typed-none', 'mine', ada), 'mine')
+    const split = await client.getStringDetails('typed-split', 'default', ada)
+    assert.deepEqual([split.variant, split.reason], [split.value === 'blue' ? 'a' : 'b', 'SPLIT'])
+    const mismatch = await client.getBooleanDetails('typed-number', false, ada)
+    assert.deepEqual([mismatch.value, mismatch.errorCode], [false, 'TYPE_MISMATCH'])
+  })
+
   it('gives the default where a flag or its type is another, or nobody is named', async () => {
     const client = await clientOf()
     const ada = { targetingKey: 'ada' }
@@ -100,6 +118,9 @@ describe('the OFREP provider of pages', () => {
     assert.equal(client.getBooleanValue('edited', false), true)
     assert.equal(client.getStringValue('multi', 'default'), 'variant-a')
     assert.equal(client.getBooleanDetails('nowhere', true).errorCode, 'FLAG_NOT_FOUND')
+    assert.deepEqual(client.getObjectValue('typed-object', {}), { theme: { dark: true } })
+    const none = client.getStringDetails('typed-none', 'mine')
+    assert.deepEqual([none.value, none.reason, none.errorCode], ['mine', 'DEFAULT', undefined])
     const statuses = () => proxy.exchanges.filter(({ path }) => path.startsWith(bulkPath)).map(({ status }) => status)
     await eventually(() => statuses().length >= 3)
     assert.deepEqual(statuses().slice(0, 3), [200, 304, 304])

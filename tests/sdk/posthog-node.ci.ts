@@ -5,6 +5,7 @@ import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson, usageOf } from './acceptance.ts'
 import { describeAddresses } from './posthog-node-addresses.ts'
 import { describeRefused } from './posthog-node-refused.ts'
+import { createTypedFlags } from './typed-flags.ts'
 
 // Published versions of posthog-node, unmodified, over real sockets. Source: docs/wire/clients.md 3.1, 13 rows 1–13.
 
@@ -404,3 +405,25 @@ describe('what all of them sent', () => {
 async function shutdown(client: Client): Promise<void> {
   await (client.shutdownAsync ?? client.shutdown).call(client)
 }
+
+describe('flags of version 2', () => {
+  before(() => createTypedFlags(acceptance.pennon))
+
+  for (const { version, load, readsPayloads } of sdks) {
+    it(`have their values in posthog-node ${version}, numbers and objects as payloads`, async () => {
+      const { PostHog } = await load()
+      const client = new PostHog(testProjectKey, { host: acceptance.proxy.url })
+      const { featureFlags, featureFlagPayloads } = await client.getAllFlagsAndPayloads(`typed-${version}`)
+      await shutdown(client)
+      assert.deepEqual(
+        ['boolean', 'text', 'number', 'object', 'none'].map(type => featureFlags[`typed-${type}`]),
+        [true, 'green', true, true, false],
+      )
+      assert.ok(['blue', 'pink'].includes(featureFlags['typed-split']))
+      const payloadOf = (key: string) =>
+        readsPayloads ? featureFlagPayloads[key] : JSON.parse(featureFlagPayloads[key])
+      assert.equal(payloadOf('typed-number'), 42.5)
+      assert.deepEqual(payloadOf('typed-object'), { theme: { dark: true } })
+    })
+  }
+})

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
 import { pythonWith } from './python-environment.ts'
+import { createTypedFlags } from './typed-flags.ts'
 
 // Published versions of posthog-python, unmodified, each in its own virtual environment.
 // Source: docs/wire/clients.md 3.2, 13 rows 22–27 and 29.
@@ -167,6 +168,50 @@ print(time.monotonic() - began)
     stored.map(({ event }) => event),
     ['waited for'],
   )
+})
+
+it('posthog-python reads typed values, and reports the rules and one exposure of an experiment', async () => {
+  const { pennon, proxy } = acceptance
+  await createTypedFlags(pennon)
+  proxy.take()
+  const program = `
+import json, sys
+from posthog import Posthog
+posthog = Posthog(sys.argv[2], host=sys.argv[1])
+keys = ["typed-boolean", "typed-text", "typed-number", "typed-object", "typed-none", "typed-split"]
+flags = posthog.evaluate_flags("typed-ada")
+print(json.dumps({key: [flags.is_enabled(key), flags.get_flag(key), flags.get_flag_payload(key)] for key in keys}))
+posthog.evaluate_flags("typed-ada").get_flag("typed-split")
+posthog.shutdown()
+`
+  const python = pythonWith(sdks.at(-1)!.version)
+  const { stdout } = await promisify(execFile)(python, ['-c', program, proxy.url, testProjectKey], { timeout: 60_000 })
+  assert.ok(proxy.exchanges.every(({ status }) => status === 200))
+  const { 'typed-split': split, ...others } = JSON.parse(stdout)
+  assert.deepEqual(others, {
+    'typed-boolean': [true, true, null],
+    'typed-text': [true, 'green', null],
+    'typed-number': [true, true, 42.5],
+    'typed-object': [true, true, { theme: { dark: true } }],
+    'typed-none': [false, false, null],
+  })
+  const [, value] = split
+  const stored = await storedEvents(pennon, 'typed-ada')
+  const calls = stored.filter(({ event }) => event === '$feature_flag_called').map(({ properties }) => properties)
+  assert.equal(calls.length, 6)
+  assert.ok(calls.every(({ $feature_flag_config_version: version }) => version === 2))
+  const called = calls.find(({ $feature_flag: key }) => key === 'typed-split')
+  const variant = value === 'blue' ? 'a' : 'b'
+  assert.deepEqual(
+    ['reason_code', 'rule_type', 'variant_key', 'has_experiment'].map(name => called[`$feature_flag_${name}`]),
+    ['experiment_split', 'experiment', variant, true],
+  )
+  const exposures = stored.filter(({ event }) => event === '$experiment_exposure').map(({ properties }) => properties)
+  assert.deepEqual(
+    exposures.map(one => [one.$feature_flag, one.$feature_flag_response, one.$feature_flag_variant_key]),
+    [['typed-split', value, variant]],
+  )
+  assert.equal(exposures[0].$feature_flag_rule_id, called.$feature_flag_rule_id)
 })
 
 it('the README’s program for Python works as printed', async () => {
