@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
-import { hasMember, membersOf, withoutMembers } from './json-text.ts'
+import { editedMembers, hasMember, membersOf, withoutMembers } from './json-text.ts'
 
 const isPlain = (text: string) => !text.includes('\\')
 
@@ -16,6 +16,18 @@ it('a member of an object is found by its name, however it is written, and nowhe
     ['{"b":{"a$":1},"c":"\\"a$\\":1"}', false],
   ] as const)
     assert.equal(hasMember(text, 'a$'), expected, text)
+})
+
+it('members are edited one by one, each told where its value stands', () => {
+  const text = ' { "a" : 1.0 , "b":{"a":2} ,"c":"x", "a":3 } '
+  const seen: string[] = []
+  const edited = editedMembers(text, (name, start, end) => {
+    seen.push(`${name}=${text.slice(start, end).trim()}`)
+    if (name === 'c') return null
+    return name === 'a' ? `[${seen.length}]` : undefined
+  })
+  assert.deepEqual(seen, ['a=1.0', 'b={"a":2}', 'c="x"', 'a=3'])
+  assert.equal(edited, '{"a" : [1],"b":{"a":2} ,"a":[4]}')
 })
 
 describe('the text of an object without some members', () => {

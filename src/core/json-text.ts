@@ -47,22 +47,43 @@ export function keyAt(text: string, start: number, end: number): string {
  * @param text valid JSON text of an object.
  */
 export function withoutMembers(text: string, names: ReadonlySet<string>): string {
+  return editedMembers(text, name => (names.has(name) ? null : undefined))
+}
+
+/**
+ * What becomes of a member, whose value stands between the two places: null leaves it out, a text replaces its value,
+ * and undefined keeps it.
+ */
+export type MemberEdit = (name: string, start: number, end: number) => string | null | undefined
+
+/**
+ * The object's text with its members edited, each repeat by itself; those that are kept stay as they were written.
+ * @param text valid JSON text of an object.
+ */
+export function editedMembers(text: string, edit: MemberEdit): string {
   let kept = ''
   // The text range of the current run of kept members; `runStart` is -1 outside a run.
   let runStart = -1
   let runEnd = -1
+  const add = (piece: string) => {
+    kept += kept === '' ? piece : `,${piece}`
+  }
   const keepRun = () => {
-    if (runStart >= 0) kept += `${kept === '' ? '' : ','}${text.slice(runStart, runEnd)}`
+    if (runStart >= 0) add(text.slice(runStart, runEnd))
     runStart = -1
   }
   let at = behindBlanks(text, text.indexOf('{') + 1)
   while (text.charCodeAt(at) !== closeBrace) {
     const keyEnd = stringEnd(text, at)
-    const end = endOfValue(text, behindBlanks(text, keyEnd) + 1)
-    if (names.has(keyAt(text, at, keyEnd))) keepRun()
-    else {
+    const start = behindBlanks(text, behindBlanks(text, keyEnd) + 1)
+    const end = endOfValue(text, start)
+    const edited = edit(keyAt(text, at, keyEnd), start, end)
+    if (edited === undefined) {
       if (runStart < 0) runStart = at
       runEnd = end
+    } else {
+      keepRun()
+      if (edited !== null) add(text.slice(at, start) + edited)
     }
     at = text.charCodeAt(end) === comma ? behindBlanks(text, end + 1) : end
   }

@@ -178,11 +178,11 @@ describe('v1 capture, events', () => {
 
   it('may name a tour by an integer of 64 bits, among options of other kinds', async t => {
     const server = await startCaptureServer(t)
-    const options = `{"product_tour_id":9,"unknown":{"a":1},"product_tour_id":18446744073709551615,"cookieless_mode":1.0}`
+    const options = `{"product_tour_id":9,"unknown":{"a":1},"product_tour_id":18446744073709551615,"process_person_profile":1.0}`
     await sendV1(server, v1Batch([v1Event(1, { distinct_id: 'é' })]).replace('"properties"', `"options":${options},$&`))
     const [event] = (await server.records()).events
-    const { $product_tour_id: tour, $cookieless_mode: cookieless } = JSON.parse(event!.propertiesJson)
-    assert.deepEqual([tour, cookieless], ['18446744073709551615', true])
+    const { $product_tour_id: tour, $process_person_profile: profile } = JSON.parse(event!.propertiesJson)
+    assert.deepEqual([tour, profile], ['18446744073709551615', true])
   })
 
   it('may all be dropped: the answer is 200 still', async t => {

@@ -104,7 +104,7 @@ const judged: readonly (readonly [
     'invalid_alias',
     null,
   ],
-  ['a cookieless event', { ...good, properties: { $cookieless_mode: true } }, 'drop', 'cookieless_not_supported', null],
+  ['a cookieless event', { ...good, properties: { $cookieless_mode: true } }, 'drop', 'cookieless_team_disabled', null],
   [
     'a link without persons',
     { ...good, event: '$identify', properties: { $anon_distinct_id: 'a', $process_person_profile: false } },

@@ -71,7 +71,10 @@ const genericCases: readonly Case[] = [
   [line({ at: hoursAgo(47) }), refused('within_live_window', 'at')],
   [line({ at: '1971-06-01T00:00:00Z' }), refused('older_than_retention', 'timestamp', 'the target keeps 19,000 days')],
   [line({ props: { $cookieless_mode: 5 } }), refused('server_refused:invalid_cookieless_mode', '$cookieless_mode')],
-  [line({ props: { $cookieless_mode: true } }), refused('server_refused:cookieless_not_supported', '$cookieless_mode')],
+  [
+    line({ props: { $cookieless_mode: true }, user: '$posthog_cookieless' }),
+    refused('server_refused:cookieless_timestamp_out_of_range', 'distinct_id'),
+  ],
   [line({ event: '$$heatmap' }), refused('server_refused:heatmap', 'event')],
   [line({ event: '$performance_event' }), refused('server_refused:dropped_performance_event', 'event')],
   [

@@ -81,7 +81,12 @@ const cases: readonly (readonly [what: string, record: ConvertedRecord, refused:
         'invalid_cookieless_mode',
       ] as const,
   ),
-  ['an event of the cookieless mode', eventOf({ $cookieless_mode: true }), 'cookieless_not_supported'],
+  ['an event of the cookieless mode with an id of its own', eventOf({ $cookieless_mode: true }), null],
+  [
+    'an event of the cookieless mode with the id of all',
+    an('Tap', { $cookieless_mode: true }, { distinctId: '$posthog_cookieless' }),
+    'cookieless_timestamp_out_of_range',
+  ],
   ['a heatmap', an('$$heatmap'), 'heatmap'],
   ['a warning of a client', an('$$client_ingestion_warning'), 'client_ingestion_warning'],
   ['a performance event', an('$performance_event', { $cookieless_mode: 5 }), 'dropped_performance_event'],

@@ -13,7 +13,7 @@ const headers = { ...v1Headers, 'posthog-request-timestamp': new Date(sentAtMs).
 
 describe('a replay of what v1 refused', () => {
   it('stores an event that it dropped once the reason is gone, with the times and the library it came with', async t => {
-    const dropped = v1Event(1, { options: { cookieless_mode: 'maybe' }, session_id: 's' })
+    const dropped = v1Event(1, { options: { disable_skew_correction: 'maybe' }, session_id: 's' })
     const imported = v1Event(2, { timestamp: 'never' })
     const rejects = await refusedRequests(t, [
       [v1Path, batch([dropped, v1Event(3)]), headers],
@@ -32,7 +32,7 @@ describe('a replay of what v1 refused', () => {
     const told = again.body.results.map((r: Record<string, unknown>) => [r.reason, r.field])
     assert.deepEqual(told.toSorted(), [
       ['invalid_event_timestamp', 'timestamp'],
-      ['invalid_options', 'options.cookieless_mode'],
+      ['invalid_options', 'options.disable_skew_correction'],
     ])
     assert.deepEqual(await appended(), [])
 

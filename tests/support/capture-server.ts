@@ -28,6 +28,9 @@ export interface CaptureServerOptions {
   readonly unknownKeys?: 'reject' | 'accept'
   readonly importOnly?: boolean
   readonly quotas?: Partial<Quotas>
+  readonly project?: Partial<Project>
+  readonly geoip?: FrontParts['geoip']
+  readonly saltOf?: FrontParts['salts']['saltOf']
   /** Quotas that are used up, in addition to those that are 0. */
   readonly usedUp?: ReadonlySet<QuotaResource>
   /** Replaces the look-up of the one project. */
@@ -63,9 +66,9 @@ export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
 export async function startCaptureServer(t: Pick<TestContext, 'after'>, options: CaptureServerOptions = {}) {
   const clock = fixedClock(options.now ?? '2025-07-01T11:00:00Z')
   const log = createMemoryEventLog({ nowMs: clock.nowMs })
-  const context = testContext({ clock, settings: settingsOf(options) })
+  const context = testContext({ clock, settings: settingsOf(options), geoip: options.geoip ?? null })
   const { metrics } = context
-  const project = { ...testProject, quotas: { ...noQuotas, ...options.quotas } }
+  const project = { ...testProject, ...options.project, quotas: { ...noQuotas, ...options.quotas } }
   const compiled = compileProject(emptyDefinitions(project, 1))
   const refused = new Map<string, number>()
   const opened = new AsyncDisposableStack()
@@ -83,6 +86,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       },
     },
     eventLog: options.wrapLog?.(log) ?? log,
+    ...(options.saltOf && { salts: { saltOf: options.saltOf } }),
     stores: { eventStore: { ...(options.countStored && { countStored: options.countStored }) } },
     decodeThreads: testDecodePool(context, opened, {
       findProject,

@@ -19,6 +19,7 @@ export function anIncomingEvent(over: Partial<IncomingEvent> = {}): IncomingEven
     timestamp: null,
     offsetMs: null,
     ignoreSentAt: false,
+    isCookieless: false,
     cookielessModeInvalid: false,
     captureInternal: false,
     propertiesJson: '{}',

@@ -57,7 +57,7 @@ const rooms: Record<string, readonly string[]> = {
   'core/live': ['core', 'core/events'],
   'core/imports': ['core', 'core/groups', 'core/persons'],
   'core/log': ['core/events'],
-  'core/capture': ['core', 'core/events', 'core/log', 'core/surveys'],
+  'core/capture': ['core', 'core/cookieless', 'core/events', 'core/log', 'core/surveys'],
   'core/processing/elements': ['core'],
   'core/processing/properties': ['core', 'core/imports', 'core/persons'],
   'core/processing/rejects': ['core/capture', 'core/events'],

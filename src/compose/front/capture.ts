@@ -12,6 +12,7 @@ import type { Route } from '#http/shared/route.ts'
 import { type CaptureOptions, type CaptureService, createCaptureService } from '#services/capture/capture.ts'
 import { createRecordingService } from '#services/capture/capture-recordings.ts'
 import { createCaptureRehearsal } from '#services/capture/capture-rehearsal.ts'
+import { createVisitorHider } from '#services/capture/hide-visitors.ts'
 import { createProjectBacklog, type ProjectBacklog, projectBacklogUnitsMax } from '#services/capture/project-backlog.ts'
 import { createOtlpService } from '#services/capture/refuse-otlp.ts'
 import { createRejectReplay, type RejectReplay } from '#services/capture/replay-rejects.ts'
@@ -65,6 +66,7 @@ export function composeCapture(
     ...(config.hotKeyEventsPerMinute !== null && {
       hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
     }),
+    visitors: createVisitorHider({ saltOf: parts.salts.saltOf, geoip: parts.geoip }),
     clock,
   }
   const capture = createCaptureService(captureOptions)

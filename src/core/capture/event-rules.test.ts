@@ -21,13 +21,12 @@ async function outcomeOf(world: AppliedWorld, event: CapturedEvent): Promise<str
 }
 
 describe('6.1: the order of work', () => {
-  it('looks at properties before the age, at the age before cookieless, and at the profile last', async () => {
+  it('looks at properties before the age, and at the profile last', async () => {
     const aged = { receivedAtMs: 1_790_000_000_000, timestampMs: 1_789_000_000_000 }
     const merge = { $anon_distinct_id: 'anon', $process_person_profile: false }
     const ordered: [JsonObject, Partial<CapturedEvent>, string][] = [
-      [{ ...merge, $anon_distinct_id: 5, $cookieless_mode: true }, aged, 'invalid_anon_distinct_id'],
-      [{ ...merge, $cookieless_mode: true }, aged, 'event_dropped_too_old'],
-      [{ ...merge, $cookieless_mode: true }, {}, 'cookieless_not_supported'],
+      [{ ...merge, $anon_distinct_id: 5 }, aged, 'invalid_anon_distinct_id'],
+      [merge, aged, 'event_dropped_too_old'],
       [merge, {}, 'invalid_event_when_process_person_profile_is_false'],
     ]
     for (const [properties, over, reason] of ordered) {

@@ -75,6 +75,8 @@ export interface IncomingEvent {
   readonly timestamp: string | null
   readonly offsetMs: number | null
   readonly ignoreSentAt: boolean
+  /** `$cookieless_mode` is true. */
+  readonly isCookieless: boolean
   /** `$cookieless_mode` is present and not a boolean. */
   readonly cookielessModeInvalid: boolean
   /** The service's own tools sent the event, so its sender's address is not the user's. */

@@ -27,6 +27,7 @@ function anItem(over: Partial<IncomingEvent> = {}): IncomingEvent {
     timestamp: '2025-07-01T10:00:00Z',
     offsetMs: null,
     ignoreSentAt: false,
+    isCookieless: false,
     cookielessModeInvalid: false,
     captureInternal: false,
     propertiesJson: '{"a":1.0}',

@@ -175,6 +175,12 @@ function readOptions(sent: unknown): Result<V1Options, string> {
   return ok({ cookielessMode, disableSkewCorrection, processPersonProfile, productTourId })
 }
 
+/** Whether a sound event is one of cookieless mode: the option says so, else the property. */
+export function isCookielessV1({ options, properties }: IncomingV1Event): boolean {
+  const sent = readOptions(options)
+  return ((sent.ok ? sent.value.cookielessMode : null) ?? properties.$cookieless_mode) === true
+}
+
 /** Reads a flag; null when it was not sent, undefined when it cannot be read. */
 function flagOf(value: unknown): boolean | null | undefined {
   if (value === undefined || value === null) return null

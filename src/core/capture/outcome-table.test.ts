@@ -6,6 +6,8 @@ import { type CapturedEvent, lanes } from '../events/captured-event.ts'
 import { atOnce } from '../maybe-steps.ts'
 import {
   compact,
+  EventRewriter,
+  isCookielessAt,
   isKeptAt,
   isUuidMadeAt,
   keepRejects,
@@ -26,7 +28,8 @@ const noQuota = { resource: null, isNameless: false, refusesRequest: false }
 
 function tableOf(events: readonly CapturedEvent[], rejectCount = 0): OutcomeTable {
   const writer = new TableWriter(events.length + rejectCount)
-  for (const [row, event] of events.entries()) writer.addEvent(row, event, okCode, false)
+  for (const [row, event] of events.entries())
+    writer.addEvent(row, event, okCode, { isUuidMade: false, isCookieless: false })
   for (let row = events.length; row < events.length + rejectCount; row++)
     writer.addReject(row, aCapturedReject({ name: `reject ${row}` }), rejectCodes.missing_event_name, noQuota)
   return writer.finish()
@@ -41,13 +44,21 @@ describe('a row', () => {
   it('keeps each of its columns whatever is written to the others', () => {
     for (const [code] of outcomes.entries()) {
       const writer = new TableWriter(1)
-      writer.addEvent(0, aCapturedEvent(1, { name: '$ai_x', lane: 'ai' }), okCode, true)
+      writer.addEvent(0, aCapturedEvent(1, { name: '$ai_x', lane: 'ai' }), okCode, {
+        isUuidMade: true,
+        isCookieless: true,
+      })
       const table = writer.finish()
       setCode(table, 0, code)
       for (const lane of lanes) {
         setLane(table, 0, lane)
         assert.deepEqual(
-          [laneAt(table, 0), resourceAt(table, 0), isUuidMadeAt(table, 0), outcomesOf(table)[0]!.split(':')[0]],
+          [
+            laneAt(table, 0),
+            resourceAt(table, 0),
+            isUuidMadeAt(table, 0) && isCookielessAt(table, 0),
+            outcomesOf(table)[0]!.split(':')[0],
+          ],
           [lane, 'llm_events', true, outcomes[code]!.result],
         )
       }
@@ -142,5 +153,28 @@ describe('why a request left nothing', () => {
     setEveryCode(table, unknownKeyCode)
     assert.equal(leftOutReason(table), null)
     assert.equal(leftOutReason(tableOf([], 2)), null, 'there was something wrong with them')
+  })
+})
+
+describe('events written anew', () => {
+  it('stand in their rows and runs, beside those that were kept', () => {
+    const events = [
+      aCapturedEvent(1),
+      aCapturedEvent(2, { lane: 'historical', historicalMigration: true }),
+      aCapturedEvent(3),
+      aCapturedEvent(4, { lane: 'historical', historicalMigration: true }),
+    ]
+    const table = tableOf(events, 1)
+    const rewriter = new EventRewriter(table)
+    const changed = { ...events[2]!, distinctId: 'Zoë 🐎 with a longer name', propertiesJson: '{}' }
+    for (const row of [0, 1, 2, 3]) rewriter.add(row, row === 2 ? changed : null)
+    assert.deepEqual(eventsOf(table), [events[0], events[2]], 'the table is as it was until the end')
+    rewriter.finish()
+    assert.deepEqual(eventsOf(table), [events[0], changed])
+    assert.deepEqual(eventsOf(table, 'import'), [events[1], events[3]])
+    const records = new TableRecords(table)
+    const ids = [0, 1, 2, 3].map(row => records.at(row).distinctId)
+    assert.deepEqual(ids, ['person-1', 'person-2', changed.distinctId, 'person-4'])
+    assert.equal(records.at(4).name, 'reject 4')
   })
 })

@@ -44,6 +44,8 @@ const column = {
   isNameless: { at: 18, mask: 1 },
   /** A bad item for which the whole request is refused. */
   refusesRequest: { at: 19, mask: 1 },
+  /** An event of cookieless mode. */
+  isCookieless: { at: 20, mask: 1 },
 } as const
 type Column = (typeof column)[keyof typeof column]
 
@@ -92,6 +94,11 @@ export function isNamelessAt(table: OutcomeTable, row: number): boolean {
 
 export function isUuidMadeAt(table: OutcomeTable, row: number): boolean {
   return read(table, row, column.isUuidMade) === 1
+}
+
+/** Whether it is an event of cookieless mode. */
+export function isCookielessAt(table: OutcomeTable, row: number): boolean {
+  return read(table, row, column.isCookieless) === 1
 }
 
 /** Whether a bad item is kept by itself instead of refusing its request. */
@@ -166,12 +173,13 @@ export class TableWriter {
     this.#cells = newCells(itemCount * cellsPerRow)
   }
 
-  addEvent(row: number, event: CapturedEvent, code: number, isUuidMade: boolean): void {
+  addEvent(row: number, event: CapturedEvent, code: number, { isUuidMade, isCookieless }: EventRow): void {
     const { lane } = event
     const encoder = this.#encoderOf(trafficOf(lane))
     // No quota applies to imports. Source: docs/wire/ingestion.md 5.
     const resource = event.historicalMigration ? null : resourceOf(event.name, event.propertiesJson)
-    this.#addRow(row, encoder, code, lane, resource, isUuidMade ? bitOf(column.isUuidMade) : 0)
+    const flags = (isUuidMade ? bitOf(column.isUuidMade) : 0) | (isCookieless ? bitOf(column.isCookieless) : 0)
+    this.#addRow(row, encoder, code, lane, resource, flags)
     encoder.addEvent(event)
   }
 
@@ -232,6 +240,12 @@ function newCells(length: number): Int32Array<ArrayBuffer> {
   return new Int32Array(buffer, byteOffset, length)
 }
 
+/** The further columns of an event. */
+export interface EventRow {
+  readonly isUuidMade: boolean
+  readonly isCookieless: boolean
+}
+
 /** The further columns of an item that did not become an event. */
 export interface RejectRow {
   /** The quota that, when used up, leaves the item out before its fault counts; null for none. */
@@ -288,6 +302,45 @@ function* keptRecords(
   if (recordCount > 0) return { bytes: shortened(bytes, end), recordCount }
   freeBytes(bytes)
   return null
+}
+
+/** Writes the two runs of events anew, with other records for some rows. The table changes only with `finish`. */
+export class EventRewriter {
+  readonly #table: OutcomeTable
+  readonly #records: TableRecords
+  readonly #encoders: Partial<Record<Run, RecordEncoder>> = {}
+  readonly #starts: Int32Array
+
+  constructor(table: OutcomeTable) {
+    this.#table = table
+    this.#records = new TableRecords(table)
+    this.#starts = new Int32Array(rowCountOf(table)).fill(-1)
+  }
+
+  /** Adds the record of a row; each row of an event has to be added, in their order. @param event null to keep its own. */
+  add(row: number, event: CapturedEvent | null): void {
+    const run = runAt(this.#table, row)
+    this.#encoders[run] ??= new RecordEncoder()
+    const encoder = this.#encoders[run]
+    this.#starts[row] = encoder.bytes
+    if (event === null) encoder.addRecord(this.#records.at(row).record)
+    else encoder.addEvent(event)
+  }
+
+  finish(): void {
+    const table = this.#table
+    for (const traffic of ['live', 'import'] as const) {
+      if (table[traffic] !== null) freeBytes(table[traffic].bytes)
+      table[traffic] = this.#encoders[traffic]?.finish() ?? null
+    }
+    for (let row = 0; row < rowCountOf(table); row++)
+      if (this.#starts[row]! >= 0) table.cells[row * cellsPerRow] = this.#starts[row]!
+  }
+}
+
+/** Whether the row's item did not become an event. */
+export function isNoEventAt(table: OutcomeTable, row: number): boolean {
+  return read(table, row, column.isReject) === 1
 }
 
 /** Keeps the first `count` rejects, in the order in which they were found, and removes the records of the others. */

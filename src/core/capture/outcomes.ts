@@ -2,6 +2,7 @@
 // index, the code. Metrics, counts, kept rejects and the answers of both protocols all take their words from this list.
 
 import { dropReasons } from '../events/event-drops.ts'
+import { type CookielessDrop, cookielessDrops } from './cookieless-event.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import { eventRefusals } from './normalize-event.ts'
 import { v1DropReasons } from './normalize-v1-event.ts'
@@ -54,6 +55,14 @@ export function overQuotaCode(resource: EventResource): number {
 /** The quota that an outcome is about; null for any other outcome. */
 export function resourceOverQuota(code: number): EventResource | null {
   return eventResources[code - firstOverQuotaCode] ?? null
+}
+
+/** Events of cookieless mode that cannot be stored. Source: docs/wire/ingestion.md 13.7. */
+export const cookielessDropCodes = defineEach('drop', cookielessDrops, false)
+
+/** The reason why an event of cookieless mode is dropped; null for any other outcome. */
+export function cookielessDropOf(code: number): CookielessDrop | null {
+  return cookielessDrops[code - cookielessDropCodes[cookielessDrops[0]]] ?? null
 }
 
 /** Why an item is refused, in either protocol. */

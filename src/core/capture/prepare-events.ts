@@ -26,7 +26,7 @@ import {
   readItem,
 } from './incoming-event.ts'
 import { type EventContext, normalizeEvent, type RequestContext, refusedFields } from './normalize-event.ts'
-import { normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
+import { isCookielessV1, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
 import { type OutcomeTable, rejectCountMax, TableWriter } from './outcome-table.ts'
 import {
   okCode,
@@ -96,6 +96,7 @@ export function prepareV1Events(request: IncomingV1Request, received: ReceivedRe
 interface Protocol<Event, Context> {
   readonly name: 'v0' | 'v1'
   normalize(item: Event, context: Context): Result<CapturedEvent, Fault>
+  isCookieless(item: Event): boolean
   /** The outcome of an event that is stored. */
   codeOf(event: CapturedEvent): number
   /** What reading a reject again needs in addition to the fields that both protocols have. */
@@ -113,6 +114,7 @@ const v0: Protocol<IncomingEvent, EventContext> = {
     const event = normalizeEvent(item, context)
     return event.ok ? event : err({ reason: event.error, field: refusedFields[event.error] })
   },
+  isCookieless: item => item.isCookieless,
   codeOf: () => okCode,
   sourceOf: () => ({}),
 }
@@ -122,6 +124,7 @@ const itemisedV0: typeof v0 = { ...v0, codeOf: toldCodeOf }
 const v1: Protocol<IncomingV1Event, V1EventContext> = {
   name: 'v1',
   normalize: normalizeV1Event,
+  isCookieless: isCookielessV1,
   codeOf: ({ personProcessingForcedOff }) => (personProcessingForcedOff ? personlessCode : okCode),
   sourceOf: ({ sdk, aiOnly }) => ({ v1: { sdk, aiOnly } }),
 }
@@ -143,8 +146,10 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
     const item = items[row]!
     if (item.kind !== 'event') continue
     const event = protocol.normalize(item, context)
-    if (event.ok) table.addEvent(row, event.value, protocol.codeOf(event.value), item.uuid === null)
-    else rejects.add(row, item, event.error, resourceOf(item.name, item.propertiesJson ?? '{}'))
+    if (event.ok) {
+      const columns = { isUuidMade: item.uuid === null, isCookieless: protocol.isCookieless(item) }
+      table.addEvent(row, event.value, protocol.codeOf(event.value), columns)
+    } else rejects.add(row, item, event.error, resourceOf(item.name, item.propertiesJson ?? '{}'))
   }
   for (let row = 0; row < items.length; row++) {
     const item = items[row]!

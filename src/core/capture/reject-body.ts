@@ -1,6 +1,7 @@
 // A refused body as the reject store keeps it: cut to size, with what is needed to read it again.
 
 import type { KeptBody, RejectSource } from '../events/captured-event.ts'
+import { withoutVisitors } from './cookieless-body.ts'
 import type { RefusedItem } from './incoming-event.ts'
 
 export const rejectBodyBytesMax = 64 * 1024
@@ -20,10 +21,19 @@ export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
   return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 
-/** Cuts a body and records whether it did. An empty body is marked as one that cannot be replayed. */
+/**
+ * Cuts a body and records whether it did. An empty body is marked as one that cannot be replayed. Of a request with
+ * cookieless events neither their visitors nor the sender's address are kept.
+ */
 export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
-  const text = cutRejectBody(sent)
-  return { text, source: { ...source, kind: text === '' ? null : source.kind, isCut: text.length < sent.length } }
+  const stripped = withoutVisitors(sent)
+  const whole = stripped ?? sent
+  const text = cutRejectBody(whole)
+  const kind = text === '' ? null : source.kind
+  return {
+    text,
+    source: { ...source, kind, ip: stripped === null ? source.ip : '', isCut: text.length < whole.length },
+  }
 }
 
 /** A body that is kept for reading only and is never replayed. */

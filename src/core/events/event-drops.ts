@@ -18,7 +18,6 @@ export const dropReasons = [
   'invalid_alias',
   'group_key_too_long',
   'event_dropped_too_old',
-  'cookieless_not_supported',
   'invalid_event_when_process_person_profile_is_false',
 ] as const
 export type DropReason = (typeof dropReasons)[number]
@@ -76,7 +75,6 @@ export function findDrop(
   }
   const tooOld = findTooOld(event, project)
   if (tooOld !== null) return tooOld
-  if (properties.$cookieless_mode === true) return drop('cookieless_not_supported', event)
   if (isPersonless && mergeEventNames.has(name))
     return drop('invalid_event_when_process_person_profile_is_false', event)
   return null

@@ -106,6 +106,14 @@ export class RecordEncoder {
     this.#finishRecord(start, at + headBytes + bodyBytes + sourceBytes, headBytes, bodyBytes, sourceBytes)
   }
 
+  /** Adds a record that is encoded already. */
+  addRecord(record: Uint8Array): void {
+    const start = this.#used
+    this.#reserve(record.length).set(record, start)
+    this.#used = start + record.length
+    this.#recordCount++
+  }
+
   /** Hands over everything added since the last `finish`; the encoder is empty afterwards and may be used again. */
   finish(): EncodedRecords {
     const encoded = { bytes: this.#takeBytes(), recordCount: this.#recordCount }

@@ -101,38 +101,33 @@ export class RecordCursor {
     const setStart = bodyStart + view.getUint32(start + field.bodyBytes, true)
     const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)
     if (setOnceStart > end) return undefined
+    if (view.getUint8(start + field.kind) === kindEvent) {
+      const event = eventAt(this.#bytes, view, start)
+      return event === undefined ? undefined : { kind: 'event', event }
+    }
     const head = this.#bytes.toString('utf8', start + headerBytes, bodyStart)
     if (view.getUint8(start + field.kind) === kindRecording) {
       const recording = decodeRecording(view, start, head, this.#bytes.subarray(bodyStart, end))
       return recording === undefined ? undefined : { kind: 'recording', recording }
     }
+    if (view.getUint8(start + field.kind) !== kindReject) return undefined
     const body = this.#bytes.toString('utf8', bodyStart, setStart)
-    switch (view.getUint8(start + field.kind)) {
-      case kindEvent: {
-        const set = this.#bytes.toString('utf8', setStart, setOnceStart)
-        const setOnce = this.#bytes.toString('utf8', setOnceStart, end)
-        const event = decodeEvent(view, start, head, body, set, setOnce)
-        return event === undefined ? undefined : { kind: 'event', event }
-      }
-      case kindReject: {
-        const source = this.#bytes.toString('utf8', setStart, setOnceStart)
-        const reject = decodeReject(view, start, { head, body, source })
-        return reject === undefined ? undefined : { kind: 'reject', reject }
-      }
-      default:
-        return undefined
-    }
+    const source = this.#bytes.toString('utf8', setStart, setOnceStart)
+    const reject = decodeReject(view, start, { head, body, source })
+    return reject === undefined ? undefined : { kind: 'reject', reject }
   }
 }
 
-function decodeEvent(
-  view: DataView,
-  start: number,
-  head: string,
-  propertiesJson: string,
-  set: string,
-  setOnce: string,
-): CapturedEvent | undefined {
+/**
+ * The event whose record begins at `start`, sealed or not.
+ * @param view of the same bytes.
+ * @returns undefined when its texts cannot be told apart.
+ */
+export function eventAt(bytes: Buffer, view: DataView, start: number): CapturedEvent | undefined {
+  const bodyStart = start + headerBytes + view.getUint32(start + field.headBytes, true)
+  const setStart = bodyStart + view.getUint32(start + field.bodyBytes, true)
+  const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)
+  const head = bytes.toString('utf8', start + headerBytes, bodyStart)
   const lane = lanes[view.getUint8(start + field.lane)]
   const flags = view.getUint8(start + field.flags)
   const tokenEnd = view.getUint32(start + field.tokenLength, true)
@@ -162,9 +157,12 @@ function decodeEvent(
     distinctId: head.slice(nameEnd, distinctIdEnd),
     ip: visitor === null ? ip : '',
     visitor,
-    propertiesJson,
-    setJson: (flags & flag.hasSet) !== 0 ? set : null,
-    setOnceJson: (flags & flag.hasSetOnce) !== 0 ? setOnce : null,
+    propertiesJson: bytes.toString('utf8', bodyStart, setStart),
+    setJson: (flags & flag.hasSet) !== 0 ? bytes.toString('utf8', setStart, setOnceStart) : null,
+    setOnceJson:
+      (flags & flag.hasSetOnce) !== 0
+        ? bytes.toString('utf8', setOnceStart, start + view.getUint32(start + field.size, true))
+        : null,
   }
 }
 

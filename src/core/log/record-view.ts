@@ -1,9 +1,10 @@
 // Reads single fields of records that are encoded but not sealed yet: an answer, a hot-key count or a warning needs
 // only a few texts, and decoding a whole record would cost more.
 
-import { edgeNote, lanes } from '../events/captured-event.ts'
+import { type CapturedEvent, edgeNote, lanes } from '../events/captured-event.ts'
 import { uuidTextLength } from '../events/uuid.ts'
 import { recordBytesAt } from './record-codec.ts'
+import { eventAt } from './record-decoder.ts'
 import { field, flag, headerBytes, kindReject } from './record-layout.ts'
 
 const overflowLane = lanes.indexOf('overflow')
@@ -68,6 +69,18 @@ export class RecordView {
     // A token is ASCII, so its length in units is its length in bytes.
     const start = this.#at + headerBytes + this.#number(field.tokenLength)
     this.#bytes.copy(target, at, start, start + uuidTextLength)
+  }
+
+  /** The bytes of the record, which stay the view's. */
+  get record(): Uint8Array {
+    return this.#bytes.subarray(this.#at, this.#at + this.size)
+  }
+
+  /** For events only. */
+  event(): CapturedEvent {
+    const event = eventAt(this.#bytes, this.#view, this.#at)
+    if (event === undefined) throw new RangeError(`no event of the log begins at byte ${this.#at}`)
+    return event
   }
 
   /** For events only: switches person processing off, notes that, and moves an event of the main lane to `overflow`. */

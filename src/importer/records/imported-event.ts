@@ -1,5 +1,6 @@
 // What one record of another product becomes: events, a reject or a skip. Source: docs/wire/import.md §1.0, §2.1, §2.6.
 
+import type { CookielessDrop } from '#core/capture/cookieless-event.ts'
 import type { DropReason } from '#core/events/event-drops.ts'
 import type { JsonObject } from '#core/json.ts'
 
@@ -65,7 +66,12 @@ export interface ConvertedRecord {
 }
 
 /** Why the service refuses or drops events, as far as an event says it of itself. */
-export type ServiceDrop = DropReason | 'dropped_performance_event' | 'invalid_cookieless_mode' | 'invalid_json'
+export type ServiceDrop =
+  | DropReason
+  | CookielessDrop
+  | 'dropped_performance_event'
+  | 'invalid_cookieless_mode'
+  | 'invalid_json'
 
 /** Why a record is refused; other `server_refused:<reason>` come with sending. Source: docs/wire/import.md §2.6. */
 export type RejectReason =

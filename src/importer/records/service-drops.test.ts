@@ -27,7 +27,6 @@ describe('events that the service drops', () => {
     ['invalid_alias', 'alias', '$create_alias', { alias: ['ada'] }],
     ['group_key_too_long', '$group_key', '$groupidentify', { $group_type: 'org', $group_key: 'x'.repeat(401) }],
     ['group_key_too_long', '$group_key', '$group_identify', { $group_key: 'x'.repeat(401) }],
-    ['cookieless_not_supported', '$cookieless_mode', 'Tap', { $cookieless_mode: true }],
     [
       'invalid_event_when_process_person_profile_is_false',
       '$process_person_profile',

@@ -1,6 +1,7 @@
 // Records whose events the service would refuse, or take and then drop, for what they are: asked of its own rules beforehand,
 // so that a rehearsal counts them and nothing is sent in vain. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
 
+import { dropOfImport } from '#core/capture/cookieless-event.ts'
 import { storedName } from '#core/capture/normalize-event.ts'
 import { findDrop } from '#core/events/event-drops.ts'
 import { groupKeyLengthMax } from '#core/events/group-identity.ts'
@@ -60,6 +61,8 @@ function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = 
   if (event === '$performance_event') throw rejectOf('dropped_performance_event')
   const cookielessMode = properties.$cookieless_mode
   if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw rejectOf('invalid_cookieless_mode')
+  const cookielessDrop = cookielessMode === true ? dropOfImport(distinctId) : null
+  if (cookielessDrop !== null) throw rejectOf(cookielessDrop)
   // Its uuid would only be told in a warning.
   const captured = { uuid: '', distinctId, name: storedName(event, true), historicalMigration: true }
   // Its age drops no event of an import.
@@ -86,9 +89,9 @@ const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; read
     field: '$group_key',
     fix: `Shorten the key of the group to ${groupKeyLengthMax} characters, the same way everywhere.`,
   },
-  cookieless_not_supported: {
-    field: '$cookieless_mode',
-    fix: 'Events of the cookieless mode have no person of their own, so they cannot be imported.',
+  cookieless_timestamp_out_of_range: {
+    field: 'distinct_id',
+    fix: "The id of all visitors of the cookieless mode is nobody's: give the event an id, or leave the record out.",
   },
   invalid_cookieless_mode: { field: '$cookieless_mode', fix: 'Leave out $cookieless_mode, which is true or false.' },
   invalid_json: {

@@ -1,6 +1,8 @@
 // Appends a request's events and rejects to the log. Once the log has them, counts the accepted events, and the items
 // that were left out and have no record.
 
+import { missingProperties } from '#core/capture/cookieless-event.ts'
+import type { RefusedItem } from '#core/capture/incoming-event.ts'
 import {
   codeAt,
   isKeptAt,
@@ -12,11 +14,12 @@ import {
   rowCountOf,
   TableRecords,
 } from '#core/capture/outcome-table.ts'
-import { importOnlyCode, outcomes, resourceOverQuota } from '#core/capture/outcomes.ts'
+import { cookielessDropOf, importOnlyCode, outcomes, resourceOverQuota } from '#core/capture/outcomes.ts'
 import type { PreparedRequest } from '#core/capture/prepare-events.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
+import { shownText } from '#core/events/warning-types.ts'
 import type { JsonObject } from '#core/json.ts'
 import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
@@ -50,8 +53,8 @@ export interface RequestTally {
 
 interface CountedItems {
   count: number
-  /** The uuid of the first item, or ''. */
-  readonly eventUuid: string
+  /** The first item, as far as it could be read. */
+  readonly first: RefusedItem
 }
 
 /** A request whose table is final. */
@@ -76,6 +79,12 @@ export interface EventAppender {
     request: JudgedRequest<Answer>,
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>>
+  /** Stores no event of the request, only what its sender is not going to send again. */
+  notTaken<Answer>(
+    project: Project,
+    request: JudgedRequest<Answer>,
+    outcome: Unavailable,
+  ): Promise<CaptureOutcome<Answer>>
 }
 
 /**
@@ -94,8 +103,10 @@ export function tallyOf(table: OutcomeTable, countsRejects: boolean): RequestTal
     if (!countsRejects && isRejectAt(table, row)) continue
     others ??= new Map()
     const known = others.get(code)
-    if (known === undefined) others.set(code, { count: 1, eventUuid: new TableRecords(table).at(row).uuid })
-    else known.count++
+    if (known === undefined) {
+      const { uuid, name, distinctId } = new TableRecords(table).at(row)
+      others.set(code, { count: 1, first: { uuid, name, distinctId } })
+    } else known.count++
   }
   return { stored, others: others ?? noOthers }
 }
@@ -106,14 +117,14 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
   const { keeper, unavailable, refused, eventLog, backlog, importBacklog, metrics } = options
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = lanes.map(lane => metrics.eventsAccepted.labels({ lane }))
-  return { append }
+  return { append, notTaken }
 
   async function append<Answer>(
     project: Project,
     request: JudgedRequest<Answer>,
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>> {
-    const { table, tally, hotCount, areDropsFinal } = request
+    const { table, tally, hotCount } = request
     let { answer } = request
     const { live, import: imports } = table
     const units = unitsOf(backlog, project.id, live)
@@ -121,7 +132,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     if (units === null || importUnits === null) {
       if (units !== null) settle(project.id, units, 0, false)
       metrics.eventsRefused.inc({ reason: backlogReason }, (live?.recordCount ?? 0) + (imports?.recordCount ?? 0))
-      return notStored(project, request, areDropsFinal ? appendRejects(project, request) : noRejects, unavailableNow)
+      return notTaken(project, request, unavailableNow)
     }
     if (complete !== undefined)
       try {
@@ -147,6 +158,14 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     return { kind: 'stored', answer }
   }
 
+  function notTaken<Answer>(
+    project: Project,
+    request: JudgedRequest<Answer>,
+    outcome: Unavailable,
+  ): Promise<CaptureOutcome<Answer>> {
+    return notStored(project, request, request.areDropsFinal ? appendRejects(project, request) : noRejects, outcome)
+  }
+
   function settle(projectId: number, units: number, importUnits: number, isStored: boolean): void {
     if (units > 0) backlog!.settle(projectId, units, isStored)
     if (importUnits > 0) importBacklog!.settle(projectId, importUnits, isStored)
@@ -168,10 +187,10 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
   }
 
   /** @param keptCount how many of them the log has a record of. */
-  function countOthers(project: Project, code: number, { count, eventUuid }: CountedItems, keptCount: number): void {
+  function countOthers(project: Project, code: number, { count, first }: CountedItems, keptCount: number): void {
     const reason = outcomes[code]!.reason!
     metrics.eventsRefused.inc({ reason }, count)
-    refused.count(project.id, reason, count - keptCount, warningOf(project, code, eventUuid))
+    refused.count(project.id, reason, count - keptCount, warningOf(project, code, first))
   }
 
   /** Appends as many of a request's rejects as may be kept now. */
@@ -219,7 +238,19 @@ function isReject(code: number): boolean {
 }
 
 /** Details of the ingestion warning about items that were left out; undefined when they raise none. */
-function warningOf(project: Project, code: number, eventUuid: string): (() => JsonObject) | undefined {
+function warningOf(
+  project: Project,
+  code: number,
+  { uuid: eventUuid, name, distinctId }: RefusedItem,
+): (() => JsonObject) | undefined {
+  const cookieless = cookielessDropOf(code)
+  if (cookieless !== null) {
+    const missingProperty = missingProperties[cookieless]
+    return () => ({
+      ...{ eventUuid, event: shownText(name), distinctId: shownText(distinctId) },
+      ...(missingProperty !== undefined && { missingProperty }),
+    })
+  }
   if (code === importOnlyCode) return () => ({ setting: 'PENNON_IMPORT_ONLY' })
   const resource = resourceOverQuota(code)
   if (resource === null) return undefined

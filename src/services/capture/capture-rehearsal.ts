@@ -8,9 +8,9 @@ import { type CaptureOptions, type CaptureService, createCaptureService } from '
 export function createCaptureRehearsal(
   options: Omit<CaptureOptions, 'hotKeys' | 'refused' | 'eventLog' | 'metrics'>,
 ): Pick<CaptureService, 'capture'> {
-  const { findProject, unknownKeys, importOnly, isOverQuota, clock, logger } = options
+  const { findProject, unknownKeys, importOnly, isOverQuota, visitors, clock, logger } = options
   return createCaptureService({
-    ...{ findProject, unknownKeys, importOnly, isOverQuota, clock, logger },
+    ...{ findProject, unknownKeys, importOnly, isOverQuota, visitors, clock, logger },
     refused: { count: () => undefined },
     eventLog: { append: () => Promise.resolve() },
     metrics: createMetrics(),

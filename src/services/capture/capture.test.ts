@@ -28,6 +28,7 @@ function start(over: Partial<CaptureOptions> = {}) {
     importOnly: false,
     isOverQuota: () => false,
     refused: { count: (_projectId, reason, count) => void (count > 0 && refused.push({ reason, count })) },
+    visitors: { hide: async () => undefined },
     eventLog: {
       append: async (traffic, records) => void appended.push({ traffic, records }),
     },

@@ -24,11 +24,12 @@ import { inSlices } from '../shared/in-slices.ts'
 import { createEventAppender, tallyOf } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
 import { coolHotKeys } from './cool-hot-keys.ts'
+import { hasCookieless, type VisitorHider } from './hide-visitors.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
 import type { ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
-import { createUnavailable } from './unavailable.ts'
+import { createUnavailable, type Unavailable } from './unavailable.ts'
 
 export interface CaptureOptions {
   /** Finds a project by its API key; null when no project has that key. */
@@ -41,6 +42,7 @@ export interface CaptureOptions {
   readonly isOverQuota: (project: Project, resource: QuotaResource) => boolean
   /** When absent, no distinct id is hot. */
   readonly hotKeys?: HotKeys
+  readonly visitors: VisitorHider
   /** Counts what arrives under a known key and leaves no record in the log. */
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogAppender
@@ -78,7 +80,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
   const { clock, metrics, logger, hotKeys } = options
   const keeper = createRejectKeeper(options)
   const unavailable = createUnavailable({ what: 'events', nowMs: clock.nowMs, metrics, logger })
-  const { append } = createEventAppender({ ...options, keeper, unavailable })
+  const { append, notTaken } = createEventAppender({ ...options, keeper, unavailable })
 
   return {
     async capture(request, receivedAtMs, read, complete) {
@@ -89,7 +91,8 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       if (!historicalMigration) leaveOutLive(project, request)
       const refusal = requestRefusal(table)
       if (refusal !== null) return refuse(project, request, receivedAtMs, refusal)
-      const areHotKeysCounted = hotKeys !== undefined && !historicalMigration
+      const failure = hasCookieless(table) ? await hideVisitors(project, request) : null
+      const areHotKeysCounted = hotKeys !== undefined && !historicalMigration && failure === null
       const hotCount = areHotKeysCounted ? await inSlices(coolHotKeys(table, hotKeys, project.id, clock.nowMs())) : 0
 
       // No outcome changes from here on, and the table still has all records.
@@ -101,7 +104,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       if (tally.others.size > 0) await inSlices(compact(table))
       const areDropsFinal = protocol === 'v1'
       const judged = { historicalMigration, table, tally, areDropsFinal, keepsRejects, hotCount, answer }
-      return await append(project, judged, complete)
+      return failure === null ? await append(project, judged, complete) : await notTaken(project, judged, failure)
     },
 
     keepRefused(input, receivedAtMs) {
@@ -121,6 +124,16 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
     const usedUp = options.importOnly ? null : usedUpQuotas(project, options.isOverQuota)
     if (options.importOnly) setEveryCode(table, importOnlyCode)
     else if (usedUp !== null) leaveOutOverQuota(table, usedUp, protocol)
+  }
+
+  /** @returns why nothing of the request may be stored; null when all visitors are hidden. */
+  async function hideVisitors(project: Project, request: CaptureRequest): Promise<Unavailable | null> {
+    try {
+      await options.visitors.hide(request.table, project, request.historicalMigration)
+      return null
+    } catch (error) {
+      return unavailable(error)
+    }
   }
 
   function refuse(

@@ -8,7 +8,6 @@ import { refusedFields } from '#core/capture/normalize-event.ts'
 import {
   codeAt,
   isRejectAt,
-  leftOutReason,
   type OutcomeTable,
   outcomeAt,
   requestRefusal,
@@ -211,8 +210,17 @@ export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
 /** Turns a final table into a replay's result. @param leftOutCount items of the body that are not in the table. */
 function readResult(table: OutcomeTable, nothing: NothingStored, leftOutCount: number): ReplayResult {
   const { stored, refused } = countRows(table)
-  if (stored === 0) return { ...nothing, result: 'refused', reason: leftOutReason(table) ?? 'unknown_api_key' }
+  if (stored === 0) return { ...nothing, result: 'refused', reason: droppedReason(table) }
   return { ...nothing, result: 'stored', reason: null, eventCount: stored, refusedCount: refused + leftOutCount }
+}
+
+/** Why the first event of a table without stored events was dropped. */
+function droppedReason(table: OutcomeTable): string {
+  for (let row = 0; row < rowCountOf(table); row++) {
+    const { result, reason } = outcomeAt(table, row)
+    if (result === 'drop' && codeAt(table, row) !== performanceCode) return reason!
+  }
+  return 'unknown_api_key'
 }
 
 function countRows(table: OutcomeTable): { readonly stored: number; readonly refused: number } {

@@ -52,6 +52,7 @@ export function incomingEvent(
     timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
     offsetMs: typeof item.offset === 'number' ? item.offset : null,
     ignoreSentAt: properties.$ignore_sent_at === true,
+    isCookieless: cookielessMode === true,
     cookielessModeInvalid: cookielessMode !== undefined && typeof cookielessMode !== 'boolean',
     captureInternal: properties.capture_internal !== undefined,
     propertiesJson,

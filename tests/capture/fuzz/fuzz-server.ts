@@ -6,6 +6,7 @@ import { composeFlags } from '#compose/front/flags.ts'
 import type { DecodedRecord } from '#core/events/captured-event.ts'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
+import { type IngestionSettings, noIngestionSettings } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { compileTestProject, emptyHashKeys, emptySubjects, noVisitors } from '../../support/decide-server.ts'
 import { fixedClock } from '../../support/fixed-clock.ts'
@@ -32,7 +33,11 @@ export async function startFuzzServer(projectKeys: ReadonlySet<string>): Promise
       appended.push(...decodeRecords(bytes, recordCount))
     },
   }
-  const compiled = compileTestProject({ flags: [{ key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } }] })
+  const ingestion: IngestionSettings = { ...noIngestionSettings, cookielessMode: 1 }
+  const compiled = compileTestProject({
+    project: { ingestion },
+    flags: [{ key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } }],
+  })
   const opened = new AsyncDisposableStack()
   const parts = testParts(context, opened, {
     eventLog,

@@ -76,7 +76,19 @@ const textMutations: readonly TextMutation[] = [
     const keys = [...text.matchAll(/"([^"\\]{1,40})"(?=\s*:)/g)]
     if (keys.length === 0) return text
     const key = pick(random, keys)
-    const names = ['event', 'batch', 'properties', 'distinct_id', '$distinct_id', 'uuid', 'offset', 'token', 'data']
+    const names = [
+      '$cookieless_mode',
+      '$host',
+      'event',
+      'batch',
+      'properties',
+      'distinct_id',
+      '$distinct_id',
+      'uuid',
+      'offset',
+      'token',
+      'data',
+    ]
     const escaped = [...key[1]!].map(unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
     const name = random() < 0.5 ? escaped : pick(random, [...names, '__proto__', 'toString', '', '$set', 'sent_at'])
     return `${text.slice(0, key.index)}"${name}"${text.slice(key.index + key[0].length)}`

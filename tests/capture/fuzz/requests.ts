@@ -39,6 +39,16 @@ function seedOf({ path, headers, body }: Recorded): Seed {
   return { path: url.pathname + url.search, headers: {}, text: read.value.text }
 }
 
+const cookieless = {
+  token: testToken,
+  event: '$pageview',
+  distinct_id: '$posthog_cookieless',
+  properties: {
+    ...{ $cookieless_mode: true, $raw_user_agent: 'Fuzz/1.0', $host: 'shop.example.com', $timezone: 'Europe/Berlin' },
+    ...{ $ip: '203.0.113.7', n: 1.0, $set: { $raw_user_agent: 'Fuzz/1.0', plan: 'pro' }, $session_id: 's' },
+  },
+  $set_once: { $initial_raw_user_agent: 'Fuzz/1.0' },
+}
 const snapshot = {
   event: '$snapshot',
   properties: {
@@ -75,6 +85,11 @@ export function recordedSeeds(): Seeds {
       ...recorded.filter(({ path }) => !path.startsWith('/i/v1')).map(seedOf),
       ...Array.from({ length: 12 }, () => ({ ...v1, text: v1Batch(events) })),
       { path: '/i/v1/ai/events', headers: v1Headers, text: v1Batch([v1Event(1, { event: '$ai_span' })]) },
+      ...['/e/', '/e/', '/batch/?verbose=1', '/i/v0/ai/batch/'].map(path => ({
+        path,
+        headers: {},
+        text: JSON.stringify([cookieless, { ...cookieless, event: '$identify' }]),
+      })),
       ...['/s/', '/s/', '/s/', '/s/'].map(path => ({ path, headers: {}, text: JSON.stringify([snapshot, snapshot]) })),
       ...['/flags/?v=2', '/decide/?v=3', '/flags', '/decide/?v=1'].map(path => ({
         path,

@@ -172,6 +172,13 @@ function checkEvent(event: CapturedEvent): void {
     assert.doesNotMatch(JSON.stringify(map), /(?<!\\)(?:\\\\)*\\ud[89a-f]/, 'half a character')
     assert.ok(depthOf(json) <= nestingDepthMax + 1, 'nested too deep')
   }
+  if (event.visitor !== null) {
+    assert.equal(event.ip, '')
+    const properties = JSON.parse(event.propertiesJson)
+    const maps = [properties, properties.$set, properties.$set_once, ...[event.setJson, event.setOnceJson].map(parsed)]
+    for (const map of maps) for (const name of telling) assert.ok(!Object.hasOwn(Object(map), name), name)
+    assert.match(properties.$distinct_id, /^cookieless_/)
+  }
   assert.match(event.uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
   for (const text of [event.name, event.distinctId]) {
     assert.ok(text !== '' && [...text].length <= 200 && text.isWellFormed(), JSON.stringify(text))
@@ -179,6 +186,9 @@ function checkEvent(event: CapturedEvent): void {
   assert.ok(!event.distinctId.includes('\0'))
   assert.ok(event.timestampMs >= timesMs[0] && event.timestampMs < timesMs[1], String(event.timestampMs))
 }
+
+const telling = ['$ip', '$raw_user_agent', '$initial_raw_user_agent', '$cookieless_extra']
+const parsed = (json: string | null) => (json === null ? null : JSON.parse(json))
 
 function depthOf(json: string): number {
   let depth = 0

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { withoutVisitors } from './cookieless-body.ts'
+
+const telling = { $ip: '1.1.1.1', $raw_user_agent: 'A', $initial_raw_user_agent: 'A', $cookieless_extra: 'x' }
+const properties = { n: 1, $cookieless_mode: true, ...telling, $set: { ...telling, plan: 'pro' }, $set_once: telling }
+const item = { event: 'e', properties, $set: telling, $set_once: { ...telling, from: 'ad' } }
+const stripped = {
+  event: 'e',
+  properties: { n: 1, $cookieless_mode: true, $set: { plan: 'pro' }, $set_once: {} },
+  $set: {},
+  $set_once: { from: 'ad' },
+}
+const ordinary = { event: 'e', properties: { ...telling, $cookieless_mode: false } }
+
+describe('a body without its visitors', () => {
+  it('has its cookieless events without what tells who they are, wherever it has them', () => {
+    const optional = { event: 'e', options: { cookieless_mode: '1' }, properties: telling }
+    for (const [sent, expected] of [
+      [item, stripped],
+      [
+        [ordinary, item],
+        [ordinary, stripped],
+      ],
+      [
+        { api_key: 'k', batch: [item, ordinary] },
+        { api_key: 'k', batch: [stripped, ordinary] },
+      ],
+      [
+        { api_key: 'k', data: [item] },
+        { api_key: 'k', data: [stripped] },
+      ],
+      [{ batch: [optional] }, { batch: [{ ...optional, properties: {} }] }],
+      [
+        { ...item, properties: { ...properties, $cookieless_mode: 'yes' } },
+        { ...stripped, properties: { ...stripped.properties, $cookieless_mode: 'yes' } },
+      ],
+    ])
+      assert.deepEqual(JSON.parse(withoutVisitors(JSON.stringify(sent))!), expected)
+  })
+
+  it('keeps the literals of the others', () => {
+    const text = '[{"properties":{"$cookieless_mode":true,"$ip":"1"}},{"a":1.0,"b":12345678901234567890}]'
+    assert.equal(withoutVisitors(text), '[{"properties":{"$cookieless_mode":true}},{"a":1.0,"b":12345678901234567890}]')
+  })
+
+  it('is none where there is nothing to remove', () => {
+    for (const text of [
+      JSON.stringify(ordinary),
+      '{"a":1.0}',
+      '{',
+      '"cookieless_mode"',
+      '{"options":{"cookieless_mode":null}}',
+    ])
+      assert.equal(withoutVisitors(text), null, text)
+  })
+
+  it('is nothing where it names the mode and cannot be read', () => {
+    assert.equal(withoutVisitors('{"$cookieless_mode":true,"$ip":"1.1.1.1"'), '')
+  })
+})

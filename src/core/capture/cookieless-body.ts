@@ -1,0 +1,72 @@
+// A refused body without what tells who the visitors of its cookieless events are, for the reject store.
+// Source: docs/wire/ingestion.md 13.6.
+
+import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
+import { tellingNames } from './cookieless-event.ts'
+
+/** A request is an event, a list of events, or an envelope with one. */
+const depthMax = 3
+
+/**
+ * @param text what was sent, whole.
+ * @returns null when there is nothing to remove; '' when it names the mode and is not JSON.
+ */
+export function withoutVisitors(text: string): string | null {
+  if (!text.includes('cookieless_mode')) return null
+  let body: JsonValue
+  try {
+    body = parseJson(text)
+  } catch {
+    return ''
+  }
+  const stripped = strippedEvents(body, depthMax)
+  return stripped === body ? null : compactJson(stripped)
+}
+
+/** The value itself when no event of cookieless mode is in it. */
+function strippedEvents(value: JsonValue, depth: number): JsonValue {
+  if (depth === 0) return value
+  if (Array.isArray(value)) {
+    const items = value.map(item => strippedEvents(item, depth - 1))
+    return items.every((item, index) => item === value[index]) ? value : items
+  }
+  if (!isJsonObject(value)) return value
+  return isCookieless(value)
+    ? strippedEvent(value)
+    : mapped(value, inner => (Array.isArray(inner) ? strippedEvents(inner, depth - 1) : inner))
+}
+
+/** Also true when it has the mode in a form that is refused. */
+function isCookieless(item: JsonObject): boolean {
+  return isSet(item, 'properties', '$cookieless_mode') || isSet(item, 'options', 'cookieless_mode')
+}
+
+function isSet(item: JsonObject, field: string, name: string): boolean {
+  const fields = ownValue(item, field)
+  if (!isJsonObject(fields)) return false
+  const value = ownValue(fields, name) ?? false
+  return value !== false
+}
+
+function strippedEvent(item: JsonObject): JsonObject {
+  return mapped(item, (value, name) => {
+    if (isMap(name)) return stripped(value)
+    if (name !== 'properties' || !isJsonObject(value)) return value
+    return mapped(stripped(value) as JsonObject, (inner, key) => (isMap(key) ? stripped(inner) : inner))
+  })
+}
+
+function isMap(name: string): boolean {
+  return name === '$set' || name === '$set_once'
+}
+
+function stripped(value: JsonValue): JsonValue {
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !tellingNames.has(name)))
+}
+
+/** The object itself when no value becomes another. */
+function mapped(object: JsonObject, change: (value: JsonValue, name: string) => JsonValue): JsonObject {
+  const entries = Object.entries(object).map(([name, value]) => [name, change(value, name)] as const)
+  return entries.every(([name, value]) => value === object[name]) ? object : Object.fromEntries(entries)
+}

@@ -1,0 +1,15 @@
+// The one spelling of an address that is hashed: a visitor's events and flags may spell it in different ways.
+
+/**
+ * An IPv6 address in its shortest form, one that maps an IPv4 address as that; any other text as it is.
+ * Source: docs/wire/ingestion.md 13.4.
+ */
+export function visitorAddress(text: string): string {
+  if (!text.includes(':')) return text
+  const host = URL.parse(`http://[${text}]`)?.hostname
+  if (host === undefined) return text
+  const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host)
+  if (mapped === null) return host.slice(1, -1)
+  const bytes = (hex: string) => `${Number.parseInt(hex, 16) >>> 8}.${Number.parseInt(hex, 16) & 0xff}`
+  return `${bytes(mapped[1]!)}.${bytes(mapped[2]!)}`
+}
