@@ -46,6 +46,13 @@ async function ask(path: string, key: string | null = testPersonalKey, init: Req
 }
 
 describe('remote configuration', () => {
+  it('is no flag of version 2, even one that is stored as such', async () => {
+    const filters = { version: 2, return_type: 'boolean', default_value: true, rules: [] }
+    const body = { key: 'typed', is_remote_configuration: true, filters }
+    await front.api('POST', '/api/projects/1/feature_flags/?skip_validation=true', body)
+    assert.equal((await ask('1/feature_flags/typed/remote_config')).status, 404)
+  })
+
   it('is the payload text as a JSON string, at every address and for either kind of key', async () => {
     const { id } = await addFlag('config', { true: '{"a": 1}' })
     const paths = ['@current', '1'].flatMap(project =>

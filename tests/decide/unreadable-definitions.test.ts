@@ -40,9 +40,22 @@ describe('a stored flag that cannot be read', () => {
     )
     assert.match(told()[0]!.message as string, /groups/)
 
+    // One of a version that is not known is logged alike, and answered as failed.
+    await front.api('POST', `${flagsPath}?skip_validation=true`, {
+      key: 'newer',
+      active: true,
+      filters: { version: 3 },
+    })
+    for (let count = 0; count < 5; count++) assert.deepEqual(await ask('/flags?v=2'), ['sound', 'newer'])
+    assert.deepEqual(
+      told().map(({ flagKey }) => flagKey),
+      ['broken', 'broken', 'newer'],
+    )
+    assert.match(told()[2]!.message as string, /^fails for everybody, because its definition cannot be evaluated: /)
+
     await front.api('POST', flagsPath, { key: 'another', filters: { groups: [{ properties: [] }] } })
-    for (let count = 0; count < 5; count++) assert.deepEqual(await ask('/flags?v=2'), ['sound', 'another'])
-    assert.equal(told().length, 2)
+    for (let count = 0; count < 5; count++) assert.deepEqual(await ask('/flags?v=2'), ['sound', 'newer', 'another'])
+    assert.equal(told().length, 5)
     assert.deepEqual(lines, told(), 'nothing else is worth a line')
   })
 })
