@@ -63,6 +63,7 @@ const rooms: Record<string, readonly string[]> = {
   'core/processing/rejects': ['core/capture', 'core/events'],
   'core/processing': [
     'core',
+    'core/cookieless',
     'core/events',
     'core/capture',
     'core/groups',

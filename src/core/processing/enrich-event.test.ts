@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { anImportedEvent } from '../../../tests/support/apply-events.ts'
+import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
 import { geoipProperties } from '../geoip.ts'
@@ -20,6 +21,28 @@ function locate(properties: JsonObject, looksUpImport: boolean, over: Parameters
   addAddress(aProject(over), { geoipOf, looksUpImport }, item, draft)
   return [(parseJson(draft.json()) as JsonObject).$geoip_country_code, asked]
 }
+
+describe('the location of an event of cookieless mode', () => {
+  function locateVisitor(properties: JsonObject, over: Parameters<typeof aProject>[0] = {}) {
+    const visitor = { stateful: null, location: { country_code: 'NO' } }
+    const event = aCapturedEvent(1, { propertiesJson: JSON.stringify(properties), ip: '', visitor })
+    const draft = new PropertiesDraft(event.propertiesJson, properties)
+    const item = { kind: 'event', offset: 0, event, properties, set: null, setOnce: null } as const
+    const geoipOf = () => assert.fail('looked up')
+    const geoip = addAddress(aProject(over), { geoipOf, looksUpImport: false }, item, draft)
+    return { country: (parseJson(draft.json()) as JsonObject).$geoip_country_code, set: geoip?.set, text: draft.json() }
+  }
+
+  it('is what the edge looked up, for its person too, and there is no address', () => {
+    const { country, set, text } = locateVisitor({ n: 1 })
+    assert.deepEqual([country, set?.$geoip_country_code, text.includes('$ip')], ['NO', 'NO', false])
+  })
+
+  it('is left out where the event or the project wants none', () => {
+    assert.equal(locateVisitor({ $geoip_disable: true }).country, undefined)
+    assert.equal(locateVisitor({}, { geoipEnabled: false }).country, undefined)
+  })
+})
 
 describe('the location of an imported event', () => {
   it('is not looked up unless its job asks for it', () => {

@@ -2,6 +2,7 @@
 // stored text through the draft; `person-update.ts` applies the maps to the person.
 
 import { aliasedOs, clientMap, liftPersonMaps, overlay } from '#core/processing/properties/mapped-properties.ts'
+import type { CookielessVisitor } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
@@ -33,8 +34,9 @@ export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
 /**
  * Adds `$ip`, `$sent_at` and the location of the address. An imported event, whatever its lane, does not get the
  * sender's address, which would put it where the importer runs. Where its job asks for it, it gets the location of the
- * address that it was recorded with, whatever its `$geoip_disable` says, unless it has one already.
- * Source: docs/wire/ingestion.md 6.8, 7; docs/wire/import.md 3.8.
+ * address that it was recorded with, whatever its `$geoip_disable` says, unless it has one already. An event of cookieless
+ * mode has no address, but where it was.
+ * Source: docs/wire/ingestion.md 6.8, 7, 13; docs/wire/import.md 3.8.
  */
 export function addAddress(
   project: Project,
@@ -56,10 +58,18 @@ export function addAddress(
     const wasRecorded = typeof sent === 'string' && address === sent
     if (!looksUpImport || !wasRecorded || hasLocation(properties)) return null
   } else if (properties.$geoip_disable !== undefined && isTruthy(properties.$geoip_disable)) return null
-  if (!project.geoipEnabled || address === '') return null
-  const geoip = geoipOf(address)
+  if (!project.geoipEnabled) return null
+  const geoip = event.visitor === null ? lookedUp(geoipOf, address) : locationOf(event.visitor)
   if (geoip !== null) for (const key of Object.keys(geoip.event)) draft.set(key, geoip.event[key]!)
   return geoip
+}
+
+function lookedUp(geoipOf: GeoipOf, address: string): GeoipProperties | null {
+  return address === '' ? null : geoipOf(address)
+}
+
+function locationOf({ location }: CookielessVisitor): GeoipProperties | null {
+  return location === null ? null : geoipProperties(location)
 }
 
 function hasLocation(properties: JsonObject): boolean {

@@ -222,6 +222,7 @@ describe('linking distinct ids', () => {
       '[object Object]',
       'NaN',
       'None',
+      '$posthog_cookieless',
       '0',
       '',
       '  ',

@@ -4,6 +4,7 @@
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { trimMarks } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
+import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import { type JsonObject, ownValue } from '../json.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 
@@ -131,7 +132,16 @@ const illegalInAnyCase = new Set([
   'true',
   'false',
 ])
-const illegalAsWritten = new Set(['[object Object]', 'NaN', 'None', 'none', 'null', '0', 'undefined'])
+const illegalAsWritten = new Set([
+  '[object Object]',
+  'NaN',
+  'None',
+  'none',
+  'null',
+  '0',
+  'undefined',
+  cookielessSentinel,
+])
 const distinctIdCodePointsMax = 400
 
 /** Whether an id is a placeholder that would tie strangers together. Source: docs/wire/ingestion.md 6.4. */

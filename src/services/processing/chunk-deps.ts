@@ -1,5 +1,6 @@
 // What taking a chunk through its steps (`process-one-chunk.ts`) needs: stores, bounds, and whom to tell.
 
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkOutcome } from '#core/processing/chunk.ts'
 import type { ProcessedChunk } from '#core/processing/process-chunk.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -22,6 +23,8 @@ export interface ChunkDeps {
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
   readonly geoip: Geoip | null
+  /** The salt of a day that is open. May answer at once or with a promise. When absent, every day is over. @throws PortError */
+  readonly saltOf?: (day: string) => MaybePromise<Uint8Array>
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger

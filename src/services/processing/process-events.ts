@@ -16,7 +16,7 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindJobsOfDays } from '../imports/jobs-of-days.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 import type { UnderWay } from '../shared/under-way.ts'
-import type { FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
+import type { ChunkDeps, FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
 import { lossesOf, noteDamaged, noteMissing } from './log-losses.ts'
@@ -51,6 +51,8 @@ export interface ProcessorOptions {
   readonly underWay?: UnderWay
   /** Null when no locations are looked up. */
   readonly geoip: Geoip | null
+  /** As of `ChunkDeps`. */
+  readonly saltOf?: NonNullable<ChunkDeps['saltOf']>
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger

@@ -13,10 +13,12 @@ import {
   RecordError,
 } from '#core/processing/process-chunk.ts'
 import { isFlagCall, type StoredFlagCall } from '#core/processing/thin-flag-calls.ts'
+import type { VisitorChanges } from '#core/processing/visitors.ts'
 import type { LogChunk } from '#ports/log/event-log.ts'
 import type { LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 import { insertRows } from './insert-rows.ts'
+import { settleChunk } from './load-visitors.ts'
 import { isStoreDown, noteStoreDown, patiently, pause } from './wait-for-store.ts'
 
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
@@ -95,7 +97,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides
 //
 //   step                                          after a crash before the next step
 //   1. read records of one stream                 nothing happened; the position is where it was
-//   2. load persons, mappings, groups             nothing happened
+//   2. load visitors, persons, mappings, groups   nothing happened
 //   3. apply the events in memory                 nothing happened
 //   4. insert rows and overrides, wait (durable)  the rows are stored, the state is as before: the chunk runs again
 //                                                 from the same persons and makes the same rows, which replace those
@@ -126,7 +128,7 @@ async function tryChunk(
 ): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
   const { failures, lostMerges, deps, latest, told } = context
   const { state, clock, ownerId, faultPoint } = deps
-  const parsed = parseChunk(chunk, failures)
+  const { chunk: parsed, changes: visitors } = await settleChunk(parseChunk(chunk, failures), deps)
   // A record that is alone in its chunk has to be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const jobsOfDays = await findJobsOfDays(parsed, context.isRetry, deps)
@@ -144,14 +146,16 @@ async function tryChunk(
     deps.onSized?.('too_large')
     return 'too_large'
   }
-  if (chunk.records.length > 1 && rowCountOf(processed.changes) > deps.rowCountMax) return 'too_large'
+  const rowCount = rowCountOf(processed.changes) + visitorRowCount(visitors)
+  if (chunk.records.length > 1 && rowCount > deps.rowCountMax) return 'too_large'
   await faultPoint?.('apply')
-  const changes = await insertRows(processed, deps)
-  if (changes === null) return 'stopped'
+  const written = await insertRows(processed, deps)
+  if (written === null) return 'stopped'
   noteTold(told, processed.rows.overrides)
   await faultPoint?.('insert')
   // The span begins at the position, not at the chunk's first record: offsets in between may have no records.
   const span = { fromOffset: deps.position(), offset: chunk.nextOffset }
+  const changes = visitors === null ? written : { ...written, visitors }
   const position = { stream: deps.cursor, ownerId, ...span, committedAtMs: clock.nowMs() }
   latest.commitOutcomes = changes.outcomes
   const result = await state.commitChunk(changes, position)
@@ -260,6 +264,10 @@ function noteTold(told: ToldOverrides, overrides: readonly PersonIdOverride[]): 
 
 function rowCountOf({ persons, deletedPersons, mappings, personlessDistinctIds, groups }: ChunkChanges): number {
   return persons.length + deletedPersons.length + mappings.length + personlessDistinctIds.length + groups.length
+}
+
+function visitorRowCount(visitors: VisitorChanges | null): number {
+  return visitors === null ? 0 : visitors.identifies.length + visitors.sessions.length
 }
 
 async function processHalves(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides): Promise<ChunkEnd> {

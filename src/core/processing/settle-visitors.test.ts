@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
+import type { CapturedEvent } from '../events/captured-event.ts'
+import { type JsonObject, parseJson } from '../json.ts'
+import { type ParsedEvent, parseChunk } from './parse-chunk.ts'
+import {
+  countIdentifies,
+  settleVisitors,
+  visitorEventsOf,
+  wantedIdentifies,
+  wantedSaltDays,
+} from './settle-visitors.ts'
+
+const hash = 'DhKalSaWowNbjg/pDrlg9A'
+const day = '2026-01-15'
+const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')
+
+function anEvent(n: number, properties: object, over: Partial<CapturedEvent> & { isSentinel?: boolean } = {}) {
+  const { isSentinel = true, ...rest } = over
+  return aCapturedEvent(n, {
+    distinctId: isSentinel ? `cookieless_${hash}` : 'ada',
+    propertiesJson: JSON.stringify(properties),
+    visitor: { stateful: { hash, day, isSentinel }, location: null },
+    ...rest,
+  })
+}
+
+function anIdentify(n: number) {
+  return anEvent(n, { $anon_distinct_id: 'whatever was sent' }, { name: '$identify', isSentinel: false })
+}
+
+/** The events of a chunk as they are settled for a visitor who is not known yet. */
+function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uint8Array> = new Map([[day, salt]])) {
+  const records = events.map((event, offset) => ({ offset, record: { kind: 'event' as const, event } }))
+  const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
+  const found = visitorEventsOf(chunk)
+  const wanted = wantedIdentifies(found)
+  const counted = countIdentifies(found, wanted, { counts: wanted.visitors.map(() => 0), known: [] })
+  const settled = settleVisitors(chunk, found, { counted, sessions: [], salts, isRestoring: false })
+  return {
+    events: settled.chunk.records as readonly ParsedEvent[],
+    days: [...wantedSaltDays(found, counted.counts)],
+    changes: settled.changes,
+  }
+}
+
+describe('an event of a cookieless visitor', () => {
+  it('gets its ids in the text and in the parsed properties alike, and keeps what else it has as it was sent', () => {
+    const sent =
+      '{"n":1.0,"$distinct_id":"x","$device_id":"of the page","$host":"a.example","big":12345678901234567890}'
+    const [settled] = settle([anEvent(1, {}, { propertiesJson: sent })]).events
+    assert.equal(settled!.event.distinctId, `cookieless_${hash}`)
+    assert.deepEqual(parseJson(settled!.event.propertiesJson), settled!.properties)
+    const { $session_id, ...rest } = settled!.properties
+    assert.equal(
+      JSON.stringify(rest),
+      `{"n":1.0,"$device_id":"cookielessd_${hash}","$host":"a.example","big":12345678901234567890}`,
+    )
+    assert.match(String($session_id), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
+  })
+
+  it('is of another visitor after each $identify, whose link is to the one before', () => {
+    const { events, changes } = settle([
+      anEvent(1, {}),
+      anIdentify(2),
+      anEvent(3, {}, { isSentinel: false }),
+      anEvent(4, {}),
+      anIdentify(5),
+      anEvent(6, {}),
+    ])
+    const second = 'cookieless_rY7x6ZnJjtPfO94RTQlcUA'
+    assert.deepEqual(events.map(({ event }) => event.distinctId).slice(0, 5), [
+      `cookieless_${hash}`,
+      'ada',
+      'ada',
+      second,
+      'ada',
+    ])
+    assert.equal(new Set([`cookieless_${hash}`, second, events[5]!.event.distinctId]).size, 3)
+    const anonIds = events.map(({ properties }) => (properties as JsonObject).$anon_distinct_id)
+    assert.deepEqual(anonIds, [undefined, `cookieless_${hash}`, undefined, undefined, second, undefined])
+    assert.deepEqual(
+      changes.identifies.map(({ ordinal, offset }) => [ordinal, offset]),
+      [
+        [0, 1],
+        [1, 4],
+      ],
+    )
+  })
+
+  it('keeps its place among the $identify events when it is sent again', () => {
+    const first = anIdentify(1)
+    const { events, changes } = settle([first, anIdentify(2), first])
+    assert.equal(events[2]!.event.propertiesJson, events[0]!.event.propertiesJson)
+    assert.equal(changes.identifies.length, 2)
+  })
+
+  it('asks for no salt until the visitor has identified', () => {
+    const before = [anEvent(1, {}, { isSentinel: false }), anEvent(2, {}), anIdentify(3)]
+    assert.deepEqual(settle(before).days, [])
+    assert.deepEqual(settle([...before, anEvent(4, {})]).days, [day])
+  })
+
+  it('stays apart from the visitor before it when its day was over before it was processed', () => {
+    const ids = settle([anEvent(1, {}), anIdentify(2), anEvent(3, {}), anEvent(4, {})], new Map()).events.map(
+      ({ event }) => event.distinctId,
+    )
+    assert.equal(ids[0], `cookieless_${hash}`)
+    assert.notEqual(ids[2], ids[0])
+    assert.notEqual(ids[2], 'cookieless_rY7x6ZnJjtPfO94RTQlcUA')
+    assert.equal(ids[3], ids[2])
+  })
+
+  it('that is late ends no session', () => {
+    const atMinute = (n: number, minute: number) => anEvent(n, {}, { timestampMs: 1_768_435_200_000 + minute * 60_000 })
+    const events = settle([atMinute(1, 60), atMinute(2, 0), atMinute(3, 90), atMinute(4, 121)]).events
+    const [a, b, c, d] = events.map(({ properties }) => (properties as JsonObject).$session_id)
+    assert.deepEqual([a === b, b === c, c === d], [true, true, false])
+  })
+
+  it('is left alone where the edge settled it', () => {
+    const event = aCapturedEvent(1, { visitor: { stateful: null, location: null } })
+    const records = [{ offset: 0, record: { kind: 'event' as const, event } }]
+    assert.deepEqual(visitorEventsOf(parseChunk({ stream: 'main', traffic: 'live', records }, new Map())), [])
+  })
+})

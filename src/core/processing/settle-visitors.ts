@@ -1,0 +1,211 @@
+// Settles whose the events of cookieless visitors are where the project keeps state of them: which id, which session. Before
+// anything is loaded for the chunk, so that the rest of processing sees ordinary events. Pure: the same records and the same
+// loaded rows give the same events byte for byte. `services/processing/load-visitors.ts` reads what it needs.
+// Source: docs/wire/ingestion.md 13.
+
+import { sipHash128 } from '../cookieless/siphash.ts'
+import { statelessSessionId } from '../cookieless/visitor-day.ts'
+import { hashedDeviceId, hashedDistinctId, identifiedHash } from '../cookieless/visitor-hash.ts'
+import type { StatefulVisitor } from '../events/captured-event.ts'
+import { PropertiesDraft } from '../events/properties-draft.ts'
+import type { JsonObject } from '../json.ts'
+import type { ParsedChunk, ParsedEvent } from './parse-chunk.ts'
+import type {
+  LoadedIdentifies,
+  VisitorChanges,
+  VisitorIdentify,
+  VisitorSession,
+  VisitorSessionName,
+  WantedIdentifies,
+} from './visitors.ts'
+
+/** An event of a visitor that state is kept of. */
+export interface VisitorEvent {
+  readonly record: ParsedEvent
+  readonly visitor: StatefulVisitor
+}
+
+/** The chunk's events of such visitors, in order; nearly every chunk has none. */
+export function visitorEventsOf({ records }: ParsedChunk): readonly VisitorEvent[] {
+  const found: VisitorEvent[] = []
+  for (const record of records) {
+    if (record.kind !== 'event' || record.event.visitor === null) continue
+    const visitor = record.event.visitor.stateful
+    if (visitor !== null) found.push({ record, visitor })
+  }
+  return found
+}
+
+/** Each visitor once, as of its first event of the chunk. */
+export function wantedIdentifies(events: readonly VisitorEvent[]): WantedIdentifies {
+  const visitors = new Map<string, WantedIdentifies['visitors'][number]>()
+  const identifies = new Map<string, WantedIdentifies['events'][number]>()
+  for (const { record, visitor } of events) {
+    const { projectId, uuid } = record.event
+    const { hash } = visitor
+    const key = visitorKey(projectId, hash)
+    if (!visitors.has(key)) visitors.set(key, { projectId, hash, beforeOffset: record.offset })
+    if (isIdentify(record)) identifies.set(`${key} ${uuid}`, { projectId, hash, uuid })
+  }
+  return { visitors: [...visitors.values()], events: [...identifies.values()] }
+}
+
+export interface CountedIdentifies {
+  /** For each of the events: how many `$identify` events of its visitor count before it; −1 for an id of the page's own. */
+  readonly counts: readonly number[]
+  /** The `$identify` events that were not known. */
+  readonly added: readonly VisitorIdentify[]
+}
+
+/**
+ * Counts on from what was loaded. An `$identify` that is known has the count that it had first, whether it was sent again or
+ * is processed again.
+ */
+export function countIdentifies(
+  events: readonly VisitorEvent[],
+  wanted: WantedIdentifies,
+  loaded: LoadedIdentifies,
+): CountedIdentifies {
+  const soFar = new Map(
+    wanted.visitors.map(({ projectId, hash }, index) => [visitorKey(projectId, hash), loaded.counts[index]!]),
+  )
+  const ordinals = new Map(
+    loaded.known.map(({ projectId, hash, uuid, ordinal }) => [`${visitorKey(projectId, hash)} ${uuid}`, ordinal]),
+  )
+  const added: VisitorIdentify[] = []
+  const counts = events.map(({ record, visitor }) => {
+    const { projectId, uuid } = record.event
+    const { hash, day, isSentinel } = visitor
+    const key = visitorKey(projectId, hash)
+    const count = soFar.get(key)!
+    if (!isIdentify(record)) return isSentinel ? count : count - 1
+    const known = ordinals.get(`${key} ${uuid}`)
+    const ordinal = known ?? count
+    if (known === undefined) added.push({ projectId, hash, uuid, ordinal, offset: record.offset, day })
+    ordinals.set(`${key} ${uuid}`, ordinal)
+    soFar.set(key, Math.max(count, ordinal + 1))
+    return ordinal
+  })
+  return { counts, added }
+}
+
+/** The days whose salts are needed: of those events whose id is of a visitor that identified before. */
+export function wantedSaltDays(events: readonly VisitorEvent[], counts: readonly number[]): ReadonlySet<string> {
+  return new Set(events.flatMap(({ visitor }, index) => (counts[index]! > 0 ? [visitor.day] : [])))
+}
+
+export function wantedSessions(
+  events: readonly VisitorEvent[],
+  counts: readonly number[],
+): readonly VisitorSessionName[] {
+  const wanted = new Map<string, VisitorSessionName>()
+  for (const [index, { record, visitor }] of events.entries()) {
+    const name = { projectId: record.event.projectId, hash: visitor.hash, identifies: counts[index]! }
+    wanted.set(sessionKey(name), name)
+  }
+  return [...wanted.values()]
+}
+
+export interface KnownVisitors {
+  readonly counted: CountedIdentifies
+  readonly sessions: readonly VisitorSession[]
+  /** By day. A day that is missing is over: its salt is gone. */
+  readonly salts: ReadonlyMap<string, Uint8Array>
+  /** Rows that were stored before are made again: their sessions are those of the time. */
+  readonly isRestoring: boolean
+}
+
+/** The chunk with settled events, and what is to be remembered with it. Changes nothing of what it gets. */
+export function settleVisitors(
+  chunk: ParsedChunk,
+  events: readonly VisitorEvent[],
+  { counted, sessions: loaded, salts, isRestoring }: KnownVisitors,
+): { readonly chunk: ParsedChunk; readonly changes: VisitorChanges } {
+  const sessions = new ChunkSessions(loaded, isRestoring)
+  const settled = new Map<ParsedEvent, ParsedEvent>()
+  for (const [index, { record, visitor }] of events.entries()) {
+    const identifies = counted.counts[index]!
+    const hash = Buffer.from(visitor.hash, 'base64')
+    const idOfVisitor = () => hashedDistinctId(identifiedHash(salts.get(visitor.day) ?? hash, hash, identifies))
+    const properties: JsonObject = {
+      $device_id: hashedDeviceId(hash),
+      $session_id: sessions.idOf(record, visitor, identifies),
+    }
+    if (isIdentify(record)) properties.$anon_distinct_id = idOfVisitor()
+    settled.set(record, withIds(record, visitor.isSentinel ? idOfVisitor() : record.event.distinctId, properties))
+  }
+  const records = chunk.records.map(record => (record.kind === 'event' ? (settled.get(record) ?? record) : record))
+  return {
+    chunk: { ...chunk, records },
+    changes: { identifies: counted.added, sessions: sessions.changed() },
+  }
+}
+
+function isIdentify({ event }: ParsedEvent): boolean {
+  return event.name === '$identify'
+}
+
+function visitorKey(projectId: number, hash: string): string {
+  return `${projectId} ${hash}`
+}
+
+function sessionKey({ projectId, hash, identifies }: VisitorSessionName): string {
+  return `${projectId} ${hash} ${identifies}`
+}
+
+function withIds(record: ParsedEvent, distinctId: string, ids: JsonObject): ParsedEvent {
+  const draft = new PropertiesDraft(record.event.propertiesJson, record.properties)
+  for (const key of Object.keys(ids)) draft.set(key, ids[key]!)
+  draft.remove('$distinct_id')
+  const { $distinct_id: _, ...properties } = { ...record.properties, ...ids }
+  return { ...record, event: { ...record.event, distinctId, propertiesJson: draft.json() }, properties }
+}
+
+/** A session ends after this time without an event. */
+const sessionMsMax = 30 * 60_000
+
+class ChunkSessions {
+  /** By `sessionKey`, in the order in which they began. */
+  readonly #known: ReadonlyMap<string, readonly VisitorSession[]>
+  readonly #isRestoring: boolean
+  /** By `sessionKey`: the latest, as far as the chunk has gone. */
+  readonly #latest = new Map<string, VisitorSession>()
+  /** By the offset of the record that began it. */
+  readonly #changed = new Map<number, VisitorSession>()
+
+  constructor(loaded: readonly VisitorSession[], isRestoring: boolean) {
+    this.#known = Map.groupBy(
+      loaded.toSorted((a, b) => a.offset - b.offset),
+      sessionKey,
+    )
+    this.#isRestoring = isRestoring
+    for (const [key, ofName] of this.#known) this.#latest.set(key, ofName.at(-1)!)
+  }
+
+  idOf({ event, offset }: ParsedEvent, { hash, day }: StatefulVisitor, identifies: number): string {
+    const { projectId, timestampMs } = event
+    const name = { projectId, hash, identifies }
+    const key = sessionKey(name)
+    const then = this.#isRestoring ? this.#known.get(key)?.findLast(session => session.offset <= offset) : undefined
+    if (then !== undefined) return then.sessionId
+    const latest = this.#latest.get(key)
+    const session =
+      latest !== undefined && timestampMs - latest.lastMs <= sessionMsMax
+        ? { ...latest, lastMs: Math.max(latest.lastMs, timestampMs) }
+        : { ...name, offset, sessionId: newSessionId(event, hash), lastMs: timestampMs, day }
+    if (session.lastMs !== latest?.lastMs || session.offset !== latest.offset) {
+      this.#latest.set(key, session)
+      this.#changed.set(session.offset, session)
+    }
+    return session.sessionId
+  }
+
+  changed(): readonly VisitorSession[] {
+    return [...this.#changed.values()]
+  }
+}
+
+/** Follows from the event that begins the session, so that a chunk that is repeated names it the same. */
+function newSessionId({ uuid, timestampMs }: { uuid: string; timestampMs: number }, hash: string): string {
+  return statelessSessionId(timestampMs, sipHash128(Buffer.from(hash, 'base64'), Buffer.from(uuid)))
+}

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { aWorld } from '../../../tests/support/processing-world.ts'
+
+const hash = 'DhKalSaWowNbjg/pDrlg9A'
+const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')
+
+function anEvent(n: number, day: string, name = '$pageview') {
+  const isSentinel = name !== '$identify'
+  return aCapturedEvent(n, {
+    name,
+    distinctId: isSentinel ? `cookieless_${hash}` : 'ada@example.com',
+    visitor: { stateful: { hash, day, isSentinel }, location: null },
+  })
+}
+
+function visit(day: string) {
+  return [anEvent(1, day), anEvent(2, day, '$identify'), anEvent(3, day)]
+}
+
+describe('a chunk with cookieless visitors', () => {
+  it('merges the visitor with the person it turned out to be, and nobody who came after', async t => {
+    const world = aWorld()
+    await world.append(visit('2026-11-01'))
+    world.start(t, { saltOf: () => salt })
+    await eventually(() => world.isProcessed())
+    const ids = [...world.events.rows.values()].map(({ distinctId }) => distinctId)
+    assert.deepEqual(ids, [`cookieless_${hash}`, 'ada@example.com', 'cookieless_rY7x6ZnJjtPfO94RTQlcUA'])
+    assert.equal(world.person(ids[0]!)?.uuid, world.person('ada@example.com')!.uuid)
+    assert.equal(world.person('ada@example.com')!.isIdentified, true)
+    assert.notEqual(world.person(ids[2]!)!.uuid, world.person('ada@example.com')!.uuid)
+  })
+
+  it('waits while the salts are away', async t => {
+    const world = aWorld()
+    await world.append(visit('2026-11-01'))
+    let asked = 0
+    const { processor } = world.start(t, {
+      saltOf: async () => {
+        if (++asked < 3) throw new PortError('cookieless-salts', 'unavailable')
+        return salt
+      },
+    })
+    await eventually(() => processor.state() === 'waiting_for_state')
+    assert.equal(world.events.rows.size, 0)
+    await eventually(() => world.isProcessed())
+    assert.deepEqual([asked, world.events.rows.size], [3, 3])
+  })
+
+  it('asks for no salt of a day that is over, and stores its events all the same', async t => {
+    const world = aWorld()
+    await world.append(visit('2026-10-20'))
+    let asked = 0
+    world.start(t, {
+      saltOf: () => {
+        asked++
+        return salt
+      },
+    })
+    await eventually(() => world.isProcessed())
+    assert.deepEqual([asked, world.events.rows.size], [0, 3])
+  })
+})

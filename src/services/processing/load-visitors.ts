@@ -1,0 +1,40 @@
+// Reads what the events of a chunk's cookieless visitors need, and settles them, before persons are loaded. A chunk without
+// such events, which is nearly every one, costs one look at its records.
+
+import { isDayOpen } from '#core/cookieless/visitor-day.ts'
+import type { ParsedChunk } from '#core/processing/parse-chunk.ts'
+import {
+  countIdentifies,
+  settleVisitors,
+  visitorEventsOf,
+  wantedIdentifies,
+  wantedSaltDays,
+  wantedSessions,
+} from '#core/processing/settle-visitors.ts'
+import type { VisitorChanges } from '#core/processing/visitors.ts'
+import type { ChunkDeps } from './chunk-deps.ts'
+
+export interface SettledChunk {
+  readonly chunk: ParsedChunk
+  /** Null for a chunk without events of such visitors. */
+  readonly changes: VisitorChanges | null
+}
+
+/** @throws PortError when the state or the salts cannot be read. */
+export async function settleChunk(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
+  const events = visitorEventsOf(chunk)
+  if (events.length === 0) return { chunk, changes: null }
+  const wanted = wantedIdentifies(events)
+  const counted = countIdentifies(events, wanted, await deps.state.loadIdentifies(wanted))
+  const salts = await readSalts(wantedSaltDays(events, counted.counts), deps)
+  const sessions = await deps.state.loadSessions(wantedSessions(events, counted.counts))
+  return settleVisitors(chunk, events, { counted, sessions, salts, isRestoring: deps.isRestoring === true })
+}
+
+/** A day that is over has no salt, and must not get one again. */
+async function readSalts(days: ReadonlySet<string>, { saltOf, clock }: ChunkDeps): Promise<Map<string, Uint8Array>> {
+  const salts = new Map<string, Uint8Array>()
+  if (saltOf === undefined) return salts
+  for (const day of days) if (isDayOpen(day, clock.nowMs())) salts.set(day, await saltOf(day))
+  return salts
+}
