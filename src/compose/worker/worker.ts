@@ -1,6 +1,7 @@
 // Composes the worker process: the stores it reads and writes, and the tasks it repeats.
 
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { systemTimers } from '#adapters/system/timers.ts'
 import type { Config } from '#config.ts'
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
@@ -10,6 +11,7 @@ import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
 import { claimingOnlyFor } from '#services/progress/bind-log.ts'
+import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { createTurns } from '#services/shared/turns.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createCountRetention } from '#services/worker/count-retention.ts'
@@ -55,6 +57,11 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const followedLogId = readLogId(config)
   const logId = followedLogId ?? ''
   const salts = await openSalts(config, logger)
+  const dailySalts = createDailySalts({
+    ...{ store: salts, clock, timers: systemTimers, randomBytes },
+    monotonicNowMs: () => performance.now(),
+  })
+  const { saltOf } = dailySalts
   const log = openLogReader(config, { mender: logger })
   const events = openEventStore(config, clock)
   // The log is in this data folder, and one worker processes it: its id survives a restart, and no other worker has it.
@@ -87,6 +94,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
       },
     },
     geoip,
+    saltOf,
     clock,
     metrics,
     logger,
@@ -99,6 +107,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
     logId,
     jobsOfDays,
+    saltOf,
     underWay,
     inTurn,
     mayRun,
@@ -149,6 +158,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ...worker,
     nudge: stream => log.nudge(stream),
     close: async () => {
+      dailySalts.close()
       await Promise.all([log.close(), events.close(), chunks.close(), management.close(), salts.close()])
     },
   }
