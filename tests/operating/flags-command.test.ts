@@ -335,6 +335,7 @@ describe('pennon flags export and import', () => {
     const path = join(tempDir(t), 'flags.json')
     const exported = await flags(['export', 'search', 'new-checkout'])
     assert.deepEqual([exported.exitCode, exported.stderr], [0, ''])
+    assert.doesNotMatch(exported.stdout, /\p{Cc}(?<!\n)/u, 'names may hold what moves a cursor')
     writeFileSync(path, exported.stdout)
 
     const shown = await linesOf(['import', path, '--project', '2', '--dry-run'])

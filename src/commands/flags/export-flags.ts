@@ -2,6 +2,7 @@
 
 import { firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
+import { printable, printableName } from '#core/printable.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import {
   type ApiLists,
@@ -16,6 +17,7 @@ import {
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { wayOut } from './find-flag.ts'
+import { printLines } from './output.ts'
 
 export interface NamedLists {
   readonly file: FlagFile
@@ -27,8 +29,8 @@ export interface NamedLists {
 export function exportFlags(keys: readonly string[], options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read, cohort:read and group:read', async api => {
     const { file, notes } = nameLists(await listDefinitions(api), keys)
-    process.stdout.write(encodeFlagFile(file))
-    for (const note of notes) process.stderr.write(`pennon: ${note}\n`)
+    printLines(encodeFlagFile(file).trimEnd().split('\n').map(printable))
+    for (const note of notes) process.stderr.write(`pennon: ${printableName(note)}\n`)
   })
 }
 
