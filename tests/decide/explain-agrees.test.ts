@@ -357,6 +357,7 @@ function aRandomSubject(draw: Draw): { subject: EvaluationSubject; request: Subj
     onlyUseOverridePersonProperties: false,
     detailedAnalysis: false,
     geoipAddress: '',
+    cookieless: null,
   }
   return { subject, request }
 }

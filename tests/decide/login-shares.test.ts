@@ -10,7 +10,7 @@ import type { HashKeyAssignment } from '#ports/state/hash-key-overrides.ts'
 import { createDecideService } from '#services/flags/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { compileTestProject, emptySubjects } from '../support/decide-server.ts'
+import { compileTestProject, emptySubjects, noVisitors } from '../support/decide-server.ts'
 
 const flags = [
   { id: 1, key: 'half', ensure_experience_continuity: true, filters: { groups: [{ rollout_percentage: 50 }] } },
@@ -24,6 +24,7 @@ const projects = new Map(
   ]),
 )
 const runtime = { declared: null, userAgent: '', hasBrowserHeader: false }
+const noVisitor = () => ({ address: '', host: '', userAgent: '' })
 const atOnceMax = 64
 const waitingMax = 500
 
@@ -41,6 +42,8 @@ function start(isStored: (projectId: number) => boolean) {
   const service = createDecideService({
     findProject: apiKey => projects.get(apiKey) ?? null,
     subjects: emptySubjects,
+    salts: { saltOf: () => assert.fail('nobody is without cookies') },
+    visitors: noVisitors,
     hashKeys: {
       findHashKeys: projectId => (isStored(projectId) ? [] : null),
       keepHashKey(assignment) {
@@ -85,8 +88,9 @@ function start(isStored: (projectId: number) => boolean) {
         onlyUseOverridePersonProperties: false,
         detailedAnalysis: false,
         geoipAddress: '',
+        cookieless: null,
       }
-      const result = await service.decide(request, 0, evaluation => !evaluation.hasErrors)
+      const result = await service.decide(request, 0, noVisitor, evaluation => !evaluation.hasErrors)
       assert.equal(result.kind, 'evaluated')
       return result.kind === 'evaluated' && result.answer
     },

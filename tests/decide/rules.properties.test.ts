@@ -254,7 +254,7 @@ async function explanationAgrees(
   const request: SubjectRequest = {
     ...subject,
     ...{ apiKey: 'phc_test', selection: allFlags, disableFlags: false, geoipAddress: '' },
-    ...{ onlyUseOverridePersonProperties: false, detailedAnalysis: false },
+    ...{ onlyUseOverridePersonProperties: false, detailedAnalysis: false, cookieless: null },
   }
   const decide: Parameters<typeof explainFlag>[0] = {
     traceEvaluation(project, selected, _request, _nowMs, trace) {

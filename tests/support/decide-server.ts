@@ -3,6 +3,7 @@
 import type { TestContext } from 'node:test'
 import { composeChangeHub, type FrontDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
+import type { FrontParts } from '#compose/front/parts.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { type CompiledProject, compileProject } from '#core/flags/evaluation/compile-project.ts'
@@ -92,6 +93,10 @@ export interface DecideServerOptions
   extends TestDefinitions,
     Partial<Pick<DecideServiceOptions, 'guard' | 'slices' | 'geoip' | 'hashKeys'>> {
   readonly subjects?: SubjectStore
+  readonly visitors?: CookielessVisitors
+  readonly salts?: Pick<FrontParts['salts'], 'saltOf'>
+  /** `PENNON_TRUSTED_PROXIES`; none when absent. */
+  readonly trustedProxies?: string
   readonly now?: string
   /** Replaces the look-up of the one project. */
   readonly findProject?: FrontDefinitions['findProject']
@@ -111,7 +116,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
   const context = testContext({
     clock: fixedClock(options.now ?? '2026-01-15T12:00:00Z'),
     geoip: options.geoip ?? null,
-    settings: { PENNON_TRUSTED_PROXIES: 'none' },
+    settings: { PENNON_TRUSTED_PROXIES: options.trustedProxies ?? 'none' },
   })
   const counted: number[] = []
   let lookCount = 0
@@ -130,11 +135,12 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
     },
     stores: {
       state: {
-        subjects: { ...noVisitors, ...subjects, findHashKeys: hashKeys.findHashKeys },
+        subjects: { ...(options.visitors ?? noVisitors), ...subjects, findHashKeys: hashKeys.findHashKeys },
         loginWritesAtOnceMax: 64,
       },
       management: { keepHashKey: hashKeys.keepHashKey },
     },
+    ...(options.salts && { salts: options.salts }),
     counters: {
       flagRequests: { count: projectId => void counted.push(projectId) },
       eventQuotas: { isOverQuota: (project, resource) => resource === 'recordings' && isOverRecordingQuota(project) },

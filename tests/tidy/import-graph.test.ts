@@ -98,7 +98,7 @@ const rooms: Record<string, readonly string[]> = {
   'services/insights': [],
   'services/exports': [],
   'services/live': [],
-  'services/flags': [],
+  'services/flags': ['services/shared'],
   'services/manage': ['services/progress', 'services/shared'],
   'services/scans': [],
   'services/capture': ['services/shared'],

@@ -27,6 +27,8 @@ export function composeFlags(
     findProject,
     subjects: state.subjects,
     hashKeys: { findHashKeys: state.subjects.findHashKeys, keepHashKey: management.keepHashKey },
+    salts: parts.salts,
+    visitors: state.subjects,
     writesAtOnceMax: state.loginWritesAtOnceMax,
     geoip,
     isOverFlagQuota: flagRequests.isOverQuota,
@@ -40,7 +42,7 @@ export function composeFlags(
   const scripts = openInstalledScripts()
   const routes = [
     ...decideRoutes({ decide, decodeThreads, trustedProxies, clock, isOverRecordingQuota, newUuid }),
-    ...ofrepRoutes({ decide, clock, changes, findProject, lookForChanges }),
+    ...ofrepRoutes({ decide, trustedProxies, clock, changes, findProject, lookForChanges }),
     ...changeStreamRoutes({ findProject, changes }),
     ...flagDefinitionsRoutes({ ...serverKeys, isOverFlagQuota: flagRequests.isOverQuota }),
     ...remoteConfigPayloadRoutes({ ...serverKeys, findProjectById, management, cipher: payloadCipher, logger }),

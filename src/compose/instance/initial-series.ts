@@ -23,11 +23,21 @@ const flagResults = [
   'disabled',
   'quota_limited',
   'missing_distinct_id',
+  'missing_property',
+  'visitor_unknown',
   'unknown_key',
   'busy',
 ] as const satisfies readonly (DecideResult<never>['kind'] | 'evaluated_with_errors')[]
 
-const ports = ['state', 'event-log', 'event-store', 'chunk-store', 'subject-store', 'hash-key-overrides']
+const ports = [
+  'state',
+  'event-log',
+  'event-store',
+  'chunk-store',
+  'subject-store',
+  'hash-key-overrides',
+  'cookieless-salts',
+]
 const loginDrops = ['person_missing', 'queue_full', 'queue_timeout']
 const supervised = ['work', 'events', 'front', 'decode thread']
 

@@ -12,8 +12,9 @@ import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { clientAddress, geoipAddress } from '#wire/address/client-address.ts'
+import { shownVisitor } from '#wire/address/shown-visitor.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { bodyBytesMax, decideErrors } from '#wire/flags/decide-errors.ts'
+import { bodyBytesMax, decideErrors, missingProperty } from '#wire/flags/decide-errors.ts'
 import {
   type DecideEndpoint,
   type DecideQuery,
@@ -132,7 +133,8 @@ function answerParsed(
     page: request.headers,
     isOverRecordingQuota: options.isOverRecordingQuota,
   }
-  const result = options.decide.decide(asked, nowMs, evaluation => encodeEvaluation(evaluation, answer))
+  const shown = () => shownVisitor(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
+  const result = options.decide.decide(asked, nowMs, shown, evaluation => encodeEvaluation(evaluation, answer))
   if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, asked, answer)))
   send(reply, answerOf(result, asked, answer))
 }
@@ -179,6 +181,9 @@ function answerOf(
       return err(isSecretKey(asked.apiKey) ? decideErrors.secretKeyAsToken : decideErrors.unknownApiKey)
     case 'missing_distinct_id':
       return err(decideErrors.missingDistinctId)
+    case 'missing_property':
+      return err(missingProperty(result.property))
+    case 'visitor_unknown':
     case 'busy':
       return err(decideErrors.transient)
     default:

@@ -8,10 +8,13 @@ import type { Clock } from '#ports/clock.ts'
 import type { ChangeHub } from '#services/flags/change-hub.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { geoipAddress } from '#wire/address/client-address.ts'
+import { shownVisitor } from '#wire/address/shown-visitor.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { changeTag, encodeEventStreams, tagHeardOf } from '#wire/flags/change-events.ts'
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import {
   encodeOfrepError,
+  missingFromRequest,
   type OfrepError,
   ofrepBodyBytesMax,
   ofrepErrorOf,
@@ -26,6 +29,7 @@ import { type Route, sendJson } from '../shared/route.ts'
 
 export interface OfrepRoutesOptions {
   readonly decide: DecideService
+  readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   /** Knows whether the change stream has room for another client of a project. */
   readonly changes: Pick<ChangeHub, 'hasRoom'>
@@ -86,7 +90,8 @@ async function answer(
   if (heardOfOthers(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
   const runtime = decoded.value.selection.runtime.declared
-  const result = await options.decide.decide(decoded.value, nowMs, evaluation =>
+  const shown = () => shownVisitor(headers, socket.remoteAddress, options.trustedProxies)
+  const result = await options.decide.decide(decoded.value, nowMs, shown, evaluation =>
     flagKey === null
       ? encodeOfrepBulk(evaluation, runtime, eventStreamsOf(options, evaluation.project, headers))
       : ofrepAnswer(evaluation, flagKey, runtime),
@@ -126,6 +131,10 @@ function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, 
       return ofrepErrors.unknownKey
     case 'missing_distinct_id':
       return ofrepErrors.targetingKeyMissing
+    case 'missing_property':
+      return missingFromRequest(result.property)
+    case 'visitor_unknown':
+      return ofrepErrors.visitorUnknown
     case 'busy':
       return ofrepErrors.busy
     case 'disabled':

@@ -137,6 +137,8 @@ const wireShapes: Readonly<Record<string, Json>> = {
       flag_keys_to_evaluate: { anyOf: [list(text), { type: 'null' }] },
       evaluation_contexts: { anyOf: [list(text), { type: 'null' }] },
       geoip_disable: { type: 'boolean' },
+      timezone: { type: ['string', 'null'], description: 'Of a visitor without cookies (evaluation.md 1.7).' },
+      cookieless_hash_extra: { type: ['string', 'null'], description: 'Hashed for a visitor without cookies.' },
     },
     ['distinct_id'],
     '`api_key` or `token` has to be there. Source: docs/wire/evaluation.md 1.4.',
@@ -246,7 +248,8 @@ const wireShapes: Readonly<Record<string, Json>> = {
   OfrepRequest: object({
     context: {
       ...object({ targetingKey: distinctId, groups: byName(textOrNumber), groupProperties: byName(properties) }),
-      description: '`targetingKey` is the distinct id, everything else a person property.',
+      description:
+        '`targetingKey` is the distinct id, everything else a person property. `$timezone` and `$cookieless_extra` are read for a visitor without cookies, too.',
       required: ['targetingKey'],
     },
   }),

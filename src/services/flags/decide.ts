@@ -4,7 +4,7 @@
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
-import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
+import type { EvaluationRequest, ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
@@ -14,11 +14,14 @@ import { isSteps, type MaybeSteps, type Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import type { DailySalts } from '../shared/daily-salts.ts'
 import { guardSubjects } from './guarded-subjects.ts'
+import { createVisitorHasher, type MissingVisitorPart } from './hash-visitor.ts'
 import { createLateLogins } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
@@ -31,6 +34,9 @@ export interface DecideServiceOptions {
   readonly findProject: (apiKey: string) => CompiledProject | null
   readonly subjects: SubjectStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
+  /** Of visitors without cookies. */
+  readonly salts: Pick<DailySalts, 'saltOf'>
+  readonly visitors: CookielessVisitors
   /** How many calls of `keepHashKey` may run at once; further calls wait, and projects take turns. */
   readonly writesAtOnceMax: number
   /** Null when there is no database of locations. */
@@ -52,6 +58,10 @@ export interface DecideServiceOptions {
 export type DecideResult<T> =
   | { readonly kind: 'unknown_key' }
   | { readonly kind: 'missing_distinct_id' }
+  /** A visitor without cookies cannot be recognised by what the request shows. */
+  | { readonly kind: 'missing_property'; readonly property: MissingVisitorPart }
+  /** A visitor without cookies cannot be recognised now: the salts, or the state, are away. */
+  | { readonly kind: 'visitor_unknown' }
   /** Too many evaluations wait for their turn, so this one was given up. */
   | { readonly kind: 'busy' }
   | { readonly kind: 'disabled' | 'quota_limited'; readonly project: CompiledProject }
@@ -61,11 +71,13 @@ export interface DecideService {
   /**
    * Never rejects because a store is down: the flags that need that store become unknown.
    * @param nowMs epoch ms.
+   * @param shown only called for a visitor without cookies.
    * @param encode makes the answer from the evaluation; its steps run in the same slices.
    */
   decide<T>(
     request: EvaluationRequest,
     nowMs: number,
+    shown: () => ShownVisitor,
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
   ): MaybePromise<DecideResult<T>>
   /**
@@ -135,13 +147,26 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     }),
     geoip: options.geoip,
   })
+  const hashVisitor = createVisitorHasher({
+    salts: options.salts,
+    visitors: options.visitors,
+    saltReads: guardStore({
+      port: 'cookieless-salts',
+      task: 'reading the salt of a day',
+      without: 'visitors without cookies get no flags',
+      logger,
+      metrics,
+      ...limits,
+    }),
+    reads,
+  })
   const evaluated = metrics.flagEvaluations.labels({ result: 'evaluated' })
   const withErrors = metrics.flagEvaluations.labels({ result: 'evaluated_with_errors' })
   const isOverFlagQuota = options.isOverFlagQuota ?? (project => project.quotas.featureFlagRequests === 0)
 
   return {
-    decide(request, nowMs, encode) {
-      return decideFor(options.findProject(request.apiKey), request, nowMs, encode)
+    decide(request, nowMs, shown, encode) {
+      return decideFor(options.findProject(request.apiKey), request, nowMs, shown, encode)
     },
     traceEvaluation(project, selected, request, nowMs, trace) {
       const evaluate = (subject: EvaluationSubject) => {
@@ -159,13 +184,27 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     project: CompiledProject | null,
     request: EvaluationRequest,
     nowMs: number,
+    shown: () => ShownVisitor,
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
   ): MaybePromise<DecideResult<T>> {
     if (project === null) return refused({ kind: 'unknown_key' })
     if (request.disableFlags) return refused({ kind: 'disabled', project })
     if (!hasDistinctId(request)) return refused({ kind: 'missing_distinct_id' })
     if (isOverFlagQuota(project.project)) return refused({ kind: 'quota_limited', project })
+    if (request.cookieless === null) return evaluateFor(project, request, nowMs, encode)
 
+    const hashed = hashVisitor(project.project, request, request.cookieless, shown(), nowMs)
+    const next = (known: Awaited<typeof hashed>) =>
+      known.ok ? evaluateFor(project, known.value, nowMs, encode) : refused(known.error)
+    return hashed instanceof Promise ? hashed.then(next) : next(hashed)
+  }
+
+  function evaluateFor<T>(
+    project: CompiledProject,
+    request: SubjectRequest,
+    nowMs: number,
+    encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
+  ): MaybePromise<DecideResult<T>> {
     const selected = selectFlags(project, request.selection)
     const trace = request.detailedAnalysis ? new EvaluationTrace() : null
     const evaluate = (subject: EvaluationSubject) => {

@@ -30,9 +30,10 @@ export interface LoadHashKeysOptions {
   readonly monotonicNowMs: () => number
 }
 
-type Request = Pick<EvaluationRequest, 'anonDistinctId' | 'detailedAnalysis' | 'onlyUseOverridePersonProperties'> & {
-  readonly distinctId: string
-}
+type Request = Pick<
+  EvaluationRequest,
+  'anonDistinctId' | 'detailedAnalysis' | 'onlyUseOverridePersonProperties' | 'cookieless'
+> & { readonly distinctId: string }
 
 /**
  * The longest distinct id of a person. A longer one decides buckets but is not stored, since any client with the public
@@ -115,7 +116,8 @@ function foundRows(own: readonly HashKeyRow[] | null, others: readonly HashKeyRo
   return { rows: new Map([...(others ?? []), ...(own ?? [])]), hasPerson: own !== null || others !== null }
 }
 
-function leavesRows({ anonDistinctId, detailedAnalysis, onlyUseOverridePersonProperties }: Request): boolean {
-  if (anonDistinctId === null || anonDistinctId.length > hashKeyCharsMax) return false
+function leavesRows(request: Request): boolean {
+  const { anonDistinctId, detailedAnalysis, onlyUseOverridePersonProperties, cookieless } = request
+  if (anonDistinctId === null || anonDistinctId.length > hashKeyCharsMax || cookieless !== null) return false
   return !detailedAnalysis && !onlyUseOverridePersonProperties
 }

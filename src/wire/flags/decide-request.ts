@@ -1,6 +1,7 @@
 // Turns the JSON body of an evaluation request into a typed request; no later code checks types again.
 // Source: docs/wire/service.md §2.1; docs/wire/evaluation.md 1.4, 1.5.
 
+import { cookielessSentinel } from '#core/cookieless/visitor-hash.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -45,15 +46,17 @@ const wrongType = new Error('wrong JSON type')
 function readRequest(body: JsonObject, context: DecideContext): EvaluationRequest {
   const { query, endpoint } = context
   const personProperties = mapField(body.person_properties ?? body.$properties)
-  textField(body.timezone)
-  textField(body.cookieless_hash_extra)
+  const timezone = textField(body.timezone)
+  const extra = textField(body.cookieless_hash_extra) ?? ''
   textField(body.ip_address)
+  const distinctId = distinctIdField(body.distinct_id ?? body.$distinct_id, endpoint)
+  const anonDistinctId =
+    anonIdField(body.$anon_distinct_id ?? body.anon_distinct_id, endpoint) ??
+    textOrNull(personProperties.$anon_distinct_id)
   return {
     apiKey: textField(body.token ?? body.api_key ?? body.$token) ?? '',
-    distinctId: distinctIdField(body.distinct_id ?? body.$distinct_id, endpoint),
-    anonDistinctId:
-      anonIdField(body.$anon_distinct_id ?? body.anon_distinct_id, endpoint) ??
-      textOrNull(personProperties.$anon_distinct_id),
+    distinctId,
+    anonDistinctId: anonDistinctId === cookielessSentinel ? null : anonDistinctId,
     deviceId: (textField(body.$device_id ?? body.device_id) || textOrNull(personProperties.$device_id)) ?? null,
     groups: mapField(body.groups ?? body.$groups),
     personProperties,
@@ -72,6 +75,7 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
     onlyUseOverridePersonProperties: query.onlyUseOverridePersonProperties,
     detailedAnalysis: query.detailedAnalysis,
     geoipAddress: boolField(body.geoip_disable) || boolField(body.disable_geoip) ? '' : context.address,
+    cookieless: distinctId === cookielessSentinel ? { timezone, extra } : null,
   }
 }
 

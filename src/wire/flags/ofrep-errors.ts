@@ -2,6 +2,7 @@
 // Source: docs/wire/ofrep.md 4.
 
 import type { WireError } from '../wire-error.ts'
+import { missingProperty } from './decide-errors.ts'
 
 export type OfrepErrorCode = 'PARSE_ERROR' | 'TARGETING_KEY_MISSING' | 'INVALID_CONTEXT' | 'FLAG_NOT_FOUND' | 'GENERAL'
 
@@ -46,6 +47,7 @@ export const ofrepErrors = {
   tooManyValues: ofrepError(413, 'GENERAL', `The body holds more than ${ofrepValuesMax} values.`),
   tooManyStreams: ofrepError(429, 'GENERAL', 'As many change streams as a project may have are open.', 60),
   noMoreStreams: ofrepError(503, 'GENERAL', 'As many change streams as this instance serves are open.', 60),
+  visitorUnknown: ofrepError(503, 'GENERAL', 'A visitor without cookies cannot be recognised now.', 1),
   busy: ofrepError(503, 'GENERAL', 'Too many evaluations wait for their turn.', 1),
   stopping: ofrepError(503, 'GENERAL', 'This instance is stopping.', 1),
 } as const satisfies Record<string, OfrepError>
@@ -57,6 +59,11 @@ export function ofrepError(
   retryAfterSeconds: number | null = null,
 ): OfrepError {
   return { status, errorCode, errorDetails, retryAfterSeconds }
+}
+
+/** For a visitor without cookies. */
+export function missingFromRequest(name: Parameters<typeof missingProperty>[0]): OfrepError {
+  return ofrepError(400, 'INVALID_CONTEXT', missingProperty(name).detail)
 }
 
 /** @param retryAfterSeconds when to check again whether the project may ask for flags. */

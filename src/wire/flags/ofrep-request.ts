@@ -71,6 +71,12 @@ const noQuery = {
 /** A context field that is no property of the person. PostHog's providers write it in camel case or snake case. */
 const groupPropertiesNames = ['groupProperties', 'group_properties']
 
+/** Properties of the person, too. Named as events name them. */
+const cookielessFields: ReadonlyMap<string, string> = new Map([
+  ['$timezone', 'timezone'],
+  ['$cookieless_extra', 'cookieless_hash_extra'],
+])
+
 function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
   const personProperties: JsonObject = {}
   const body: JsonObject = {
@@ -86,6 +92,8 @@ function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
     else if (groupPropertiesNames.includes(name) && isJsonObject(value)) body.group_properties = value
     else if (name === '$geoip_disable' && typeof value === 'boolean') body.geoip_disable = value
     else setOwn(personProperties, name, value)
+    const cookielessField = cookielessFields.get(name)
+    if (cookielessField !== undefined && typeof value === 'string') body[cookielessField] = value
   }
   return body
 }

@@ -21,4 +21,22 @@ export interface EvaluationRequest {
   readonly detailedAnalysis: boolean
   /** The address whose location becomes person properties; '' for none, or when the caller switched that off. */
   readonly geoipAddress: string
+  /** What a page without cookies tells of itself; null for every request whose distinct id is not the sentinel. */
+  readonly cookieless: CookielessRequest | null
+}
+
+/** Source: docs/wire/evaluation.md 1.7. */
+export interface CookielessRequest {
+  /** The visitor's zone; null when not sent. */
+  readonly timezone: string | null
+  /** '' when not sent. */
+  readonly extra: string
+}
+
+/** By what a visitor without cookies is recognised, as the connection and the headers show it; '' where they do not. */
+export interface ShownVisitor {
+  readonly address: string
+  /** A host, or the address of a page on it. */
+  readonly host: string
+  readonly userAgent: string
 }

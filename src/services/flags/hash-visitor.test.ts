@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import {
+  hashedDeviceId,
+  hashedDistinctId,
+  hashText,
+  identifiedHash,
+  type VisitorParts,
+  visitorHash,
+} from '#core/cookieless/visitor-hash.ts'
+import type { ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
+import { type CookielessMode, noIngestionSettings, type Project } from '#core/project.ts'
+import { err, ok } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
+import { createVisitorHasher, type VisitorHasherOptions } from './hash-visitor.ts'
+import type { SubjectRequest } from './load-subject.ts'
+import type { StoreGuard } from './store-guard.ts'
+
+/** A salt for each day of a month. */
+const saltOf = (day: string) => Buffer.alloc(16, Number(day.slice(-2)))
+const nowMs = Date.parse('2026-01-15T12:00:00Z')
+const page: ShownVisitor = { address: '203.0.113.7', host: 'https://shop.example.com', userAgent: 'Firefox' }
+
+function hashOf(change: Partial<VisitorParts> = {}, { day = '2026-01-15', root = 'example.com' } = {}) {
+  const { address, userAgent } = page
+  return visitorHash(saltOf(day), { projectId: 1, address, userAgent, extra: '', ...change }, root)
+}
+
+/** Judges nothing: every failure is an error value. */
+const guard: StoreGuard = {
+  run(call) {
+    try {
+      const answer = call()
+      return answer instanceof Promise ? answer.then(ok, () => err('database_unavailable')) : ok(answer)
+    } catch {
+      return err('database_unavailable')
+    }
+  },
+  isDown: () => false,
+}
+
+const noVisitors: CookielessVisitors = { countIdentifies: () => assert.fail('mode 1 has no state') }
+
+interface Asked extends Partial<VisitorHasherOptions> {
+  readonly mode?: CookielessMode
+  readonly shown?: Partial<ShownVisitor>
+  readonly timezone?: string | null
+  readonly projectZone?: string
+  readonly extra?: string
+  readonly deviceId?: string
+}
+
+function ask(asked: Asked = {}) {
+  const { mode = 1, shown, timezone = null, projectZone = 'UTC', extra = '', deviceId = null, ...stores } = asked
+  const hash = createVisitorHasher({
+    salts: { saltOf },
+    visitors: noVisitors,
+    saltReads: guard,
+    reads: guard,
+    ...stores,
+  })
+  const ingestion = { ...noIngestionSettings, cookielessMode: mode }
+  const project = { id: 1, timezone: projectZone, ingestion } as Project
+  const request = { distinctId: '$posthog_cookieless', deviceId } as SubjectRequest
+  return hash(project, request, { timezone, extra }, { ...page, ...shown }, nowMs)
+}
+
+async function idsOf(asked: Asked) {
+  const hashed = await ask(asked)
+  assert.ok(hashed.ok)
+  const { distinctId, deviceId } = hashed.value
+  return { distinctId, deviceId }
+}
+
+const idsFor = (hash: Uint8Array) => ({ distinctId: hashedDistinctId(hash), deviceId: hashedDeviceId(hash) })
+
+describe('a visitor without cookies', () => {
+  it('has the ids that the events of the page have, at once where the salt is known', () => {
+    const hashed = ask()
+    assert.ok(!(hashed instanceof Promise) && hashed.ok)
+    assert.equal(hashed.value.distinctId, hashedDistinctId(hashOf()))
+    assert.equal(hashed.value.deviceId, hashedDeviceId(hashOf()))
+  })
+
+  it('is another one with another address, user agent, site or extra', async () => {
+    for (const [asked, expected] of [
+      [{ shown: { address: '203.0.113.8' } }, hashOf({ address: '203.0.113.8' })],
+      [{ shown: { userAgent: 'Chrome' } }, hashOf({ userAgent: 'Chrome' })],
+      [{ shown: { host: 'https://a.other.org:8443' } }, hashOf({}, { root: 'other.org:8443' })],
+      [{ extra: 'more' }, hashOf({ extra: 'more' })],
+    ] as const)
+      assert.deepEqual(await idsOf(asked), idsFor(expected))
+  })
+
+  it('is the same one however the address is spelled, and the user agent is cut as pages cut it', async () => {
+    assert.deepEqual(await idsOf({ shown: { address: '::FFFF:203.0.113.7' } }), idsFor(hashOf()))
+    const address = '2001:db8::1'
+    assert.deepEqual(await idsOf({ shown: { address: '2001:DB8:0:0::0001' } }), idsFor(hashOf({ address })))
+    const userAgent = `${'x'.repeat(997)}...`
+    assert.deepEqual(await idsOf({ shown: { userAgent: 'x'.repeat(1_001) } }), idsFor(hashOf({ userAgent })))
+  })
+
+  it('belongs to the day of its own zone, else of the project, else of UTC', async () => {
+    const tomorrow = idsFor(hashOf({}, { day: '2026-01-16' }))
+    assert.deepEqual(await idsOf({ timezone: 'Pacific/Auckland' }), tomorrow)
+    assert.deepEqual(await idsOf({ projectZone: 'Pacific/Auckland' }), tomorrow)
+    assert.deepEqual(await idsOf({ timezone: 'Mars/Base', projectZone: 'Pacific/Auckland' }), tomorrow)
+    assert.deepEqual(await idsOf({ timezone: 'UTC', projectZone: 'Pacific/Auckland' }), idsFor(hashOf()))
+    assert.deepEqual(await idsOf({ timezone: '' }), idsFor(hashOf()))
+  })
+
+  it('keeps a device id that was sent', async () => {
+    assert.deepEqual(await idsOf({ deviceId: 'd' }), { ...idsFor(hashOf()), deviceId: 'd' })
+  })
+
+  it('has as many identities as identify events where the project keeps state, and one device', async () => {
+    const asked: unknown[] = []
+    const visitors: CookielessVisitors = {
+      countIdentifies: async (...visitor) => {
+        asked.push(visitor)
+        return 2
+      },
+    }
+    const expected = hashedDistinctId(identifiedHash(saltOf('2026-01-15'), hashOf(), 2))
+    assert.deepEqual(await idsOf({ mode: 2, visitors }), { ...idsFor(hashOf()), distinctId: expected })
+    assert.deepEqual(asked, [[1, hashText(hashOf())]])
+    assert.deepEqual(await idsOf({ mode: 2, visitors: { countIdentifies: () => 0 } }), idsFor(hashOf()))
+  })
+
+  it('is left as it is where the project switched that off, whatever is missing', async () => {
+    const ids = await idsOf({ mode: 0, shown: { address: '', host: '', userAgent: '' } })
+    assert.deepEqual(ids, { distinctId: '$posthog_cookieless', deviceId: null })
+  })
+
+  it('is refused for what the request does not show: address, host, user agent, in this order', async () => {
+    for (const [shown, property] of [
+      [{ address: '', host: '', userAgent: '' }, 'ip'],
+      [{ host: '', userAgent: '' }, 'host'],
+      [{ userAgent: '' }, 'user_agent'],
+    ] as const)
+      assert.deepEqual(await ask({ shown }), err({ kind: 'missing_property', property }))
+  })
+
+  it('is unknown while the salts or the state are away', async () => {
+    const away = async () => {
+      throw new PortError('state', 'unavailable')
+    }
+    const unknown = err({ kind: 'visitor_unknown' })
+    assert.deepEqual(await ask({ salts: { saltOf: away } }), unknown)
+    assert.deepEqual(await ask({ mode: 2, visitors: { countIdentifies: away } }), unknown)
+  })
+})

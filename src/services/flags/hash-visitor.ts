@@ -1,0 +1,93 @@
+// Gives a visitor without cookies the ids of the day, the same that the visitor's events have.
+// Source: docs/wire/evaluation.md 1.7; docs/wire/ingestion.md 13.
+
+import { rootDomain } from '#core/cookieless/root-domain.ts'
+import { visitorAddress } from '#core/cookieless/visitor-address.ts'
+import { visitorDay } from '#core/cookieless/visitor-day.ts'
+import {
+  cutUserAgent,
+  hashedDeviceId,
+  hashedDistinctId,
+  hashText,
+  identifiedHash,
+  visitorHash,
+} from '#core/cookieless/visitor-hash.ts'
+import type { CookielessRequest, ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { Project } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
+import type { DailySalts } from '../shared/daily-salts.ts'
+import type { SubjectRequest } from './load-subject.ts'
+import type { Loaded, StoreGuard } from './store-guard.ts'
+
+export type MissingVisitorPart = 'ip' | 'host' | 'user_agent'
+
+export type UnhashedVisitor =
+  | { readonly kind: 'missing_property'; readonly property: MissingVisitorPart }
+  | { readonly kind: 'visitor_unknown' }
+
+export interface VisitorHasherOptions {
+  readonly salts: Pick<DailySalts, 'saltOf'>
+  readonly visitors: CookielessVisitors
+  readonly saltReads: StoreGuard
+  /** The guard of the store that is asked for `visitors`. */
+  readonly reads: StoreGuard
+}
+
+type Hashed = Result<SubjectRequest, UnhashedVisitor>
+
+/**
+ * @returns a function that gives the request the visitor's ids, or leaves it as it is where the project has switched
+ *   this off. It never rejects because a store is down.
+ */
+export function createVisitorHasher({
+  salts,
+  visitors,
+  saltReads,
+  reads,
+}: VisitorHasherOptions): (
+  project: Project,
+  request: SubjectRequest,
+  cookieless: CookielessRequest,
+  shown: ShownVisitor,
+  nowMs: number,
+) => MaybePromise<Hashed> {
+  return (project, request, { timezone, extra }, shown, nowMs) => {
+    const mode = project.ingestion.cookielessMode
+    if (mode === 0) return ok(request)
+    const root = rootDomain(shown.host)
+    const missing = missingPart(shown, root)
+    if (missing !== null) return err({ kind: 'missing_property', property: missing })
+
+    const address = visitorAddress(shown.address)
+    const parts = { projectId: project.id, address, userAgent: cutUserAgent(shown.userAgent), extra }
+    const { day } = visitorDay(nowMs, timezone, project.timezone)
+    return then(
+      saltReads.run(() => salts.saltOf(day)),
+      salt => {
+        const hash = visitorHash(salt, parts, root)
+        const identified = (identifies: number): Hashed => {
+          const distinctId = hashedDistinctId(identifiedHash(salt, hash, identifies))
+          return ok({ ...request, distinctId, deviceId: request.deviceId ?? hashedDeviceId(hash) })
+        }
+        if (mode === 1) return identified(0)
+        return then(
+          reads.run(() => visitors.countIdentifies(project.id, hashText(hash))),
+          identified,
+        )
+      },
+    )
+  }
+}
+
+function missingPart({ address, userAgent }: ShownVisitor, root: string): MissingVisitorPart | null {
+  if (address === '') return 'ip'
+  if (root === '') return 'host'
+  return userAgent === '' ? 'user_agent' : null
+}
+
+function then<T>(loaded: MaybePromise<Loaded<T>>, next: (value: T) => MaybePromise<Hashed>): MaybePromise<Hashed> {
+  const settled = (value: Loaded<T>) => (value.ok ? next(value.value) : err({ kind: 'visitor_unknown' } as const))
+  return loaded instanceof Promise ? loaded.then(settled) : settled(loaded)
+}

@@ -1,0 +1,31 @@
+// By what a visitor without cookies is recognised, read from the headers and the connection of an evaluation.
+
+import type { ShownVisitor } from '#core/flags/evaluation/evaluation-request.ts'
+import { clientAddress, type RequestHeaders } from './client-address.ts'
+import type { TrustedProxies } from './trusted-proxies.ts'
+
+/**
+ * The address is the one that the events of this client have, not that of its location. Without `Origin`, or with
+ * `null` for one, the host is that of `Referer`. Source: docs/wire/evaluation.md 1.7.
+ */
+export function shownVisitor(
+  headers: RequestHeaders,
+  socketAddress: string | undefined,
+  trustedProxies: TrustedProxies,
+): ShownVisitor {
+  const origin = textOf(headers.origin)
+  return {
+    address: clientAddress(headers, socketAddress, trustedProxies),
+    host: origin === '' || origin === 'null' ? withoutPath(textOf(headers.referer)) : origin,
+    userAgent: textOf(headers['user-agent']),
+  }
+}
+
+function textOf(header: RequestHeaders[string]): string {
+  return typeof header === 'string' ? header : ''
+}
+
+/** Pages of a site have one text, so that its root domain is computed once. */
+function withoutPath(address: string): string {
+  return /^[a-z][a-z0-9+.-]{0,30}:\/\/[^/?#]*/i.exec(address)?.[0] ?? address
+}
