@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
-import { editedMembers, hasMember, membersOf, withoutMembers } from './json-text.ts'
+import { editedMembers, hasMember, membersOf, repeatedKey, withoutMembers } from './json-text.ts'
 
 const isPlain = (text: string) => !text.includes('\\')
 
@@ -94,4 +94,17 @@ describe('the members of an object', () => {
     ]
     for (const some of [members, members.slice(1, 2), []]) assert.deepEqual(membersOf(`{${some.join(',')}}`), some)
   })
+})
+
+describe('a repeated key', () => {
+  for (const [text, key] of [
+    ['{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}]}', null],
+    ['{"a":"a","b":["a","a"],"c":"}{"}', null],
+    ['{"a":1,"b":{"c":1, "d":[{"x":1}], "c" : 2}}', 'c'],
+    ['[{"a":1},{"a\\u0062":1,"ab":2}]', 'ab'],
+    ['{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['{"":1,"":2}', ''],
+    ['"a"', null],
+  ] as const)
+    it(`of ${text} is ${key === null ? 'none' : `"${key}"`}`, () => assert.equal(repeatedKey(text), key))
 })

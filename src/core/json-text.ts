@@ -120,6 +120,32 @@ export function membersOf(text: string): string[] {
   return members
 }
 
+/**
+ * The first key that an object of the text has for the second time, which parsing would hide; null when there is none.
+ * @param text valid JSON.
+ */
+export function repeatedKey(text: string): string | null {
+  const open: Set<string>[] = []
+  for (let at = 0; at < text.length; ) {
+    const char = text.charCodeAt(at)
+    if (char === openBrace) open.push(new Set())
+    else if (char === closeBrace) open.pop()
+    if (char !== quote) {
+      at++
+      continue
+    }
+    const end = stringEnd(text, at)
+    if (text.charCodeAt(behindBlanks(text, end)) === colon) {
+      const key = keyAt(text, at, end)
+      const keys = open.at(-1)!
+      if (keys.has(key)) return key
+      keys.add(key)
+    }
+    at = end
+  }
+  return null
+}
+
 /** Whether a JSON string is this name. Most strings differ in their first characters. */
 function spells(text: string, start: number, end: number, name: string): boolean {
   let at = start + 1
@@ -140,6 +166,7 @@ function behindBlanks(text: string, start: number): number {
 
 const quote = 0x22
 const comma = 0x2c
+const colon = 0x3a
 const openBracket = 0x5b
 const backslash = 0x5c
 const closeBracket = 0x5d

@@ -45,6 +45,12 @@ describe('the difference that a change makes', () => {
 })
 
 describe('a new flag', () => {
+  it('with rules has nothing beside them', () => {
+    const rules = { version: 2, return_type: 'boolean', default_value: false, rules: [] }
+    const flag = newFlag('a', { filters: JSON.stringify(rules) })
+    assert.deepEqual([flag.active, flag.filters], [false, rules])
+  })
+
   it('is on only where conditions or --active say for whom', () => {
     const filters = JSON.stringify({ groups: [pro] })
     for (const [options, active, groups] of [
@@ -92,6 +98,14 @@ describe('a rollout that is asked for', () => {
       ['all', { condition: '1' }],
     ] as const)
       assert.throws(() => rolloutOf(flag, share, options), { name: 'ClientError' }, share)
+  })
+
+  it('of a flag with rules is refused plainly', () => {
+    for (const share of ['10', 'everyone'])
+      assert.throws(() => rolloutOf({ filters: { version: 2, rules: [] }, version: 1 }, share, {}), {
+        name: 'ClientError',
+        message: /has rules, of version 2/,
+      })
   })
 })
 

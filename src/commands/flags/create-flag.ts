@@ -1,6 +1,7 @@
 // `pennon flags create`: a new flag. One without conditions would be on for everybody, so it stays off unless `--active`
 // says that this is meant.
 
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
@@ -51,7 +52,7 @@ export function newFlag(
     key,
     ...(name !== undefined && { name }),
     ...(tag !== undefined && { tags: [...tag] }),
-    filters: { ...everybody, ...given },
+    filters: given !== undefined && configVersion(given) !== 1 ? given : { ...everybody, ...given },
     active: active ?? (inactive !== true && hasConditions),
   }
 }

@@ -1,6 +1,7 @@
 // `pennon flags rollout`: the percentage of one condition, or everyone.
 
 import { rollOutToEveryone, setConditionRollout } from '#core/flags/definitions/narrow-writes.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError } from '../client/private-api.ts'
 import { changeFlag, type FlagChange } from './change-flag.ts'
@@ -24,6 +25,10 @@ export function rolloutOf(
   share: string,
   { condition, variant }: Pick<RolloutOptions, 'condition' | 'variant'>,
 ): FlagChange {
+  if (configVersion(filters) !== 1)
+    throw new ClientError(
+      'The flag has rules, of version 2: its rollouts are parts of them, so write its filters whole.',
+    )
   if (share === 'everyone') {
     if (condition !== undefined) throw new ClientError('everyone is a condition of its own: leave --condition out.')
     const body = { version, ...(variant !== undefined && { variant_key: variant }) }

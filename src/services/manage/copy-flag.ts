@@ -11,6 +11,9 @@ import {
 } from '#core/flags/definitions/definition-links.ts'
 import { type Flag, writableOf } from '#core/flags/definitions/flag.ts'
 import { mapReferences } from '#core/flags/definitions/map-references.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { rulesForCopy, withoutExperiments } from '#core/flags/definitions/rule-identity.ts'
+import { experimentsOfRules } from '#core/flags/definitions/validate-rules.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
@@ -36,7 +39,7 @@ export interface CopyOptions {
 
 export interface CopiedFlag {
   readonly flag: Flag
-  /** Notes for the caller, such as that a cohort was copied without its members. */
+  /** Notes for the caller, such as that a cohort was copied without its members, or a rule without its experiment. */
   readonly notes: readonly string[]
 }
 
@@ -76,7 +79,11 @@ export async function copyFlag(
     const members = cohort.isStatic ? ' without its members: persons belong to a project' : ''
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
   }
-  const written = await write(deps, flag, mapped(flag.filters, plan), targetProjectId, options)
+  const isOfRules = configVersion(flag.filters) === 2
+  if (isOfRules && experimentsOfRules(flag.filters).length > 0)
+    notes.push('Its experiments belong to their project: the copy splits alike, without them.')
+  const filters = isOfRules ? withoutExperiments(flag.filters) : mapped(flag.filters, plan)
+  const written = await write(deps, flag, filters, targetProjectId, options)
   return written.ok ? ok({ flag: written.value.flag, notes }) : written
 }
 
@@ -97,11 +104,23 @@ async function write(
 ) {
   // A flag that is deleted there at this moment stays deleted.
   const { deleted: _leftAsItIs, ...written } = writableOf(flag)
-  const fields = { ...written, filters, ...(isDisabled && { active: false }) }
   const there = await deps.management.findFlagByKey(projectId, flag.key)
+  const fields = {
+    ...written,
+    filters:
+      configVersion(filters) === 2
+        ? rulesForCopy(filters, there === null ? null : there.filters, deps.newUuid)
+        : filters,
+    ...(isDisabled && { active: false }),
+  }
+  const how = { skipValidation: false, keepsIdentity: true, by }
+  // Seeds are those of the flag as it was read there.
   return there === null
-    ? createFlag(deps, projectId, fields, { skipValidation: false, by })
-    : updateFlag(deps, there, fields, { skipValidation: false, by })
+    ? createFlag(deps, projectId, fields, how)
+    : updateFlag(deps, there, fields, {
+        ...how,
+        ...(configVersion(filters) === 2 && { expectedVersion: there.version }),
+      })
 }
 
 interface Plan {

@@ -6,7 +6,8 @@ import { type ReferringDefinition, referenceIssues } from '#core/flags/definitio
 import { unstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
+import type { ExperimentStore } from '#ports/state/experiment-store.ts'
+import { dependencyVersionIssues, experimentIssues, type ReferenceReader } from './check-stored.ts'
 import {
   changedReferences,
   type FlagRefusal,
@@ -17,8 +18,9 @@ import {
 } from './manage-flags.ts'
 
 export interface DraftFlagDeps {
-  readonly management: DefinitionLinkReader
+  readonly management: ReferenceReader & Pick<ExperimentStore, 'findExperiment'>
   readonly clock: Clock
+  readonly newUuid: () => string
 }
 
 export interface DraftFlag {
@@ -41,19 +43,24 @@ export async function draftFlag(
   options: Pick<WriteOptions, 'legacyRolloutPercentage'>,
 ): Promise<Result<DraftFlag, DraftRefusal>> {
   const nowMs = deps.clock.nowMs()
-  const draft = draftOf(projectId, stored, fields, { ...options, skipValidation: false, by: '' }, nowMs)
+  const draft = draftOf(deps, projectId, stored, fields, { ...options, skipValidation: false, by: '' }, nowMs)
   if (!draft.ok) return draft
   const { key, filters, deleted } = draft.value
   const self: ReferringDefinition = { kind: 'flag', id: stored?.id ?? null, name: key }
   const references = stored === null ? referencesOfFlag(filters) : changedReferences(stored, fields)
   const links = await deps.management.findLinks(projectId)
-  const issues = referenceIssues(self, references, links)
+  const issues = [
+    ...referenceIssues(self, references, links),
+    ...(await dependencyVersionIssues(deps.management, projectId, references, links)),
+    ...(await experimentIssues(deps.management, projectId, fields.filters)),
+  ]
   if (issues.length > 0) return err({ kind: 'invalid', issues })
   if (!deleted && links.flags.some(({ id, name }) => name === key && id !== self.id)) return err({ kind: 'key_taken' })
   return ok({ flag: draft.value, revision: links.revision })
 }
 
 function draftOf(
+  deps: DraftFlagDeps,
   projectId: number,
   stored: Flag | null,
   fields: FlagFields & { readonly key: string },
@@ -61,9 +68,9 @@ function draftOf(
   nowMs: number,
 ): Result<Flag, InvalidFlag> {
   if (stored === null) {
-    const prepared = prepareNewFlag(projectId, fields, options, nowMs)
+    const prepared = prepareNewFlag(deps, projectId, fields, options, nowMs)
     return prepared.ok ? ok(unstoredFlag(projectId, prepared.value.flag)) : prepared
   }
-  const prepared = prepareFlagFields(stored, fields, options)
+  const prepared = prepareFlagFields(deps, stored, fields, options)
   return prepared.ok ? ok(changedFlag(stored, { ...prepared.value.fields, updatedAtMs: nowMs })) : prepared
 }

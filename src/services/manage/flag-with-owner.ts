@@ -3,14 +3,16 @@
 
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
+import { dependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
 import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
@@ -28,6 +30,7 @@ export interface FlagOwnerDeps {
   /** Resolves when this front serves everything up to the revision. */
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
+  readonly newUuid: () => string
   readonly payloadCipher: Pick<PayloadCipher, 'seal'>
 }
 
@@ -102,7 +105,7 @@ export async function freeFlagKey(
 
 /** Checks what the write's filters refer to; the returned write succeeds only while all of it is as it was found. */
 export async function relyingOnReferences(
-  management: DefinitionLinkReader,
+  management: ReferenceReader,
   projectId: number,
   flagKey: string,
   write: FlagWrite,
@@ -112,7 +115,10 @@ export async function relyingOnReferences(
   if (references.length === 0) return ok(write)
   const links = await management.findLinks(projectId)
   const self = { kind: 'flag', id: write.kind === 'create' ? null : write.flagId, name: flagKey } as const
-  const issues = referenceIssues(self, references, links)
+  const issues = [
+    ...referenceIssues(self, references, links),
+    ...(await dependencyVersionIssues(management, projectId, references, links)),
+  ]
   return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
 
@@ -132,12 +138,14 @@ export interface Change {
 
 /** Validates a change of a flag whose fields a caller wrote, and prepares its payloads for storage. */
 export async function checkedChange(
-  { payloadCipher }: FlagOwnerDeps,
+  { payloadCipher, newUuid }: FlagOwnerDeps,
   flag: Flag,
   fields: FlagFields,
   change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
-  const prepared = prepareFlagFields(flag, fields, { skipValidation: false, by: change.by })
+  const unsupported = ruleIssues(fields)
+  if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
+  const prepared = prepareFlagFields({ newUuid }, flag, fields, { skipValidation: false, by: change.by })
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(payloadCipher, flag.projectId, flag, prepared.value.fields)
   return sealed.ok ? ok(changeOf(flag, sealed.value.fields, change)) : err({ kind: 'invalid', issues: sealed.error })
@@ -145,15 +153,24 @@ export async function checkedChange(
 
 /** The same for a flag that is made. */
 export async function checkedNewFlag(
-  { payloadCipher }: FlagOwnerDeps,
+  { payloadCipher, newUuid }: FlagOwnerDeps,
   projectId: number,
-  fields: Parameters<typeof prepareNewFlag>[1],
+  fields: Parameters<typeof prepareNewFlag>[2],
   { by, nowMs }: Change,
 ): Promise<Result<NewFlag, InvalidFlag>> {
-  const prepared = prepareNewFlag(projectId, fields, { skipValidation: false, by }, nowMs)
+  const unsupported = ruleIssues(fields)
+  if (unsupported.length > 0) return err({ kind: 'invalid', issues: unsupported })
+  const prepared = prepareNewFlag({ newUuid }, projectId, fields, { skipValidation: false, by }, nowMs)
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(payloadCipher, projectId, null, prepared.value.flag)
   return sealed.ok ? ok(sealed.value.fields) : err({ kind: 'invalid', issues: sealed.error })
+}
+
+/** Features, surveys and experiments set condition sets and variants, so their flags have documents of version 1. */
+function ruleIssues({ filters }: FlagFields): FlagIssue[] {
+  if (filters === undefined || configVersion(filters) === 1) return []
+  const message = 'The flag of a feature, a survey or an experiment has filters of version 1.'
+  return [{ path: 'filters.version', code: 'unsupported_config_version', message }]
 }
 
 /** Makes a change to the version that was read. It is not validated: the rest of the flag was stored before. */

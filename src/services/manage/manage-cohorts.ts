@@ -16,14 +16,15 @@ import {
   type CohortStore,
   memberIdCountMax,
 } from '#ports/state/cohort-store.ts'
-import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import type { LinkedWrite } from '#ports/state/definition-links.ts'
 import type { Written } from '#ports/state/written.ts'
+import type { ReferenceReader } from './check-stored.ts'
 import { type CheckedWrite, writeDefinition, writeWithLinks } from './write-with-links.ts'
 
 export interface ManageCohortsDeps {
   readonly management: Omit<CohortStore, 'listCohorts'> &
     Pick<CohortMemberStore, 'addCohortMembers' | 'removeCohortMembers' | 'countCohortMembers'> &
-    DefinitionLinkReader
+    ReferenceReader
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
 }

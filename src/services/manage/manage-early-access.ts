@@ -5,6 +5,7 @@
 
 import type { EarlyAccessFeature, EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type {
@@ -28,7 +29,6 @@ import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageEarlyAccessDeps extends FlagOwnerDeps {
   readonly management: Omit<EarlyAccessStore, 'listEarlyAccessFeatures'> & Pick<FlagStore, 'findFlag'>
-  readonly newUuid: () => string
 }
 
 export interface NewEarlyAccessFeature {
@@ -43,9 +43,10 @@ export interface NewEarlyAccessFeature {
 
 export type EarlyAccessRefusal =
   | 'not_found'
-  /** The given flag does not exist, decides for groups, has variants, or belongs to another feature. */
+  /** The given flag does not exist, decides for groups, has rules of version 2, has variants, or belongs to another feature. */
   | 'no_such_flag'
   | 'flag_of_groups'
+  | 'flag_of_rules'
   | 'flag_with_variants'
   | 'flag_in_use'
   /** The flag was not made for the feature, and the key may not write flags. */
@@ -141,6 +142,7 @@ async function givenFlag(
   const flag = await findUndeletedFlag(deps.management, projectId, flagId)
   if (flag === null) return err('no_such_flag')
   if ((ownValue(flag.filters, 'aggregation_group_type_index') ?? null) !== null) return err('flag_of_groups')
+  if (configVersion(flag.filters) !== 1) return err('flag_of_rules')
   // People who opt in would get the flag without a variant, which its readers would not expect.
   if (hasVariants(flag)) return err('flag_with_variants')
   return ok(changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, change))
@@ -154,7 +156,8 @@ async function enrolmentWrite(
   change: Change,
 ): Promise<FlagWrite | null> {
   const flag = feature.flagId === null ? null : await findUndeletedFlag(management, feature.projectId, feature.flagId)
-  if (flag === null || (ownValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
+  if (flag === null || configVersion(flag.filters) !== 1) return null
+  if ((ownValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
   return changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, change)
 }
 

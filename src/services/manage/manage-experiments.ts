@@ -9,10 +9,10 @@ import { variantCount } from '#core/flags/definitions/flag-traits.ts'
 import { type JsonObject, type JsonValue, mergeObjects } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { ReferenceReader } from './check-stored.ts'
 import {
   type Change,
   changeOf,
@@ -29,7 +29,7 @@ import type { InvalidFlag } from './manage-flags.ts'
 export interface ManageExperimentsDeps extends FlagOwnerDeps {
   readonly management: Omit<ExperimentStore, 'listExperiments'> &
     Pick<FlagStore, 'findFlag' | 'findFlagByKey'> &
-    DefinitionLinkReader
+    ReferenceReader
 }
 
 export interface ExperimentFields {

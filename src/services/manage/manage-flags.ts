@@ -9,22 +9,29 @@ import {
 import { type Flag, type FlagFields, flagDefaults, writableOf } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { identifyRules } from '#core/flags/definitions/rule-identity.ts'
 import { archivedIssues, type FlagToValidate, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import type { LinkedWrite } from '#ports/state/definition-links.ts'
+import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
+import { experimentIssues, type ReferenceReader } from './check-stored.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads, sealRestored } from './seal-payloads.ts'
 import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
-  readonly management: Pick<FlagStore, 'createFlag' | 'updateFlag' | 'findFlagVersion'> & DefinitionLinkReader
+  readonly management: Pick<FlagStore, 'createFlag' | 'updateFlag' | 'findFlagVersion'> &
+    Pick<ExperimentStore, 'findExperiment'> &
+    ReferenceReader
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
+  readonly newUuid: () => string
   readonly payloadCipher: Pick<PayloadCipher, 'seal'>
 }
 
@@ -33,6 +40,8 @@ export interface WriteOptions {
   readonly legacyRolloutPercentage?: JsonValue
   /** Stores the flag even if validation fails, and returns the issues as `warnings`. */
   readonly skipValidation: boolean
+  /** Takes the ids and seeds of rules as they are sent, as `skipValidation` does too. */
+  readonly keepsIdentity?: boolean
   /** Label of the key that writes. */
   readonly by: string
 }
@@ -56,15 +65,19 @@ export interface StaleVersion {
 
 export type FlagRefusal = InvalidFlag | { readonly kind: 'not_found' } | { readonly kind: 'key_taken' } | StaleVersion
 
-/** A flag without filters is on for everyone, like the single set of a legacy definition. */
+/**
+ * A flag without filters is on for everyone, like the single set of a legacy definition. One with rules of version 2 is
+ * inactive unless `active` says otherwise.
+ */
 export async function createFlag(
   deps: ManageFlagsDeps,
   projectId: number,
   fields: Omit<FlagFields, 'deleted'> & { readonly key: string },
   options: WriteOptions,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
-  const prepared = prepareNewFlag(projectId, fields, options, deps.clock.nowMs())
+  const prepared = prepareNewFlag(deps, projectId, fields, options, deps.clock.nowMs())
   if (!prepared.ok) return prepared
+  const unknown = await experimentIssues(deps.management, projectId, prepared.value.flag.filters)
   const sealed = await sealPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
   const flag = sealed.value.fields
@@ -72,7 +85,7 @@ export async function createFlag(
     projectId,
     self: { kind: 'flag', id: null, name: flag.key },
     references: referencesOfFlag(flag.filters),
-    issues: prepared.value.warnings,
+    issues: [...prepared.value.warnings, ...unknown],
     skipValidation: options.skipValidation,
     write: async linked => {
       const created = await deps.management.createFlag(flag, linked)
@@ -85,12 +98,16 @@ export async function createFlag(
 
 /** Adds defaults to a new flag and validates it; also used for flags that are stored together with their owner. */
 export function prepareNewFlag(
+  deps: Pick<ManageFlagsDeps, 'newUuid'>,
   projectId: number,
   fields: Omit<FlagFields, 'deleted'> & { readonly key: string },
   options: WriteOptions,
   nowMs: number,
 ): Result<{ readonly flag: NewFlag; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
-  const whole = prepareFields({ ...flagDefaults, ...fields }, options)
+  const defaults = hasRules(fields) ? { ...flagDefaults, active: false } : flagDefaults
+  const prepared = prepareFields(deps, null, { ...defaults, ...fields }, options)
+  if (!prepared.ok) return prepared
+  const whole = prepared.value
   const issues = [...validateFlag(whole), ...archivedIssues(fields)]
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
   return ok({ flag: { ...whole, projectId, createdAtMs: nowMs, createdBy: options.by }, warnings: issues })
@@ -143,11 +160,16 @@ async function updateOnce<E extends Refusal>(
   fields: FlagFields,
   options: UpdateOptions<E>,
 ): Promise<Result<WrittenFlag, FlagRefusal | E>> {
-  const prepared = prepareFlagFields(flag, fields, options)
+  const { expectedVersion: sentVersion } = options
+  // Against the rules of another version, the ids in the document would seem to be wrong.
+  if (hasRules(fields) && sentVersion !== undefined && sentVersion !== flag.version)
+    return err({ kind: 'stale_version', sentVersion, current: flag })
+  const prepared = prepareFlagFields(deps, flag, fields, options)
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(deps.payloadCipher, flag.projectId, flag, prepared.value.fields)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
-  const expectedVersion = options.expectedVersion ?? (sealed.value.restsOnStored ? flag.version : undefined)
+  const restsOnStored = sealed.value.restsOnStored || hasRules(fields)
+  const expectedVersion = sentVersion ?? (restsOnStored ? flag.version : undefined)
   return saveChecked(deps, flag, sealed.value.fields, { ...options, expectedVersion }, prepared.value.warnings)
 }
 
@@ -155,15 +177,18 @@ async function updateOnce<E extends Refusal>(
  * Normalises and validates the fields of a change; also used when a flag's owner is stored together with the change.
  */
 export function prepareFlagFields(
+  deps: Pick<ManageFlagsDeps, 'newUuid'>,
   flag: Flag,
   fields: FlagFields,
   options: WriteOptions,
 ): Result<{ readonly fields: FlagFields; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
-  const patch = prepareFields(fields, options)
+  const prepared = prepareFields(deps, flag, fields, options)
+  if (!prepared.ok) return prepared
+  const patch = prepared.value
   // An unchanged key is not validated again: it may be older than the rules.
   const { key, ...others } = patch
   const toValidate: FlagToValidate = key === flag.key ? others : patch
-  const issues = [...validateFlag(toValidate), ...archivedIssues(fields, flag)]
+  const issues = [...validateFlag(toValidate, flag.filters), ...archivedIssues(fields, flag)]
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
   return ok({ fields: patch, warnings: issues })
 }
@@ -193,9 +218,30 @@ export async function restoreFlag(
   })
 }
 
-function prepareFields<T extends FlagFields>(fields: T, options: WriteOptions): T {
-  if (fields.filters === undefined) return fields
-  return { ...fields, filters: normalizeFilters(fields.filters, options.legacyRolloutPercentage) }
+function hasRules({ filters }: FlagFields): boolean {
+  return filters !== undefined && configVersion(filters) === 2
+}
+
+/**
+ * The fields with `filters` as they are stored: of version 1 in today's form, of version 2 with ids and seeds.
+ * @param stored the flag that is changed; null for a new one.
+ */
+function prepareFields<T extends FlagFields>(
+  { newUuid }: Pick<ManageFlagsDeps, 'newUuid'>,
+  stored: Flag | null,
+  fields: T,
+  { legacyRolloutPercentage, skipValidation, keepsIdentity }: WriteOptions,
+): Result<T, InvalidFlag> {
+  const { filters } = fields
+  if (filters === undefined) return ok(fields)
+  // A change of the version itself is refused by validation.
+  const isNewOrAlike = stored === null || hasRules(stored)
+  if (!hasRules(fields) || !isNewOrAlike || skipValidation || keepsIdentity)
+    return ok({ ...fields, filters: normalizeFilters(filters, legacyRolloutPercentage) })
+  const identified = identifyRules(filters, stored?.filters ?? null, newUuid)
+  return identified.ok
+    ? ok({ ...fields, filters: identified.value })
+    : err({ kind: 'invalid', issues: [identified.error] })
 }
 
 /** @param warnings what is wrong with the fields themselves. */
@@ -209,11 +255,12 @@ async function saveChecked<E extends Refusal = never>(
   warnings: readonly FlagIssue[],
 ): Promise<Result<WrittenFlag, FlagRefusal | E>> {
   const patch: FlagPatch = { ...fields, updatedAtMs: deps.clock.nowMs() }
+  const unknown = await experimentIssues(deps.management, flag.projectId, fields.filters)
   const written = await writeDefinition<Written<Flag>, FlagRefusal | E>(deps.management, {
     projectId: flag.projectId,
     self: { kind: 'flag', id: flag.id, name: fields.key ?? flag.key },
     references: changedReferences(flag, fields),
-    issues: warnings,
+    issues: [...warnings, ...unknown],
     skipValidation: options.skipValidation,
     refuse: options.refuse,
     write: linked => save(deps, flag, patch, { ...options, ...linked }),

@@ -8,10 +8,10 @@ import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, 
 import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import { isSurveyRunning, surveyFlagKeys, unansweredFilters } from '#core/surveys/survey-flags.ts'
-import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import type { SurveyFlagWrites, SurveyStore } from '#ports/state/survey-store.ts'
+import type { ReferenceReader } from './check-stored.ts'
 import {
   type Change,
   changeOf,
@@ -26,7 +26,7 @@ import {
 import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageSurveysDeps extends FlagOwnerDeps {
-  readonly management: Omit<SurveyStore, 'listSurveys'> & Pick<FlagStore, 'findFlag'> & DefinitionLinkReader
+  readonly management: Omit<SurveyStore, 'listSurveys'> & Pick<FlagStore, 'findFlag'> & ReferenceReader
   readonly newUuid: () => string
 }
 

@@ -96,7 +96,7 @@ export const anyUse: Obstacle = async (deps, flag, links) => {
   return by.length === 0 ? null : { kind: 'in_use', by }
 }
 
-const isDeleted: NarrowWriteRefusal = { kind: 'refused', attr: null, message: 'This feature flag has been deleted.' }
+const isDeleted = refusedWith('This feature flag has been deleted.')
 
 /** Flags that are named in a refusal; a project may have thousands. */
 const namedMax = 20
@@ -104,5 +104,9 @@ const namedMax = 20
 function refusedFor(message: string, flags: readonly Flag[]): NarrowWriteRefusal {
   const named = [...flags].sort((a, b) => a.id - b.id).map(({ key, id }) => `${key} (ID: ${id})`)
   const more = named.length > namedMax ? [`${named.length - namedMax} more`] : []
-  return { kind: 'refused', attr: null, message: `${message}: ${[...named.slice(0, namedMax), ...more].join(', ')}.` }
+  return refusedWith(`${message}: ${[...named.slice(0, namedMax), ...more].join(', ')}.`)
+}
+
+function refusedWith(message: string): NarrowWriteRefusal {
+  return { kind: 'refused', code: 'invalid_input', attr: null, message }
 }

@@ -14,6 +14,7 @@ function storeOf(...flagIds: number[][]) {
   let reads = 0
   return {
     reads: () => reads,
+    listFlagsById: async () => [],
     async findLinks(): Promise<DefinitionLinks> {
       const ids = flagIds[Math.min(reads++, flagIds.length - 1)]!
       return {
@@ -59,6 +60,7 @@ describe('writing a definition', () => {
     const plain: Promise<unknown>[] = []
     const base = { projectId: 1, self, issues: [], skipValidation: false }
     const store = {
+      listFlagsById: async () => [],
       async findLinks(): Promise<DefinitionLinks> {
         const links = { ...(await storeOf([1]).findLinks()), revision }
         const write = async () => ok(++revision)

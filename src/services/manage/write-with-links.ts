@@ -8,6 +8,7 @@ import { type ReferringDefinition, referenceIssues } from '#core/flags/definitio
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import { dependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
 import { inDefinitionTurn } from './definition-turns.ts'
 
 /** Only writes of other fronts, and of flags that an experiment, survey or feature owns, come in between. */
@@ -78,7 +79,7 @@ export interface InvalidDefinition {
 
 /** Refuses as `invalid` when the definition itself or one of its references is wrong. @throws PortError `conflict` */
 export async function writeDefinition<W, E>(
-  store: DefinitionLinkReader,
+  store: ReferenceReader,
   definition: DefinitionWrite<W, E>,
 ): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
   const { self, references, issues, skipValidation, refuse } = definition
@@ -90,7 +91,11 @@ export async function writeDefinition<W, E>(
     return err(written.error as E)
   }
   return writeWithLinks<CheckedWrite<W>, E | InvalidDefinition>(store, definition.projectId, async (links, linked) => {
-    const found = [...issues, ...referenceIssues(self, references, links)]
+    const found = [
+      ...issues,
+      ...referenceIssues(self, references, links),
+      ...(await dependencyVersionIssues(store, definition.projectId, references, links)),
+    ]
     if (found.length > 0 && !skipValidation) return err({ kind: 'invalid', issues: found })
     const refused = (await refuse?.(links)) ?? null
     if (refused !== null) return err(refused)

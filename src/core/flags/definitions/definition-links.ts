@@ -88,6 +88,31 @@ export function flagDependencies({ flags, cohorts }: DefinitionLinks): (flagId: 
   }
 }
 
+/**
+ * The flags that references lead to, directly, through other flags or through cohorts.
+ * @returns each flag's id with the path of the first reference that leads to it.
+ */
+export function flagsBehind(
+  references: readonly DefinitionReference[],
+  { flags, cohorts }: Pick<DefinitionLinks, 'flags' | 'cohorts'>,
+): ReadonlyMap<number, string> {
+  const linksOf = {
+    flag: new Map(flags.map(flag => [flag.id, flag])),
+    cohort: new Map(cohorts.map(cohort => [cohort.id, cohort])),
+  }
+  const reached = { flag: new Map<number, string>(), cohort: new Map<number, string>() }
+  const open = references.toReversed()
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { kind, id, path } = next
+    if (kind === 'group_type' || reached[kind].has(id)) continue
+    reached[kind].set(id, path)
+    const links = linksOf[kind].get(id)
+    for (const flagId of links?.flagIds ?? []) open.push({ kind: 'flag', id: flagId, path })
+    for (const cohortId of links?.cohortIds ?? []) open.push({ kind: 'cohort', id: cohortId, path })
+  }
+  return reached.flag
+}
+
 /** Whether a flag is evaluated for groups of a type, or reads their properties. */
 export function usesGroupType(filters: JsonValue, index: number): boolean {
   return referencesOfFlag(filters).some(({ kind, id }) => kind === 'group_type' && id === index)

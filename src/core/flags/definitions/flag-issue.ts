@@ -2,9 +2,15 @@
 
 /**
  * `required`: missing; `invalid`: wrong JSON type; `invalid_input`: right type, but a value that does not work;
- * `unsupported_config_version`: a document of a version that is not 1 or 2.
+ * `unsupported_config_version`: a document of a version that is not 1 or 2; `unsupported_dependency_config_version`: a
+ * filter that leads to a flag with a document of another version than 1.
  */
-export type FlagIssueCode = 'required' | 'invalid' | 'invalid_input' | 'unsupported_config_version'
+export type FlagIssueCode =
+  | 'required'
+  | 'invalid'
+  | 'invalid_input'
+  | 'unsupported_config_version'
+  | 'unsupported_dependency_config_version'
 
 export interface FlagIssue {
   /** Keys and list indexes joined by dots: `filters.groups.0.properties.1.operator`. */

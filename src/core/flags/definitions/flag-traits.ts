@@ -2,6 +2,7 @@
 
 import { isJsonObject, ownValue } from '../../json.ts'
 import type { Flag } from './flag.ts'
+import { configVersion } from './read-rules.ts'
 
 export const flagTypes = ['boolean', 'multivariant', 'experiment', 'remote_config'] as const
 
@@ -38,9 +39,9 @@ export function hasTraits(flag: Flag, traits: FlagTraits): boolean {
 function isOfType(flag: Flag, type: (typeof flagTypes)[number]): boolean {
   switch (type) {
     case 'boolean':
-      return variantCount(flag.filters) === 0
+      return !isMultivariant(flag.filters)
     case 'multivariant':
-      return variantCount(flag.filters) > 0
+      return isMultivariant(flag.filters)
     case 'experiment':
       return flag.hasExperiment
     case 'remote_config':
@@ -48,6 +49,11 @@ function isOfType(flag: Flag, type: (typeof flagTypes)[number]): boolean {
     default:
       return type satisfies never
   }
+}
+
+/** Whether it has other values than true and false. */
+function isMultivariant(filters: Flag['filters']): boolean {
+  return configVersion(filters) === 2 ? ownValue(filters, 'return_type') !== 'boolean' : variantCount(filters) > 0
 }
 
 /** PostHog's own bound. */
@@ -58,7 +64,7 @@ function mayBackExperiment({ filters }: Flag): boolean {
   return count >= 2 && count <= experimentVariantsMax
 }
 
-/** How many variants filters define; 0 for a flag that is just on or off. */
+/** How many variants filters of version 1 define; 0 for a flag that is just on or off, and for one with rules. */
 export function variantCount(filters: Flag['filters']): number {
   const multivariate = ownValue(filters, 'multivariate')
   const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined

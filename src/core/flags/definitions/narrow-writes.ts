@@ -5,8 +5,10 @@
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
 import type { Flag } from './flag.ts'
+import { configVersion } from './read-rules.ts'
 
 export interface NarrowRefusal {
+  readonly code: 'invalid_input' | 'unsupported_config_version'
   /** The field of the request that cannot be followed; null when it is the flag itself that does not allow it. */
   readonly attr: string | null
   readonly message: string
@@ -32,6 +34,7 @@ export const unarchive: NarrowWrite = flag => ok(flag.archived ? { archived: fal
 
 export function setConditionRollout(conditionIndex: number, rolloutPercentage: number): NarrowWrite {
   return ({ filters }) => {
+    if (configVersion(filters) !== 1) return hasNoConditions
     const sets = listIn(filters, 'groups')
     const attr = 'condition_index'
     if (sets.length === 0) return refused(attr, 'This feature flag has no release conditions.')
@@ -48,6 +51,7 @@ export function setConditionRollout(conditionIndex: number, rolloutPercentage: n
 /** @param variantKey the variant that everyone gets; null for a flag without variants. */
 export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
   return ({ filters }) => {
+    if (configVersion(filters) !== 1) return hasNoConditions
     const attr = 'variant_key'
     const variantKeys = variantsOf(filters).map(variant => (isJsonObject(variant) ? ownValue(variant, 'key') : null))
     if (variantKey === null && variantKeys.length > 0)
@@ -81,8 +85,14 @@ export function withAllOnVariant(filters: JsonObject, variantKey: string): JsonO
 }
 
 function refused(attr: string | null, message: string): Result<never, NarrowRefusal> {
-  return err({ attr, message })
+  return err({ code: 'invalid_input', attr, message })
 }
+
+const hasNoConditions = err<NarrowRefusal>({
+  code: 'unsupported_config_version',
+  attr: null,
+  message: 'This feature flag has rules, of version 2, and no release conditions: write its filters as a whole.',
+})
 
 function listIn(object: JsonObject, name: string): readonly JsonValue[] {
   const list = ownValue(object, name)

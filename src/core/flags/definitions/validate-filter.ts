@@ -177,7 +177,8 @@ function valueProblem(
   }
 }
 
-function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
+/** Why a pattern may not be written; null for one that may. Counts it against the budget. */
+export function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
   if (typeof value !== 'string') return 'The value must be text: a regular expression.'
   if (!patterns.paidFor.has(value)) {
     patterns.paidFor.add(value)

@@ -2,9 +2,12 @@
 // checks single filters, and the store whether the key is free. The evaluator does not rely on any of this.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import type { FlagFields } from './flag.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
 import { misspeltFields } from './misspelt-fields.ts'
+import { configVersion } from './read-rules.ts'
 import { groupTypeIndexIssues, type PatternBudget, patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
+import { validateRules } from './validate-rules.ts'
 
 export const flagKeyLengthMax = 400
 export const evaluationRuntimes = ['all', 'client', 'server'] as const
@@ -13,23 +16,19 @@ export const flagEntryCountMax = 5_000
 export const bucketingIdentifiers = ['distinct_id', 'device_id'] as const
 
 /** The parts of a flag that rules apply to. Absent ones are not being written and are not checked. */
-export interface FlagToValidate {
-  readonly key?: string
-  readonly filters?: JsonValue
-  readonly evaluationRuntime?: string
-  readonly bucketingIdentifier?: string | null
-}
+export type FlagToValidate = Omit<FlagFields, 'filters'> & { readonly filters?: JsonValue }
 
 /** Weights are doubles, and 33.33 + 33.33 + 33.34 has to count as 100. */
 const weightTolerance = 1e-6
 
 /**
  * Everything that is wrong, in the order of the definition, but with all misspelt fields of `filters` before its other
- * faults; empty when the flag may be stored.
- * Source: docs/wire/evaluation.md 4.2 (what the evaluator reads), 5.9.1 (patterns refused when written); key charset
+ * faults, and of a document of version 2 the first fault alone; empty when the flag may be stored.
+ * @param stored the document that the flag has now; null for a new one.
+ * Source: docs/wire/evaluation.md 4.2 (what the evaluator reads), 5.9.1 (patterns refused when written), 11; key charset
  * and weights of 100 are what the product's own forms ask for; the rest ours.
  */
-export function validateFlag(flag: FlagToValidate): FlagIssue[] {
+export function validateFlag(flag: FlagToValidate, stored: JsonObject | null = null): FlagIssue[] {
   const issues: FlagIssue[] = flag.key === undefined ? [] : validateFlagKey(flag.key)
   const { evaluationRuntime, bucketingIdentifier } = flag
   if (evaluationRuntime !== undefined && !isOneOf(evaluationRuntimes, evaluationRuntime)) {
@@ -42,7 +41,38 @@ export function validateFlag(flag: FlagToValidate): FlagIssue[] {
   ) {
     issues.push(issue('bucketing_identifier', 'invalid_input', `Must be one of ${bucketingIdentifiers.join(', ')}.`))
   }
-  return flag.filters === undefined ? issues : [...issues, ...validateFilters(flag.filters)]
+  const filters = flag.filters ?? stored
+  if (isJsonObject(filters) && configVersion(filters) === 2) issues.push(...issuesBesideRules(flag))
+  if (flag.filters === undefined) return issues
+  if (!isJsonObject(flag.filters)) return [...issues, issue('filters', 'invalid', 'Filters must be an object.')]
+  return [...issues, ...validateDocument(flag.filters, stored)]
+}
+
+function validateDocument(filters: JsonObject, stored: JsonObject | null): FlagIssue[] {
+  const version = configVersion(filters)
+  const path = 'filters.version'
+  if (version === 'unsupported') {
+    return [issue(path, 'unsupported_config_version', 'The version of a flag document is 1 or 2.')]
+  }
+  const before = stored === null ? version : configVersion(stored)
+  if (before !== 'unsupported' && before !== version) {
+    return [issue(path, 'invalid_input', `This flag has a document of version ${before}, which cannot change.`)]
+  }
+  return version === 2 ? validateRules(filters, stored) : validateFilters(filters)
+}
+
+/** What a flag with rules cannot have, each with its name in a request. */
+const notBesideRules = [
+  ['ensureExperienceContinuity', 'ensure_experience_continuity'],
+  ['bucketingIdentifier', 'bucketing_identifier'],
+  ['isRemoteConfiguration', 'is_remote_configuration'],
+  ['hasEncryptedPayloads', 'has_encrypted_payloads'],
+] as const
+
+function issuesBesideRules(flag: FlagToValidate): FlagIssue[] {
+  return notBesideRules
+    .filter(([field]) => (flag[field] ?? false) !== false)
+    .map(([, path]) => issue(path, 'invalid_input', 'A flag with a document of version 2 cannot have this.'))
 }
 
 /**
@@ -66,8 +96,8 @@ function validateFlagKey(key: string): FlagIssue[] {
   return [issue('key', 'invalid_input', 'A flag key holds only letters, digits, hyphens and underscores.')]
 }
 
-function validateFilters(filters: JsonValue): FlagIssue[] {
-  if (!isJsonObject(filters)) return [issue('filters', 'invalid', 'Filters must be an object.')]
+/** Of version 1. */
+function validateFilters(filters: JsonObject): FlagIssue[] {
   const tooLong = tooManyEntries(filters)
   if (tooLong !== null) return [tooLong]
   const patterns = patternBudgetOfFlag()

@@ -85,6 +85,7 @@ const unfit = (why: string) => invalidInput('feature_flag_id', why)
 const errors = {
   not_found: noSuchFeature,
   no_such_flag: unfit('There is no feature flag with this id here.'),
+  flag_of_rules: unfit('A flag with rules of version 2 cannot follow what people chose.'),
   flag_of_groups: unfit('A flag that decides for groups cannot follow what people chose.'),
   flag_with_variants: unfit('A flag with variants cannot follow what people chose.'),
   flag_in_use: unfit('Another early access feature has this flag.'),

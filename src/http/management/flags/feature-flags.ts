@@ -4,7 +4,8 @@ import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
 import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagTypes } from '#core/flags/definitions/flag-traits.ts'
-import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { compactJson, isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagSearch, FlagStore } from '#ports/state/flag-store.ts'
 import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
@@ -20,7 +21,7 @@ import {
 import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
+import { answer, invalidInput, noContent, refusal, required } from '../kit/answers.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
@@ -164,6 +165,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       body: createFlagSchema,
       postHogFields: postHogFlagFields,
       wrongNames: wrongFlagNames,
+      uniqueKeysIn,
       success: { status: 201, schema: writtenFlagSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
@@ -215,6 +217,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       body: updateFlagSchema,
       postHogFields: postHogFlagFields,
       wrongNames: wrongFlagNames,
+      uniqueKeysIn,
       success: { status: 200, schema: writtenFlagSchema },
       handle: async ({ caller, item: flag, query, body }) => {
         const skips = query.skip_validation === true
@@ -222,9 +225,12 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
         if (refused !== null) return refused
         const percentage = legacyPercentage(body, body.filters ?? flag.filters)
         if (!percentage.ok) return refusal(percentage.error)
+        const expectedVersion = numberOf(body.version ?? null)
+        const replacesRules = body.filters !== undefined && configVersion(flag.filters) === 2
+        if (replacesRules && expectedVersion === undefined && !skips) return refusal(required('version'))
         const updated = await updateFlag(deps, flag, decodeFlag(body), {
           ...percentage.value,
-          ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
+          ...(expectedVersion !== undefined && { expectedVersion }),
           skipValidation: skips,
           by: caller.label,
         })
@@ -247,6 +253,16 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
   ]
 }
 
+/** A rule with a key twice would be half hidden. Documents of version 1 have always been taken with their last one. */
+function uniqueKeysIn({ filters }: JsonObject): string | null {
+  return isJsonObject(filters) && configVersion(filters) === 2 ? 'filters' : null
+}
+
+const percentageOfRules = invalidInput(
+  'rollout_percentage',
+  'A flag with rules of version 2 has no percentage of its own: each rule has one.',
+)
+
 /**
  * The flag's own percentage, for filters without sets. Where there are sets it would change nothing, so there it has to
  * be what PostHog shows in it: the percentage of the first set, or null.
@@ -259,6 +275,7 @@ export function legacyPercentage(
   // The body came from parseJson, so the value is JSON.
   const percentage = body.rollout_percentage as JsonValue | undefined
   if (percentage === undefined) return ok({})
+  if (configVersion(filters) === 2) return percentage === null ? ok({}) : err(percentageOfRules)
   const groups = ownValue(filters, 'groups')
   if (groups === undefined) return ok({ legacyRolloutPercentage: percentage })
   const first = Array.isArray(groups) ? groups[0] : undefined

@@ -115,7 +115,7 @@ async function answerWrite(
   const { error } = written
   switch (error.kind) {
     case 'refused':
-      return refusal(wireError(400, 'invalid_input', error.message, error.attr))
+      return refusal(wireError(400, error.code, error.message, error.attr))
     case 'in_use': {
       const { reason, used_by } = encodeInUse(error.by, 'archive', caller)
       return refusal(wireError(400, 'invalid_input', reason), { used_by })

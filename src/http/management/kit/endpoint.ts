@@ -3,6 +3,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static, type TSchema } from 'typebox'
+import type { JsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
@@ -71,6 +72,8 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly postHogFields?: PostHogFields
   /** Unknown fields that resemble no known one but have an obvious meaning, with the right name. */
   readonly wrongNames?: Readonly<Record<string, string>>
+  /** See `BodyParserOptions`. */
+  readonly uniqueKeysIn?: (body: JsonObject) => string | null
   /** `contentType` is given when the answer is not JSON; its schema then only describes it. */
   readonly success: { readonly status: number; readonly schema?: TSchema; readonly contentType?: string }
   /** `management` unless given. */
@@ -168,7 +171,7 @@ const noBody = wireError(400, 'required', 'The request has no body: send a JSON 
 const noFields = Type.Object({})
 
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
-  const { body: schema = noFields, postHogFields, wrongNames } = endpoint
+  const { body: schema = noFields, postHogFields, wrongNames, uniqueKeysIn } = endpoint
   const parseBody =
     endpoint.method === 'GET' || endpoint.ignoresBody === true
       ? null
@@ -177,6 +180,7 @@ function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: Endpoint
           takesForms: endpoint.takesForms === true,
           ...(postHogFields === undefined ? {} : { postHogFields }),
           ...(wrongNames === undefined ? {} : { wrongNames }),
+          ...(uniqueKeysIn === undefined ? {} : { uniqueKeysIn }),
         })
   const makesSomething = endpoint.body !== undefined && endpoint.method === 'POST' && endpoint.success.status === 201
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {

@@ -3,6 +3,7 @@
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, parseJson, withPlainNumbers } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
+import { repeatedKey } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -24,6 +25,8 @@ export interface BodyParserOptions {
   readonly postHogFields?: PostHogFields
   /** Unknown names with an obvious meaning, with the schema's name for it. */
   readonly wrongNames?: Readonly<Record<string, string>>
+  /** The field that is told when an object of the body has a key twice; null for a body in which that does not matter. */
+  readonly uniqueKeysIn?: (body: JsonObject) => string | null
 }
 
 /**
@@ -48,6 +51,10 @@ export function createBodyParser(
     if (!isForm && bytes.length > options.jsonBytesMax) return err(jsonTooLarge(options.jsonBytesMax))
     const parsed = isForm ? await parseForm(bytes, contentType, schema) : parseBody(bytes)
     if (!parsed.ok) return parsed
+    const strictField = isForm ? null : (options.uniqueKeysIn?.(parsed.value) ?? null)
+    const repeated = strictField === null ? null : repeatedKey(bytes.toString('utf8'))
+    if (repeated !== null)
+      return err(invalidInput(strictField!, `An object has the key "${repeated.slice(0, 80)}" twice.`))
     const untaken = findUntaken(parsed.value, taken) ?? findMisspeltWithin(parsed.value, schema)
     if (untaken !== null) return err(untaken)
     compiled ??= loadCompiler()

@@ -14,7 +14,8 @@ import { instant, instantSchema, jsonObjectSchema, nullable } from '../shapes.ts
 
 const filtersDescription =
   'Condition sets in `groups` (each: `properties`, `rollout_percentage`, `variant`), `multivariate.variants`, ' +
-  '`payloads`, `aggregation_group_type_index` and more. Unknown fields are kept.'
+  '`payloads`, `aggregation_group_type_index` and more; unknown fields are kept. Or, with `version: 2`, `return_type`, ' +
+  '`default_value` and `rules`, nothing else: then a write replaces the whole document.'
 const label = Type.String({ maxLength: 255 })
 const labels = Type.Array(label, { maxItems: 100 })
 

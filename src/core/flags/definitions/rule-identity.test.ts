@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { experiment, release, rollout, rulesDocument } from '../../../../tests/support/rule-builders.ts'
+import type { JsonObject, JsonValue } from '../../json.ts'
+import { identifyRules, rulesForCopy, withoutExperiments } from './rule-identity.ts'
+
+function uuids(): () => string {
+  let count = 0
+  return () => `uuid-${++count}`
+}
+
+function documentOf(...rules: JsonValue[]): JsonObject {
+  return { version: 2, return_type: 'boolean', default_value: null, rules }
+}
+
+/** Without its seeds. */
+function bare({ seed: _, ...rule }: JsonObject): JsonObject {
+  return rule
+}
+
+const rulesOf = (document: JsonObject) => document.rules as JsonObject[]
+const stored = rulesDocument('boolean', null, [
+  release(true),
+  rollout(true, 25),
+  experiment([true, false], { holdout: { id: null, seed: 'held', exclusion_percentage: 5 } }),
+])
+const [first, second, third] = rulesOf(stored) as [JsonObject, JsonObject, JsonObject]
+
+function identified(document: JsonObject, before: JsonObject | null = stored): JsonObject | string {
+  const result = identifyRules(document, before, uuids())
+  return result.ok ? result.value : `${result.error.path} ${result.error.code}`
+}
+
+describe('the identity of rules', () => {
+  it('is new for a rule without an id, with a seed where its type has one', () => {
+    const holdout = { id: null, exclusion_percentage: 5 }
+    const sent = documentOf(release(true), bare(rollout(true, 5)), bare(experiment([true, false], { holdout })))
+    assert.deepEqual(
+      rulesOf(identified(sent, null) as JsonObject).map(({ id, seed, holdout }) => [id, seed, holdout]),
+      [
+        ['uuid-1', undefined, undefined],
+        ['uuid-2', 'uuid-3', undefined],
+        ['uuid-4', 'uuid-5', { ...holdout, seed: 'uuid-6' }],
+      ],
+    )
+  })
+
+  it('stays with the id, wherever the rule stands and whatever else of it changes', () => {
+    const holdout = { id: null, exclusion_percentage: 50 }
+    const moved = documentOf({ ...bare(third), holdout }, { ...bare(second), rollout_percentage: 99 }, first)
+    assert.deepEqual(rulesOf(identified(moved) as JsonObject), [
+      { ...third, holdout: { ...holdout, seed: 'held' } },
+      { ...second, rollout_percentage: 99 },
+      first,
+    ])
+  })
+
+  it('stays as it is when everything is sent back', () => assert.deepEqual(identified(stored), stored))
+
+  it('keeps the seed of a rollout that becomes an experiment, and has none for a rule that always holds', () => {
+    const split = bare({ ...experiment([true, false]), id: second.id! })
+    const [asExperiment] = rulesOf(identified(documentOf(split)) as JsonObject)
+    assert.equal(asExperiment!.seed, second.seed)
+    const [asRelease] = rulesOf(identified(documentOf({ ...release(true), id: second.id! })) as JsonObject)
+    assert.ok(!('seed' in asRelease!))
+  })
+
+  for (const [what, document, fault] of [
+    ['an id of nobody', documentOf({ ...first, id: 'mine' }), 'filters.rules.0.id'],
+    ['a null id', documentOf({ ...first, id: null }), 'filters.rules.0.id'],
+    ['an id twice', documentOf(first, second, first), 'filters.rules.2.id'],
+    ['a seed of a new rule', documentOf(rollout(true, 5)), 'filters.rules.0.seed'],
+    ['a changed seed', documentOf(first, { ...second, seed: 'mine' }), 'filters.rules.1.seed'],
+    ['a null seed', documentOf({ ...second, seed: null }), 'filters.rules.0.seed'],
+    [
+      'a changed seed of a holdout',
+      documentOf({ ...third, holdout: { id: null, seed: 'mine', exclusion_percentage: 5 } }),
+      'filters.rules.0.holdout.seed',
+    ],
+  ] as const)
+    it(`is refused with ${what}`, () => assert.equal(identified(document), `${fault} invalid_input`))
+
+  it('is left alone where there are no rules, for the reader to refuse', () => {
+    for (const rules of [null, 'rules', [1, null]]) {
+      const document = { ...stored, rules }
+      assert.deepEqual(identified(document), document)
+    }
+  })
+})
+
+describe('the rules of a copy', () => {
+  it('have their own seeds where there is no such flag, and their ids', () => {
+    const copy = rulesForCopy(stored, null, uuids())
+    assert.deepEqual(
+      rulesOf(copy).map(({ id, seed }) => [id, seed]),
+      [
+        [first.id, undefined],
+        [second.id, 'uuid-1'],
+        [third.id, 'uuid-2'],
+      ],
+    )
+    assert.deepEqual(rulesForCopy(stored, copy, uuids()), copy, 'a second copy moves nobody')
+  })
+
+  it('keep what they had in common with the flag that is there', () => {
+    const there = documentOf({ ...second, seed: 'there' })
+    const copy = rulesOf(rulesForCopy(stored, there, uuids()))
+    assert.deepEqual([copy[1]!.seed, copy[2]!.seed], ['there', third.seed])
+  })
+
+  it('belong to no experiment', () => {
+    const holdout = { id: 4, seed: 'held', exclusion_percentage: 5 }
+    const linked = documentOf(first, { ...third, experiment_id: 7, holdout })
+    const unlinked = documentOf(first, { ...third, experiment_id: null, holdout: { ...holdout, id: null } })
+    assert.deepEqual(withoutExperiments(linked), unlinked)
+  })
+})

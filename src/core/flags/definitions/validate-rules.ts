@@ -1,0 +1,96 @@
+// Decides whether a document of version 2 may be stored as written: it has to be readable, and may not have what would be
+// read but never be meant. Like `validate-flag.ts` it binds only those who write.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import type { FlagIssue } from './flag-issue.ts'
+import { readRules } from './read-rules.ts'
+import type { RulesDocument } from './rules-document.ts'
+import { patternBudgetOfFlag, regexProblem } from './validate-filter.ts'
+
+/** Of the compact JSON of one rule's `metadata`, in UTF-8. */
+export const metadataBytesMax = 16 * 1024
+
+/** Event stores of PostHog write these for booleans, so a text could not be told from one. */
+const reservedTexts: readonly JsonValue[] = ['$true', '$false']
+
+/**
+ * @param filters a document of version 2.
+ * @param stored the document that it replaces, of whichever version; null for a new flag.
+ * @returns the first fault of the document, or everything else that is wrong with it.
+ * Source: docs/wire/private-api.md 4.3.
+ */
+export function validateRules(filters: JsonObject, stored: JsonObject | null): FlagIssue[] {
+  const read = readRules(filters)
+  if (!read.ok) return [read.error]
+  const before = stored === null ? null : readRules(stored)
+  const { returnType } = read.value
+  if (before?.ok && before.value.returnType !== returnType) {
+    const message = `The flag returns a ${before.value.returnType}, and the type of its values cannot change.`
+    return [issue('filters.return_type', message)]
+  }
+  return [
+    ...reservedTextIssues(read.value),
+    ...patternIssues(read.value, new Set(before?.ok ? patternsOf(before.value) : [])),
+    ...metadataIssues(filters),
+  ]
+}
+
+/** The experiments that the rules of a document belong to, each with the path of its id. */
+export function experimentsOfRules(filters: JsonObject): { readonly id: number; readonly path: string }[] {
+  return rulesIn(filters).flatMap((rule, index) => {
+    const id = isJsonObject(rule) ? numberOf(ownValue(rule, 'experiment_id') ?? null) : undefined
+    return id === undefined ? [] : [{ id, path: `filters.rules.${index}.experiment_id` }]
+  })
+}
+
+function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[] {
+  const values: [path: string, value: JsonValue][] = [['filters.default_value', defaultValue]]
+  for (const [index, rule] of rules.entries()) {
+    const path = `filters.rules.${index}`
+    if (rule.type !== 'experiment') values.push([`${path}.value`, rule.value])
+    else for (const [at, { value }] of rule.variants.entries()) values.push([`${path}.variants.${at}.value`, value])
+  }
+  return values
+    .filter(([, value]) => reservedTexts.includes(value))
+    .map(([path, value]) => issue(path, `The text ${value} is kept for booleans.`))
+}
+
+/** A pattern that the stored document has already is not refused again: then nothing else of the flag could be written. */
+function patternIssues(document: RulesDocument, stored: ReadonlySet<string>): FlagIssue[] {
+  const budget = patternBudgetOfFlag()
+  return document.rules.flatMap(({ predicates }, index) =>
+    predicates.flatMap(({ operator, value }, at) => {
+      if (!isPattern(operator) || typeof value !== 'string') return []
+      const problem = regexProblem(value, budget)
+      if (problem === null || stored.has(value)) return []
+      return [issue(`filters.rules.${index}.targeting.properties.${at}.value`, problem)]
+    }),
+  )
+}
+
+function patternsOf({ rules }: RulesDocument): string[] {
+  return rules.flatMap(({ predicates }) =>
+    predicates.flatMap(({ operator, value }) => (isPattern(operator) && typeof value === 'string' ? [value] : [])),
+  )
+}
+
+function isPattern(operator: string): boolean {
+  return operator === 'regex' || operator === 'not_regex'
+}
+
+function metadataIssues(filters: JsonObject): FlagIssue[] {
+  return rulesIn(filters).flatMap((rule, index) => {
+    const metadata = isJsonObject(rule) ? ownValue(rule, 'metadata') : undefined
+    if (metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= metadataBytesMax) return []
+    return [issue(`filters.rules.${index}.metadata`, `The metadata of a rule has at most ${metadataBytesMax} bytes.`)]
+  })
+}
+
+function rulesIn(filters: JsonObject): readonly JsonValue[] {
+  const rules = ownValue(filters, 'rules')
+  return Array.isArray(rules) ? rules : []
+}
+
+function issue(path: string, message: string): FlagIssue {
+  return { path, code: 'invalid_input', message }
+}

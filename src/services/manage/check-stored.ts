@@ -1,0 +1,61 @@
+// What only the stored definitions tell about a flag or a cohort that is being written: whether a filter leads to a flag
+// whose value it could not test, and whether the experiments of rules are there. Source: docs/wire/private-api.md 4.3.
+
+import {
+  type DefinitionLinks,
+  type DefinitionReference,
+  flagsBehind,
+} from '#core/flags/definitions/definition-links.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { experimentsOfRules } from '#core/flags/definitions/validate-rules.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
+import type { ExperimentStore } from '#ports/state/experiment-store.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+
+/** Reads what a definition refers to. */
+export type ReferenceReader = DefinitionLinkReader & Pick<FlagStore, 'listFlagsById'>
+
+/** Flags in memory at a time: one may have a megabyte. */
+const readTogether = 20
+
+/**
+ * The filters that lead to flags with a document of another version than 1. Such a flag has a value of its own type, which
+ * no filter can test.
+ */
+export async function dependencyVersionIssues(
+  management: Pick<ReferenceReader, 'listFlagsById'>,
+  projectId: number,
+  references: readonly DefinitionReference[],
+  links: DefinitionLinks,
+): Promise<FlagIssue[]> {
+  const pathOf = flagsBehind(references, links)
+  const ids = [...pathOf.keys()]
+  const issues: FlagIssue[] = []
+  for (let start = 0; start < ids.length; start += readTogether) {
+    for (const flag of await management.listFlagsById(projectId, ids.slice(start, start + readTogether))) {
+      if (configVersion(flag.filters) === 1) continue
+      // The filter itself, not the field of it that names the flag.
+      const path = pathOf.get(flag.id)!.replace(/\.[^.]+$/, '')
+      const message = `This leads to the flag "${flag.key}", whose rules are of version 2: no filter can test its value.`
+      issues.push({ path, code: 'unsupported_dependency_config_version', message })
+    }
+  }
+  return issues
+}
+
+/** The experiments of a document's rules that the project does not have. */
+export async function experimentIssues(
+  management: Pick<ExperimentStore, 'findExperiment'>,
+  projectId: number,
+  filters: JsonObject | undefined,
+): Promise<FlagIssue[]> {
+  if (filters === undefined || configVersion(filters) !== 2) return []
+  const issues: FlagIssue[] = []
+  for (const { id, path } of experimentsOfRules(filters)) {
+    if ((await management.findExperiment(projectId, id)) !== null) continue
+    issues.push({ path, code: 'invalid_input', message: `The project has no experiment with the id ${id}.` })
+  }
+  return issues
+}

@@ -1,0 +1,359 @@
+// Flags with documents of version 2, over HTTP: what is stored of what was written, what is refused, and what all that
+// changes flags makes of them.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject, JsonValue } from '#core/json.ts'
+import { startManagement } from '../support/management-api.ts'
+import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/rule-builders.ts'
+import { testSeed } from '../support/seeded-random.ts'
+
+const path = '/api/projects/1/feature_flags/'
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
+
+function documentOf(...rules: JsonObject[]): JsonObject {
+  return { version: 2, return_type: 'boolean', default_value: false, rules }
+}
+
+/** A rule as a caller writes a new one: without what the service gives it. */
+function written({ seed: _, ...rule }: JsonObject): JsonObject {
+  return rule
+}
+
+const newRollout = written(rollout(true, 25))
+
+async function start(t: TestContext) {
+  const api = await startManagement(t)
+  const post = (at: string, body: unknown) => api.call('POST', at, { body })
+  const make = async (filters: JsonObject, over: JsonObject = {}) => {
+    const made = await post(path, { key: 'typed', filters, ...over })
+    assert.equal(made.status, 201, made.text)
+    return made.body
+  }
+  const change = (body: unknown, flag: string | number = 'typed') => api.call('PATCH', `${path}${flag}/`, { body })
+  const get = async (flag: string | number = 'typed') => (await api.call('GET', `${path}${flag}/`)).body
+  return { api, post, make, change, get }
+}
+
+describe('a flag with rules', () => {
+  it('is off unless it is switched on, with ids and seeds of the service', async t => {
+    const { make } = await start(t)
+    const made = await make(documentOf(release(true), newRollout))
+    assert.deepEqual([made.active, made.version], [false, 1])
+    for (const given of [made.filters.rules[0].id, made.filters.rules[1].id, made.filters.rules[1].seed])
+      assert.match(given, uuid)
+    assert.equal((await make(documentOf(), { key: 'on', active: true })).active, true)
+  })
+
+  it('is replaced as a whole, by whoever saw its version', async t => {
+    const { make, change } = await start(t)
+    const { filters } = await make(documentOf(release(true), newRollout))
+    const [first, second] = filters.rules
+    const next = { ...filters, rules: [second, release(false)] }
+    for (const [body, status, code, attr] of [
+      [{ filters: next }, 400, 'required', 'version'],
+      [{ filters: next, version: 7 }, 409, 'conflict', 'version'],
+      [{ filters: {}, version: 1 }, 400, 'invalid_input', 'filters.version'],
+      [{ filters: { ...next, return_type: undefined }, version: 1 }, 400, 'required', 'filters.return_type'],
+      [{ filters: documentOf({ ...second, seed: 'mine' }), version: 1 }, 400, 'invalid_input', 'filters.rules.0.seed'],
+    ] as const) {
+      const refused = await change(body)
+      assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [status, code, attr], refused.text)
+    }
+    const changed = await change({ filters: next, version: 1 })
+    assert.deepEqual([changed.status, changed.body.version], [200, 2])
+    assert.deepEqual(changed.body.filters.rules[0], second)
+    assert.notEqual(changed.body.filters.rules[1].id, first.id)
+    const stale = await change({ filters: documentOf(first), version: 1 })
+    assert.equal(stale.status, 409, 'an id that is gone by now is no fault of a caller who saw it')
+    assert.equal((await change({ name: 'Named' })).body.version, 3, 'other fields need no version')
+  })
+
+  it('stores what was written, and is the same after what GET shows is written again', async t => {
+    const { make, change, get, api } = await start(t)
+    const seed = testSeed()
+    const flag = await make(documentOf())
+    let { version } = flag
+    await fc.assert(
+      fc.asyncProperty(randomDocument, async document => {
+        const key = `flag-${version++}`
+        const made = await make(document, { key })
+        assert.deepEqual(withoutIdentity(made.filters), document)
+        const shown = await get(key)
+        assert.deepEqual(shown.filters, made.filters)
+        const again = await change({ filters: shown.filters, version: 1 }, key)
+        assert.deepEqual([again.status, again.body.version], [200, 1], again.text)
+        assert.equal((await api.call('DELETE', `${path}${key}/`)).status, 204)
+      }),
+      { seed, numRuns: 25 },
+    )
+  })
+
+  it('keeps numbers as they were written', async t => {
+    const { post, get } = await start(t)
+    const rules = '[{"rule_type":"targeted_release","targeting":{"properties":[]},"value":1.50}]'
+    const filters = `{"version":2.0,"return_type":"number","default_value":1e2,"rules":${rules}}`
+    assert.equal((await post(path, `{"key":"typed","filters":${filters}}`)).status, 201)
+    assert.deepEqual((await get()).filters.default_value, 100)
+    const text = (await post(path, `{"key":"twice","filters":${filters}}`)).text
+    for (const literal of ['"version":2.0', '"default_value":1e2', '"value":1.50']) assert.ok(text.includes(literal))
+  })
+
+  it('is refused where an object has a key twice, as one of version 1 is not', async t => {
+    const { post } = await start(t)
+    const twice = '{"version":2,"return_type":"boolean","default_value":true,"default_value":false,"rules":[]}'
+    const { status, body } = await post(path, `{"key":"typed","filters":${twice}}`)
+    assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', 'filters'])
+    assert.equal((await post(path, '{"key":"old","filters":{"groups":[],"groups":[]}}')).status, 201)
+  })
+
+  it('has nothing that belongs to version 1, and no version changes', async t => {
+    const { make, post, change } = await start(t)
+    const filters = documentOf()
+    await make(filters)
+    await make({ groups: [] }, { key: 'old' })
+    const wrong: readonly [fields: JsonObject, attr: string][] = [
+      [{ ensure_experience_continuity: true }, 'ensure_experience_continuity'],
+      [{ bucketing_identifier: 'distinct_id' }, 'bucketing_identifier'],
+      [{ is_remote_configuration: true }, 'is_remote_configuration'],
+      [{ has_encrypted_payloads: true }, 'has_encrypted_payloads'],
+      [{ rollout_percentage: 5 }, 'rollout_percentage'],
+    ]
+    for (const [fields, attr] of wrong) {
+      for (const refused of [await post(path, { key: 'new', filters, ...fields }), await change(fields)])
+        assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
+    }
+    for (const [flag, sent, code] of [
+      ['typed', { groups: [] }, 'invalid_input'],
+      ['old', filters, 'invalid_input'],
+      ['old', { ...filters, version: 3 }, 'unsupported_config_version'],
+      ['typed', { ...filters, version: null }, 'unsupported_config_version'],
+    ] as const) {
+      const refused = await change({ filters: sent, version: 1 }, flag)
+      assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, code, 'filters.version'])
+    }
+    const allOff = { ensure_experience_continuity: false, bucketing_identifier: null, rollout_percentage: null }
+    assert.equal((await change(allOff)).body.version, 1, 'nothing of it is anything')
+  })
+
+  it('is stored as it is when validation is skipped', async t => {
+    const { post, get, change } = await start(t)
+    const filters = { ...documentOf(rollout(true, 200, { id: 'mine' })), more: 1 }
+    const made = await post(`${path}?skip_validation=true`, { key: 'typed', filters })
+    assert.equal(made.status, 201, made.text)
+    assert.equal(made.body.warnings.length, 1)
+    assert.deepEqual((await get()).filters, filters)
+    assert.equal((await change({ name: 'Named' })).status, 200)
+    assert.equal((await change({ filters: documentOf(), version: 2 })).status, 200, 'it can be repaired')
+  })
+})
+
+describe('what refers to a flag with rules', () => {
+  const onFlag = (id: number) => ({ key: String(id), type: 'flag', value: true, operator: 'flag_evaluates_to' })
+  const code = 'unsupported_dependency_config_version'
+
+  it('is no filter, directly, through other flags or through cohorts', async t => {
+    const { make, post, api, change } = await start(t)
+    const { id } = await make(documentOf())
+    const filter = { groups: [{ properties: [{ key: 'a', type: 'person', value: 1 }, onFlag(id)] }] }
+    const refused = await post(path, { key: 'direct', filters: filter })
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.attr],
+      [400, code, 'filters.groups.0.properties.1'],
+    )
+
+    const skipped = await api.call('POST', `${path}?skip_validation=true`, {
+      body: { key: 'between', filters: filter },
+    })
+    assert.equal(skipped.body.warnings[0].code, code)
+    const behind = await post(path, { key: 'behind', filters: { groups: [{ properties: [onFlag(skipped.body.id)] }] } })
+    assert.deepEqual([behind.status, behind.body.code, behind.body.attr], [400, code, 'filters.groups.0.properties.0'])
+
+    const cohorts = '/api/projects/1/cohorts/'
+    const tree = { properties: { type: 'OR', values: [onFlag(id)] } }
+    const cohort = await post(cohorts, { name: 'Typed', filters: tree })
+    assert.deepEqual([cohort.status, cohort.body.code, cohort.body.attr], [400, code, 'filters.properties.values.0'])
+    const stored = await post(`${cohorts}?skip_validation=true`, { name: 'Typed', filters: tree })
+    assert.equal(stored.status, 201, stored.text)
+    const inCohort = { groups: [{ properties: [{ key: 'id', type: 'cohort', value: stored.body.id }] }] }
+    await make({ groups: [] }, { key: 'plain' })
+    const through = await change({ filters: inCohort }, 'plain')
+    assert.deepEqual(
+      [through.status, through.body.code, through.body.attr],
+      [400, code, 'filters.groups.0.properties.0'],
+    )
+  })
+
+  it('is no early access feature and no experiment', async t => {
+    const { make, post, get } = await start(t)
+    const { id, filters } = await make(documentOf(newRollout))
+    const feature = await post('/api/projects/1/early_access_feature/', { name: 'Early', feature_flag_id: id })
+    assert.deepEqual([feature.status, feature.body.attr], [400, 'feature_flag_id'], feature.text)
+    const split = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'typed' })
+    assert.equal(split.status, 400, split.text)
+    assert.deepEqual((await get()).filters, filters)
+  })
+
+  it('is an experiment of its project that a rule names', async t => {
+    const { make, post, change } = await start(t)
+    const made = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
+    assert.equal(made.status, 201, made.text)
+    const linked = (experimentId: number) => {
+      const holdout = { id: 3, exclusion_percentage: 5 }
+      return documentOf(written(experiment([true, false], { experiment_id: experimentId, holdout })))
+    }
+    const { version } = await make(linked(made.body.id))
+    const refused = await change({ filters: linked(made.body.id + 1), version })
+    assert.deepEqual([refused.status, refused.body.attr], [400, 'filters.rules.0.experiment_id'])
+  })
+})
+
+describe('what is done with a flag with rules', () => {
+  it('finds it by the type of its values', async t => {
+    const { make, api } = await start(t)
+    await make(documentOf())
+    await make(rulesDocument('number', 1, []), { key: 'count' })
+    for (const [type, key] of [
+      ['boolean', 'typed'],
+      ['multivariant', 'count'],
+    ]) {
+      const { body } = await api.call('GET', `${path}?type=${type}`)
+      assert.deepEqual(
+        body.results.map((flag: JsonObject) => flag.key),
+        [key],
+      )
+    }
+  })
+
+  it('is kept version by version, and can be restored', async t => {
+    const { make, change, api, get } = await start(t)
+    const { filters } = await make(documentOf(newRollout))
+    const percentage = { ...filters, rules: [{ ...filters.rules[0], rollout_percentage: 50 }] }
+    await change({ filters: percentage, version: 1 })
+    const { body: diff } = await api.call('GET', `${path}typed/versions/1/diff/2/`)
+    assert.deepEqual(diff.changes, [
+      { path: 'filters.rules.0.rollout_percentage', action: 'changed', before: 25, after: 50 },
+    ])
+    const restored = await api.call('POST', `${path}typed/versions/1/restore/`)
+    assert.deepEqual([restored.status, restored.body.version], [200, 3])
+    assert.deepEqual((await get()).filters, filters)
+    const { body: activity } = await api.call('GET', `${path}typed/activity/`)
+    assert.equal(activity.results[1].detail.changes[0].path, 'filters.rules.0.rollout_percentage')
+  })
+
+  it('switches, archives, tags and deletes it, and no more than that', async t => {
+    const { make, post, get } = await start(t)
+    const { id, filters } = await make(documentOf(newRollout))
+    for (const action of ['enable', 'disable', 'archive', 'unarchive'])
+      assert.equal((await post(`${path}typed/${action}/`, undefined)).status, 200, action)
+    const { version } = await get()
+    for (const [action, body] of [
+      ['set_release_condition_rollout', { condition_index: 0, rollout_percentage: 5, version }],
+      ['roll_out_to_everyone', { version }],
+    ] as const) {
+      const refused = await post(`${path}typed/${action}/`, body)
+      assert.deepEqual([refused.status, refused.body.code], [400, 'unsupported_config_version'])
+    }
+    const tagged = await post(`${path}bulk_update_tags/`, { ids: [id], action: 'add', tags: ['a'] })
+    assert.deepEqual(tagged.body.updated, [{ id, tags: ['a'] }])
+    assert.deepEqual((await get()).filters, filters)
+    assert.equal((await post(`${path}bulk_archive/`, { ids: [id] })).status, 200)
+    assert.equal((await get()).archived, true)
+    assert.equal((await post(`${path}bulk_delete/`, { ids: [id] })).status, 200)
+    assert.equal((await get(id)).deleted, true)
+  })
+
+  it('copies it with new seeds, which a second copy leaves as they are', async t => {
+    const { make, post, api, change } = await start(t)
+    await post('/api/projects/', { name: 'Second' })
+    const split = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
+    const linked = written(experiment([true, false], { experiment_id: split.body.id }))
+    const { filters } = await make(documentOf(newRollout, linked), { active: true })
+    const copy = async () => {
+      const asked = { feature_flag_key: 'typed', from_project: 1, target_project_ids: [2] }
+      const { body } = await post('/api/organizations/@current/feature_flags/copy_flags/', asked)
+      assert.deepEqual(body.failed, [])
+      return body.success[0]
+    }
+    const seedsOf = (flag: { filters: { rules: { seed: string }[] } }) => flag.filters.rules.map(({ seed }) => seed)
+    const first = await copy()
+    assert.deepEqual([first.active, first.notes.length], [true, 1])
+    for (const [index, seed] of seedsOf(first).entries()) assert.notEqual(seed, filters.rules[index].seed)
+    assert.equal(first.filters.rules[1].experiment_id, null)
+    const [own, other] = filters.rules
+    await change({ filters: documentOf(other, { ...own, rollout_percentage: 80 }), version: 1 })
+    const second = await copy()
+    assert.deepEqual(seedsOf(second), seedsOf(first).toReversed())
+    assert.equal(second.filters.rules[1].rollout_percentage, 80)
+    assert.equal((await api.call('GET', '/api/projects/2/feature_flags/typed/')).body.version, 2)
+  })
+})
+
+/** What was written of a stored document: ids and seeds are the service's. */
+function withoutIdentity(filters: JsonObject): JsonObject {
+  const rules = (filters.rules as JsonObject[]).map(({ id, seed, ...rule }) => {
+    assert.match(id as string, uuid)
+    if (rule.rule_type !== 'targeted_release') assert.match(seed as string, uuid)
+    const holdout = rule.holdout as JsonObject | undefined
+    if (holdout === undefined) return rule
+    const { seed: holdoutSeed, ...sent } = holdout
+    assert.match(holdoutSeed as string, uuid)
+    return { ...rule, holdout: sent }
+  })
+  return { ...filters, rules }
+}
+
+const percentage = fc.integer({ min: 0, max: 10_000 }).map(hundredths => hundredths / 100)
+const valuesOfType: Record<string, fc.Arbitrary<JsonValue>> = {
+  boolean: fc.boolean(),
+  string: fc.string({ minLength: 1, unit: 'binary' }).filter(text => !text.startsWith('$')),
+  number: fc.oneof(fc.maxSafeInteger(), fc.double({ min: -1e6, max: 1e6, noNaN: true })),
+  object: fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 })).map(withinBounds),
+}
+const predicate = fc.oneof(
+  fc
+    .record({ key: fc.string({ minLength: 1 }), value: fc.string(), negation: fc.boolean() })
+    .map(({ key, value, negation }) => personPredicate(key, 'icontains', value, negation)),
+  fc.constantFrom(
+    personPredicate('version', 'semver_gt', '1.2.3'),
+    personPredicate('since', 'is_date_after', '-7d'),
+    personPredicate('email', 'regex', '@example\\.com$'),
+    personPredicate('age', 'gte', 18),
+  ),
+)
+
+function randomRule(value: fc.Arbitrary<JsonValue>): fc.Arbitrary<JsonObject> {
+  const targeting = fc.record({ properties: fc.array(predicate, { maxLength: 3 }) })
+  const over = fc.record({ targeting, description: fc.string() }, { requiredKeys: ['targeting'] })
+  const values = fc.array(value, { minLength: 2, maxLength: 2 })
+  const onMiss = fc.constantFrom('continue', 'return_default')
+  return fc.oneof(
+    fc.tuple(value, over).map(([served, more]) => ({ ...release(served), ...more })),
+    fc.tuple(value, percentage, onMiss, over).map(([served, share, on_rollout_miss, more]) => ({
+      ...written(rollout(served, share)),
+      ...more,
+      on_rollout_miss,
+    })),
+    fc.tuple(values, percentage, over).map(([served, exclusion_percentage, more]) => ({
+      ...written(experiment(served)),
+      ...more,
+      holdout: { id: null, exclusion_percentage },
+    })),
+  )
+}
+
+const randomDocument: fc.Arbitrary<JsonObject> = fc.constantFrom('boolean', 'string', 'number', 'object').chain(type =>
+  fc.tuple(fc.option(valuesOfType[type]!), fc.array(randomRule(valuesOfType[type]!), { maxLength: 5 })).map(
+    // As JSON has it: without -0, for one.
+    ([defaultValue, rules]) =>
+      JSON.parse(JSON.stringify({ ...rulesDocument(type, defaultValue, []), rules })) as JsonObject,
+  ),
+)
+
+/** With 0 for each number that is too large for a value. */
+function withinBounds(value: unknown): JsonValue {
+  return JSON.parse(JSON.stringify(value), (_, entry) =>
+    typeof entry === 'number' && Math.abs(entry) > Number.MAX_SAFE_INTEGER ? 0 : entry,
+  )
+}
