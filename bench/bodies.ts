@@ -27,6 +27,31 @@ export function flagBody(index: number): object {
   }
 }
 
+/** A flag with the conditions of `flagBody` as rules of version 2, with ids and seeds: to be stored as it is. */
+export function rulesFlagBody(index: number): object {
+  const country = { key: 'country', type: 'person', operator: 'exact', value: ['NO', 'SE', 'DK'] }
+  const plan = { key: 'plan', type: 'person', operator: 'is_not', value: 'free' }
+  const email = { key: 'email', type: 'person', operator: 'icontains', value: `@example${index % 7}.com` }
+  const hashed = { on_rollout_miss: 'continue', assignment_algorithm: 'sha1_60_v1', seed: `seed-${index}` }
+  const rollout = { ...hashed, rollout_percentage: index % 2 === 0 ? 60 : 100 }
+  const variants = ['control', 'test'].map(key => ({ key, weight: 50, value: key }))
+  const split = { rule_type: 'experiment', experiment_id: null, paused: false, ...rollout, variants }
+  const release = { rule_type: 'percentage_rollout', ...rollout, value: 'on' }
+  return {
+    key: `flag-${index}`,
+    active: true,
+    filters: {
+      version: 2,
+      return_type: 'string',
+      default_value: null,
+      rules: [
+        { id: uuidOf(1), rule_type: 'targeted_release', targeting: { properties: [email] }, value: 'early' },
+        { id: uuidOf(2), targeting: { properties: [country, plan] }, ...(index % 4 === 0 ? split : release) },
+      ],
+    },
+  }
+}
+
 export const storedPersonProperties = {
   country: 'NO',
   plan: 'pro',

@@ -3,7 +3,7 @@
 
 import { type Pennon, testPersonalKey } from '../../tests/support/pennon.ts'
 import { loopHeldMs, movePinned, startBenchServer } from '../bench-server.ts'
-import { batchJson, eventBody, flagBody, storedPersonProperties } from '../bodies.ts'
+import { batchJson, eventBody, flagBody, rulesFlagBody, storedPersonProperties } from '../bodies.ts'
 import { type FlagsCase, flagsFigure, steady } from '../flags-figure.ts'
 import { type Floor, startFloor } from '../floor.ts'
 import { httpGet, httpRequest, type LoadOptions } from '../load-generator.ts'
@@ -36,6 +36,7 @@ export async function evaluation(): Promise<void> {
 /** Each prepares a project of its own, and returns the request to measure. */
 export const evaluationCases: Record<string, (server: Pennon) => Promise<Omit<FlagsCase, 'name'>>> = {
   '20 flags, all properties sent': withoutStoredData,
+  '20 flags of version 2, all properties sent': ofVersion2,
   '20 flags, one needs the stored person': oneFlagOfStoredData,
   '20 flags, dependencies 10 deep': deepDependencies,
   '20 flags, static cohort of 100,000': largeStaticCohort,
@@ -47,6 +48,15 @@ export const definitionCounts = [flagCount, 350] as const
 async function withoutStoredData(server: Pennon) {
   const project = await newProject(server, 'without stored data')
   for (let index = 0; index < flagCount; index++) await newFlag(server, project, flagBody(index))
+  const body = requestOf(project, { person_properties: storedPersonProperties })
+  return { path: '/decide?v=3', body }
+}
+
+/** The same conditions as rules. */
+async function ofVersion2(server: Pennon) {
+  const project = await newProject(server, 'version 2')
+  const path = `/api/projects/${project.id}/feature_flags/?skip_validation=true`
+  for (let index = 0; index < flagCount; index++) await server.api('POST', path, rulesFlagBody(index))
   const body = requestOf(project, { person_properties: storedPersonProperties })
   return { path: '/decide?v=3', body }
 }
