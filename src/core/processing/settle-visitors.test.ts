@@ -35,7 +35,7 @@ function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uin
   const records = events.map((event, offset) => ({ offset, record: { kind: 'event' as const, event } }))
   const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
   const found = visitorEventsOf(chunk)
-  const wanted = wantedIdentifies(found)
+  const wanted = wantedIdentifies(found, 'live')
   const counted = countIdentifies(found, wanted, { counts: wanted.visitors.map(() => 0), known: [] })
   const settled = settleVisitors(chunk, found, { counted, sessions: [], salts, isRestoring: false })
   return {

@@ -7,6 +7,7 @@ import { sipHash128 } from '../cookieless/siphash.ts'
 import { statelessSessionId } from '../cookieless/visitor-day.ts'
 import { hashedDeviceId, hashedDistinctId, identifiedHash } from '../cookieless/visitor-hash.ts'
 import type { StatefulVisitor } from '../events/captured-event.ts'
+import type { Traffic } from '../events/log-stream.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
 import type { JsonObject } from '../json.ts'
 import type { ParsedChunk, ParsedEvent } from './parse-chunk.ts'
@@ -36,15 +37,20 @@ export function visitorEventsOf({ records }: ParsedChunk): readonly VisitorEvent
   return found
 }
 
-/** Each visitor once, as of its first event of the chunk. */
-export function wantedIdentifies(events: readonly VisitorEvent[]): WantedIdentifies {
+/**
+ * Each visitor once, as of its first event of the chunk.
+ * @param traffic live events that are rerouted for their age stand in a stream of their own, whose places say nothing of those
+ *   of the others: they are held against all that is known.
+ */
+export function wantedIdentifies(events: readonly VisitorEvent[], traffic: Traffic): WantedIdentifies {
   const visitors = new Map<string, WantedIdentifies['visitors'][number]>()
   const identifies = new Map<string, WantedIdentifies['events'][number]>()
   for (const { record, visitor } of events) {
     const { projectId, uuid } = record.event
     const { hash } = visitor
     const key = visitorKey(projectId, hash)
-    if (!visitors.has(key)) visitors.set(key, { projectId, hash, beforeOffset: record.offset })
+    const beforeOffset = traffic === 'live' ? record.offset : Number.MAX_SAFE_INTEGER
+    if (!visitors.has(key)) visitors.set(key, { projectId, hash, beforeOffset })
     if (isIdentify(record)) identifies.set(`${key} ${uuid}`, { projectId, hash, uuid })
   }
   return { visitors: [...visitors.values()], events: [...identifies.values()] }

@@ -34,6 +34,23 @@ describe('a chunk with cookieless visitors', () => {
     assert.notEqual(world.person(ids[2]!)!.uuid, world.person('ada@example.com')!.uuid)
   })
 
+  it('that was rerouted for its age is of the visitor that is known by now, and changes nothing of it', async t => {
+    const world = aWorld()
+    await world.append(visit('2026-11-01'))
+    world.start(t, { saltOf: () => salt })
+    await eventually(() => world.isProcessed())
+    const before = structuredClone([...world.state.identifies, ...world.state.sessions])
+    const late = [4, 5].map(n => anEvent(n, '2026-11-01', n === 4 ? '$identify' : '$pageview'))
+    await world.append(
+      late.map(event => ({ ...event, lane: 'historical', historicalMigration: true, importJobId: 1 }) as const),
+      'import',
+    )
+    await eventually(() => world.isProcessed('historical'))
+    const row = [...world.events.rows.values()].find(({ uuid }) => uuid === late[0]!.uuid)!
+    assert.equal(JSON.parse(row.propertiesJson).$anon_distinct_id, 'cookieless_rY7x6ZnJjtPfO94RTQlcUA')
+    assert.deepEqual([...world.state.identifies, ...world.state.sessions], before)
+  })
+
   it('waits while the salts are away', async t => {
     const world = aWorld()
     await world.append(visit('2026-11-01'))

@@ -24,11 +24,15 @@ export interface SettledChunk {
 export async function settleChunk(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
   const events = visitorEventsOf(chunk)
   if (events.length === 0) return { chunk, changes: null }
-  const wanted = wantedIdentifies(events)
+  const wanted = wantedIdentifies(events, chunk.traffic)
   const counted = countIdentifies(events, wanted, await deps.state.loadIdentifies(wanted))
   const salts = await readSalts(wantedSaltDays(events, counted.counts), deps)
   const sessions = await deps.state.loadSessions(wantedSessions(events, counted.counts))
-  return settleVisitors(chunk, events, { counted, sessions, salts, isRestoring: deps.isRestoring === true })
+  const isLive = chunk.traffic === 'live'
+  const isRestoring = isLive && deps.isRestoring === true
+  const settled = settleVisitors(chunk, events, { counted, sessions, salts, isRestoring })
+  // What is rerouted is days late: it ends nobody's session and makes nobody another visitor.
+  return isLive ? settled : { chunk: settled.chunk, changes: null }
 }
 
 /** A day that is over has no salt, and must not get one again. */
