@@ -47,7 +47,41 @@ export function keyAt(text: string, start: number, end: number): string {
  * @param text valid JSON text of an object.
  */
 export function withoutMembers(text: string, names: ReadonlySet<string>): string {
-  return editedMembers(text, name => (names.has(name) ? null : undefined))
+  const found = { nameAt: foundIn(names) }
+  return editedMembers(text, found, () => null)
+}
+
+function foundIn(names: ReadonlySet<string>): MemberNames['nameAt'] {
+  return (text, start, end) => {
+    const name = keyAt(text, start, end)
+    return names.has(name) ? name : null
+  }
+}
+
+/** A few names that are looked for in many texts; most keys are told from them by their length alone. */
+export class MemberNames {
+  readonly #byLength: string[][] = []
+  readonly #all: ReadonlySet<string>
+
+  /** @param names of letters, digits, `$` and `_`. */
+  constructor(names: readonly string[]) {
+    this.#all = new Set(names)
+    for (const name of names) {
+      this.#byLength[name.length] ??= []
+      this.#byLength[name.length]!.push(name)
+    }
+  }
+
+  /** The name that the JSON string from `start` to `end` spells; null for any other. @param hasEscapes of the text. */
+  nameAt(text: string, start: number, end: number, hasEscapes: boolean): string | null {
+    if (hasEscapes) {
+      const name = keyAt(text, start, end)
+      return this.#all.has(name) ? name : null
+    }
+    const candidates = this.#byLength[end - start - 2]
+    if (candidates !== undefined) for (const name of candidates) if (text.startsWith(name, start + 1)) return name
+    return null
+  }
 }
 
 /**
@@ -57,10 +91,13 @@ export function withoutMembers(text: string, names: ReadonlySet<string>): string
 export type MemberEdit = (name: string, start: number, end: number) => string | null | undefined
 
 /**
- * The object's text with its members edited, each repeat by itself; those that are kept stay as they were written.
+ * The object's text with the members of these names edited, each repeat by itself; the others stay as they were
+ * written.
  * @param text valid JSON text of an object.
  */
-export function editedMembers(text: string, edit: MemberEdit): string {
+export function editedMembers(text: string, names: Pick<MemberNames, 'nameAt'>, edit: MemberEdit): string {
+  // Only such an escape can spell a character of a name.
+  const hasEscapes = text.includes('\\u')
   let kept = ''
   // The text range of the current run of kept members; `runStart` is -1 outside a run.
   let runStart = -1
@@ -77,7 +114,8 @@ export function editedMembers(text: string, edit: MemberEdit): string {
     const keyEnd = stringEnd(text, at)
     const start = behindBlanks(text, behindBlanks(text, keyEnd) + 1)
     const end = endOfValue(text, start)
-    const edited = edit(keyAt(text, at, keyEnd), start, end)
+    const name = names.nameAt(text, at, keyEnd, hasEscapes)
+    const edited = name === null ? undefined : edit(name, start, end)
     if (edited === undefined) {
       if (runStart < 0) runStart = at
       runEnd = end

@@ -139,4 +139,19 @@ describe('a replay of what v1 refused', () => {
       ['request', true],
     ])
   })
+
+  it('drops cookieless events, whose visitors were not kept, and says so', async t => {
+    const page = { $cookieless_mode: true, $raw_user_agent: 'Mozilla/5.0', $host: 'shop.example.com' }
+    const visit = v1Event(1, { distinct_id: '$posthog_cookieless', properties: page })
+    const rejects = await refusedRequests(t, [[v1Path, batch([{ ...visit, uuid: 'x' }, 5]), headers]])
+    const repaired = rejects.map(reject => ({
+      ...reject,
+      body: reject.body.replace('"uuid":"x"', `"uuid":"${uuidOf(1)}"`).replace(',5]', ']'),
+    }))
+    assert.doesNotMatch(JSON.stringify(rejects), /Mozilla|203\.0/)
+    const { replay, appended } = await startReplayWorld(t, repaired)
+    const { body } = await replay({ filter: {} })
+    assert.deepEqual([body.results[0].result, body.results[0].reason], ['refused', 'cookieless_team_disabled'])
+    assert.deepEqual(await appended(), [])
+  })
 })

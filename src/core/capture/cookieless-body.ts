@@ -62,7 +62,7 @@ function isMap(name: string): boolean {
 
 function stripped(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !tellingNames.has(name)))
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !tellingNames.includes(name)))
 }
 
 /** The object itself when no value becomes another. */

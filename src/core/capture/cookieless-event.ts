@@ -7,7 +7,7 @@ import type { CapturedEvent } from '../events/captured-event.ts'
 import { isTruthy } from '../events/group-identity.ts'
 import { withAdded } from '../events/properties-draft.ts'
 import type { JsonObject } from '../json.ts'
-import { editedMembers, keyAt, stringEnd } from '../json-text.ts'
+import { editedMembers, keyAt, MemberNames, stringEnd } from '../json-text.ts'
 import type { CookielessMode } from '../project.ts'
 
 /** In the order in which they are looked for. */
@@ -57,22 +57,27 @@ export interface VisitorFacts {
 }
 
 /** What tells a visitor's address or user agent, or helps to guess the hash. */
-export const tellingNames: ReadonlySet<string> = new Set([
+export const tellingNames: readonly string[] = [
   '$ip',
   '$raw_user_agent',
   '$initial_raw_user_agent',
   '$cookieless_extra',
-])
+]
 /** The ids that a settled event has; those that were sent keep their places. */
-const idNames: ReadonlySet<string> = new Set(['$device_id', '$session_id', '$distinct_id'])
+const idNames: readonly string[] = ['$device_id', '$session_id', '$distinct_id']
+
+const telling = new MemberNames(tellingNames)
+const ids = new MemberNames(idNames)
+const readNames = new MemberNames([
+  ...[...tellingNames, ...idNames, '$host', '$timezone', '$geoip_disable', '$set', '$set_once'],
+])
 
 /** @returns what the properties say of the visitor, and their text without what tells who it is. */
 export function readVisitor(propertiesJson: string): { readonly facts: VisitorFacts; readonly strippedJson: string } {
   const facts: VisitorFacts = {
     ...{ ip: '', userAgent: '', host: '', extra: '', timezone: '', isGeoipDisabled: false, hasIds: false },
   }
-  const strippedJson = editedMembers(propertiesJson, (name, start, end) => {
-    if (name.charCodeAt(0) !== dollar) return undefined
+  const strippedJson = editedMembers(propertiesJson, readNames, (name, start, end) => {
     switch (name) {
       case '$host':
         facts.host = textAt(propertiesJson, start)
@@ -95,9 +100,11 @@ export function readVisitor(propertiesJson: string): { readonly facts: VisitorFa
       case '$set':
       case '$set_once':
         return strippedMap(propertiesJson.slice(start, end))
+      case '$initial_raw_user_agent':
+        return null
       default:
-        if (idNames.has(name)) facts.hasIds = true
-        return tellingNames.has(name) ? null : undefined
+        facts.hasIds = true
+        return undefined
     }
   })
   return { facts, strippedJson }
@@ -107,8 +114,7 @@ export function readVisitor(propertiesJson: string): { readonly facts: VisitorFa
 export function strippedMap(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
   let isStripped = false
-  const stripped = editedMembers(text, name => {
-    if (!tellingNames.has(name)) return undefined
+  const stripped = editedMembers(text, telling, () => {
     isStripped = true
     return null
   })
@@ -131,17 +137,16 @@ export function strippedEvent(
 }
 
 /**
- * The properties with these ids. @param ids a text for each of `$device_id`, `$session_id` and `$distinct_id`.
+ * The properties with these ids. @param texts one for each of `$device_id`, `$session_id` and `$distinct_id`.
  * @param hasIds whether some may be there already: those are replaced in their places.
  */
-export function withIds(propertiesJson: string, ids: JsonObject, hasIds: boolean): string {
-  if (!hasIds) return withAdded(propertiesJson, ids)
-  const left = { ...ids }
-  const replaced = editedMembers(propertiesJson, name => {
-    if (!Object.hasOwn(ids, name)) return undefined
+export function withIds(propertiesJson: string, texts: JsonObject, hasIds: boolean): string {
+  if (!hasIds) return withAdded(propertiesJson, texts)
+  const left = { ...texts }
+  const replaced = editedMembers(propertiesJson, ids, name => {
     if (!Object.hasOwn(left, name)) return null
     delete left[name]
-    return JSON.stringify(ids[name])
+    return JSON.stringify(texts[name])
   })
   return withAdded(replaced, left)
 }
@@ -152,5 +157,4 @@ function textAt(text: string, start: number): string {
 }
 
 const quote = 0x22
-const dollar = 0x24
 const openBrace = 0x7b

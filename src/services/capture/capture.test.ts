@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { rowCountOf } from '#core/capture/outcome-table.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
-import { noQuotas, type Project } from '#core/project.ts'
+import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
@@ -12,6 +12,7 @@ import {
   decoded as recordsOf,
 } from '../../../tests/support/incoming-requests.ts'
 import { type CaptureOptions, createCaptureService } from './capture.ts'
+import { createVisitorHider } from './hide-visitors.ts'
 import { createRejectLimiter } from './reject-limiter.ts'
 
 const project = { id: 7, apiToken: 'phc_x', quotas: noQuotas } as Project
@@ -169,5 +170,39 @@ describe('reject limiter', () => {
     assert.equal(limiter.take(1, 1, 999), 0)
     assert.equal(limiter.take(2, 1, 999), 1)
     assert.equal(limiter.take(1, 1, 1_000), 1)
+  })
+
+  it('tells of the first of several dropped cookieless events, and of what it lacks', async () => {
+    const told: object[] = []
+    const visitors = createVisitorHider({ saltOf: () => Buffer.alloc(16), geoip: null })
+    const ingestion = { ...noIngestionSettings, cookielessMode: 1 as const }
+    const { service } = start({
+      findProject: () => ({ ...project, timezone: 'UTC', ingestion }),
+      refused: {
+        count: (_projectId, reason, count, warning) => void told.push({ reason, count, ...warning?.() }),
+      },
+      visitors,
+    })
+    const lacking = {
+      isCookieless: true,
+      distinctId: '$posthog_cookieless',
+      propertiesJson: '{"$cookieless_mode":true}',
+    }
+    const events = [anItem({ ...lacking, name: 'n'.repeat(200), uuid: '0197c5a0-0000-7000-8000-000000000001' })]
+    const more = [anItem(lacking), anItem({ ...lacking, name: '$create_alias' })]
+    await service.capture(aRequest([...events, ...more]), receivedAtMs, readNothing)
+    const [missing, alias] = told as Record<string, unknown>[]
+    assert.deepEqual(missing, {
+      ...{ reason: 'cookieless_missing_user_agent', count: 2, missingProperty: '$raw_user_agent' },
+      ...{
+        eventUuid: '0197c5a0-0000-7000-8000-000000000001',
+        event: 'n'.repeat(200),
+        distinctId: '$posthog_cookieless',
+      },
+    })
+    assert.deepEqual(
+      [alias!.reason, alias!.count, 'missingProperty' in alias!],
+      ['cookieless_unsupported_event', 1, false],
+    )
   })
 })
