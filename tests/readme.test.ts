@@ -101,6 +101,12 @@ it('the commands of the README and the guides work as printed, in order', async 
     failed?: unknown[]
   }
   assert.deepEqual([copied.success?.map(({ key }) => key), copied.failed], [['nordic-prices'], []])
+  const [pageRead] = outputOf('/api/projects/@current/events/?event=page+read').results as {
+    distinct_id: string
+    properties: Record<string, unknown>
+  }[]
+  assert.match(pageRead!.distinct_id, /^cookieless_[\w+/]{22}$/)
+  assert.deepEqual([pageRead!.properties.$ip, pageRead!.properties.$raw_user_agent], [undefined, undefined])
   const erasedPath = '/api/projects/@current/persons/$GRACE/?delete_events=true'
   assert.equal(outputs.get(erasedPath), '202\n')
   const erasures = outputOf('/api/projects/@current/persons/deletion_status/').results as { erasure: object }[]
