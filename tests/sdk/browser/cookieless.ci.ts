@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { dayMs } from '#core/time.ts'
+import { createLogger } from '#telemetry/log.ts'
+import { type Service, startService } from '../../../src/commands/start-service.ts'
+import { readConfig } from '../../../src/config.ts'
+import { eventually } from '../../support/eventually.ts'
+import { fixedClock } from '../../support/fixed-clock.ts'
+import { testPersonalKey, testProjectKey } from '../../support/pennon.ts'
+import { removeFolder } from '../../support/temp-dir.ts'
+import { launchChromium, noChromium } from './browser.ts'
+import { type Shop, snippet, startShop } from './shop.ts'
+
+// The installed posthog-js without cookies, in both of its modes and in both of the project's. Source:
+// docs/wire/ingestion.md 13.
+
+const skip = noChromium()
+/** As unlike anything else as can be, so that any trace of them is found. */
+const ada = { address: '203.0.113.77', userAgent: 'Mozilla/5.0 (Fridge; Smart) AppleWebKit/537.36 Adas-Browser/8.8' }
+const bob = { address: '198.51.100.23', userAgent: 'Mozilla/5.0 (Kettle; Smart) AppleWebKit/537.36 Bobs-Browser/9.9' }
+const noon = Date.parse('2026-11-20T12:00:00Z')
+const cookielessId = /^cookieless_[A-Za-z0-9+/]{22}$/
+
+interface StoredEvent {
+  readonly event: string
+  readonly distinct_id: string
+  // biome-ignore lint/suspicious/noExplicitAny: properties of many shapes
+  readonly properties: any
+}
+
+const clock = fixedClock(noon)
+let folder: string
+let service: Service
+let shop: Shop
+let browser: Browser
+
+before(async () => {
+  if (skip !== false) return
+  folder = mkdtempSync(join(tmpdir(), 'pennon-cookieless-'))
+  const environment = {
+    ...process.env,
+    ...{ NODE_ENV: 'test', NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: folder, PENNON_LOG_LEVEL: 'debug' },
+    ...{ PENNON_PROJECT_KEY: testProjectKey, PENNON_PERSONAL_KEY: testPersonalKey },
+  }
+  const config = readConfig(environment)
+  assert.ok(config.ok)
+  const logger = createLogger({ level: 'silent', process: 'test' })
+  const started = await startService({ config: config.value, environment, logger, hooks: { clock } })
+  assert.ok(started.ok, started.ok ? '' : started.error)
+  service = started.value
+  shop = await startShop(service.url)
+  browser = await launchChromium()
+})
+after(async () => {
+  await browser?.close()
+  await shop?.close()
+  await service?.stop()
+  if (folder !== undefined) await removeFolder(folder)
+})
+
+async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const response = await fetch(service.url + path, {
+    method,
+    headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  assert.ok(response.ok, `${method} ${path}: ${response.status} ${await response.clone().text()}`)
+  return (await response.json()) as T
+}
+
+function setTime(nowMs: number): void {
+  clock.set(nowMs)
+  service.setTestClock(nowMs)
+}
+
+async function setMode(cookieless_server_hash_mode: number): Promise<void> {
+  await api('PATCH', '/api/projects/@current/', { cookieless_server_hash_mode })
+}
+
+interface Seen {
+  readonly flags: Record<string, boolean | string>
+  readonly complaints: readonly string[]
+}
+
+/** Opens the page as this visitor, lets `use` act in it, and waits until the events are taken. */
+async function visitAs(
+  { address, userAgent }: typeof ada,
+  options: string,
+  use: (page: Page) => Promise<void>,
+): Promise<Seen> {
+  const context = await browser.newContext({ userAgent, extraHTTPHeaders: { 'x-forwarded-for': address } })
+  const complaints: string[] = []
+  const page = await context.newPage()
+  page.on('response', response => {
+    if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`)
+  })
+  const head = snippet(
+    `${service.url}/static/array.js`,
+    testProjectKey,
+    `{ api_host: '${service.url}', request_batching: false, ${options} }`,
+  )
+  await page.goto(shop.page(head))
+  await page.waitForFunction('shown.flagsLoaded > 0')
+  await use(page)
+  const flags = (await page.evaluate('shown.values()')) as Seen['flags']
+  await page.waitForLoadState('networkidle')
+  assert.deepEqual(await context.cookies(), [])
+  await context.close()
+  return { flags, complaints }
+}
+
+/** The events with this name, oldest first, once there are so many. */
+async function storedOf(name: string, count: number): Promise<StoredEvent[]> {
+  let found: StoredEvent[] = []
+  await eventually(
+    async () => {
+      await service.writeCounts()
+      const { results } = await api<{ results: StoredEvent[] }>(
+        'GET',
+        `/api/projects/@current/events/?event=${encodeURIComponent(name)}&limit=100&after=2020-01-01`,
+      )
+      found = results.toReversed()
+      return found.length >= count
+    },
+    { what: `${count} events ${name}`, timeoutMs: 60_000 },
+  )
+  return found
+}
+
+/** What `/flags` answers for the visitor of an id, taken from an event. */
+async function flagFor(distinctId: string): Promise<unknown> {
+  const response = await fetch(`${service.url}/flags/?v=2`, {
+    method: 'POST',
+    body: JSON.stringify({ token: testProjectKey, distinct_id: distinctId }),
+  })
+  const { flags } = (await response.json()) as { flags: Record<string, { variant: string }> }
+  return flags.halves!.variant
+}
+
+const always = "cookieless_mode: 'always'"
+const onReject = "cookieless_mode: 'on_reject'"
+const capture = (name: string) => (page: Page) =>
+  page.evaluate(`posthog.capture(${JSON.stringify(name)})`) as Promise<void>
+
+describe('posthog-js without cookies', { skip }, () => {
+  before(async () => {
+    const variants = Array.from({ length: 20 }, (_, n) => ({ key: `v${n}`, rollout_percentage: 5 }))
+    await api('POST', '/api/projects/@current/feature_flags/', {
+      key: 'halves',
+      filters: { groups: [{ rollout_percentage: 100 }], multivariate: { variants } },
+    })
+  })
+
+  for (const mode of [1, 2]) {
+    it(`tells visitors apart, and knows one all day and not the next (mode ${mode})`, async () => {
+      await setMode(mode)
+      const start = noon + mode * 10 * dayMs
+      setTime(start)
+      const name = `seen-${mode}`
+      const seen = [await visitAs(ada, always, capture(name))]
+      setTime(start + 60_000)
+      seen.push(await visitAs(bob, always, capture(name)))
+      setTime(start + 6 * 3_600_000)
+      seen.push(await visitAs(ada, always, capture(name)))
+      setTime(start + dayMs)
+      seen.push(await visitAs(ada, always, capture(name)))
+      const stored = await storedOf(name, 4)
+      const [first, other, later, nextDay] = stored.map(event => event.distinct_id)
+      for (const id of [first, other, later, nextDay]) assert.match(id!, cookielessId)
+      assert.equal(later, first)
+      assert.equal(new Set([first, other, nextDay]).size, 3)
+      for (const [index, { flags, complaints }] of seen.entries()) {
+        assert.deepEqual(complaints, [])
+        assert.equal(flags.halves, await flagFor(stored[index]!.distinct_id), 'flags and events know the same visitor')
+      }
+      const [, , laterEvent] = stored
+      assert.equal(laterEvent!.properties.$session_id === stored[0]!.properties.$session_id, mode === 1)
+      assert.match(laterEvent!.properties.$device_id, /^cookielessd_/)
+    })
+  }
+
+  it('goes on without cookies when consent is refused', async () => {
+    await setMode(1)
+    const page = async (page: Page) => {
+      await page.evaluate('posthog.opt_out_capturing()')
+      await capture('refused-consent')(page)
+    }
+    await visitAs(ada, onReject, page)
+    const [event] = await storedOf('refused-consent', 1)
+    assert.match(event!.distinct_id, cookielessId)
+    assert.equal(event!.properties.$cookieless_mode, true)
+  })
+
+  it('identifies its visitor in the stateful mode, and keeps the hash in the stateless one', async () => {
+    setTime(noon + 40 * dayMs)
+    const identify = (name: string) => async (page: Page) => {
+      await capture(`${name}-before`)(page)
+      await page.evaluate(`posthog.identify('ada@example.org')`)
+      await capture(`${name}-after`)(page)
+    }
+    await setMode(2)
+    await visitAs(ada, always, identify('stateful'))
+    const [before] = await storedOf('stateful-before', 1)
+    const [after] = await storedOf('stateful-after', 1)
+    assert.match(before!.distinct_id, cookielessId)
+    assert.equal(after!.distinct_id, 'ada@example.org')
+    const { results } = await api<{ results: { distinct_ids: string[] }[] }>(
+      'GET',
+      '/api/projects/@current/persons/?distinct_id=ada%40example.org',
+    )
+    assert.deepEqual(results[0]!.distinct_ids.toSorted(), ['ada@example.org', before!.distinct_id])
+    await setMode(1)
+    await visitAs(ada, always, identify('stateless'))
+    const [hashed] = await storedOf('stateless-after', 1)
+    assert.match(hashed!.distinct_id, cookielessId)
+  })
+
+  it('leaves neither address nor user agent in any file or answer', async () => {
+    await service.writeCounts()
+    const traces = [ada.address, bob.address, 'Adas-Browser', 'Bobs-Browser']
+    const assertNone = (bytes: Buffer, place: string) => {
+      for (const trace of traces) assert.ok(!bytes.includes(trace), `${trace} is in ${place}`)
+    }
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+    assert.ok(files.length > 20)
+    for (const { parentPath, name } of files) assertNone(readFileSync(join(parentPath, name)), join(parentPath, name))
+    // The event store packs what it holds.
+    for (const list of ['events', 'persons', 'rejected_events']) {
+      const found = await api(`GET`, `/api/projects/@current/${list}/?limit=1000`)
+      assertNone(Buffer.from(JSON.stringify(found)), list)
+    }
+  })
+})
