@@ -49,7 +49,10 @@ function whatIsInIt(
     `${file}: ${readableBytes(bytes)}, ${isRunning ? 'beside a running instance' : 'of a stopped instance'}`,
     `  in it: ${inIt.join(', ')}${from.length === 0 ? '' : `; processed up to ${from.join(', ')}`}`,
     ...(schema === null
-      ? ['  not in it: the state in PostgreSQL. Its dump (pg_dump) has to be older than this file.']
+      ? [
+          '  not in it: the state in PostgreSQL. Its dump has to be older than this file, and without the salts of',
+          "  cookieless visitors: pg_dump --exclude-table-data='*.cookieless_salt'.",
+        ]
       : []),
     ...(events ? [] : ['  not in it: the events in ClickHouse. Their copy has to be newer than this file.']),
     ...(config.encryptionKeys.length === 0

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { unpackBackup } from '#adapters/backup-file/unpack-backup.ts'
+import { openSaltFiles } from '#adapters/salt-files/salt-files.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { listSegments } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
@@ -36,6 +37,16 @@ describe('a backup', () => {
     const { endOffset } = await openedReader(t, join(unpacked, 'log')).status('main', 0)
     assert.equal(listSegments(streamFolder).length, 1)
     assert.ok(readStreamMark(streamFolder) > 0 && readStreamMark(streamFolder) <= endOffset)
+  })
+
+  it('has no salt of cookieless visitors', async t => {
+    const { folder, file, backUpNow, appender } = await instance(t)
+    append(appender, 0)
+    await openSaltFiles(join(folder, 'data')).keepSalt('2026-11-28', Buffer.from('salt of that day'))
+    assert.ok((await backUpNow()).ok)
+    const backup = readFileSync(file)
+    assert.ok(backup.includes('person-0'))
+    assert.ok(!backup.includes('salt of that day'))
   })
 
   it('is made where a killed one left its draft, whatever process has its number now', async t => {
