@@ -4,6 +4,7 @@
 
 import { unsetKeys } from '#core/processing/properties/person-update.ts'
 import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
+import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { type DropReason, findDrop } from '../events/event-drops.ts'
 import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
@@ -40,7 +41,7 @@ export interface ApplyContext {
 
 export type AppliedEvent =
   | { readonly kind: 'stored'; readonly row: StoredEvent }
-  | { readonly kind: 'dropped'; readonly reason: DropReason }
+  | { readonly kind: 'dropped'; readonly reason: DropReason | 'cookieless_team_disabled' }
   /** Not stored, since it repeats a stored flag call. */
   | { readonly kind: 'thinned'; readonly call: ThinnedCall }
   /** Processing added so much that the event is larger than a row may be. */
@@ -55,6 +56,10 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   if (drop !== null) {
     if (drop.warning !== null) warn(drop.reason, drop.warning)
     return { kind: 'dropped', reason: drop.reason }
+  }
+  if (isUnhashed(event, properties)) {
+    warn('cookieless_team_disabled', idsOf(event))
+    return { kind: 'dropped', reason: 'cookieless_team_disabled' }
   }
   const thins = state.project.ingestion.thinsFlagCalls && isFlagCall(event, properties)
   if (thins && context.flagCalls.isRepeat(event, properties))
@@ -74,6 +79,15 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   }
   warn('message_size_too_large', idsOf(event))
   return { kind: 'too_large' }
+}
+
+/**
+ * Whether a live event of cookieless mode was not hashed: the log may have some from a version that hashed none. An
+ * import is stored as it was sent, but not with the id that all visitors share.
+ */
+function isUnhashed({ visitor, historicalMigration, distinctId }: CapturedEvent, properties: JsonObject): boolean {
+  if (properties.$cookieless_mode !== true || visitor !== null) return false
+  return !historicalMigration || distinctId === cookielessSentinel
 }
 
 function profileUseOf(event: CapturedEvent, properties: JsonObject, project: Project): ProfileUse {
