@@ -109,8 +109,17 @@ export function eventBody(index: number, overrides: Record<string, unknown> = {}
   }
 }
 
-export function captureBody(index: number): Buffer {
-  return Buffer.from(JSON.stringify({ api_key: projectKey, ...eventBody(index) }))
+/** The same as posthog-js sends it without cookies, each of another visitor. */
+export function cookielessBody(index: number): object {
+  const { properties, ...event } = eventBody(index, { distinct_id: '$posthog_cookieless' })
+  const { $session_id, $window_id, ...others } = properties as Record<string, unknown>
+  const visitor = index % 2_000
+  const $raw_user_agent = `Mozilla/5.0 (X11; Linux x86_64; rv:${visitor}.0) Gecko/20100101 Firefox/${visitor}.0`
+  return { ...event, properties: { ...others, $cookieless_mode: true, $raw_user_agent, $timezone: 'Europe/Oslo' } }
+}
+
+export function captureBody(index: number, event: (index: number) => object = eventBody): Buffer {
+  return Buffer.from(JSON.stringify({ api_key: projectKey, ...event(index) }))
 }
 
 export function batchJson(firstIndex: number, count: number, event: (index: number) => object = eventBody): Buffer {

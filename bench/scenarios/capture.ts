@@ -2,7 +2,7 @@
 // same bodies.
 
 import { loopHeldMs, movePinned, startBenchServer } from '../bench-server.ts'
-import { batchJson, captureBody, gzipped } from '../bodies.ts'
+import { batchJson, captureBody, cookielessBody, gzipped } from '../bodies.ts'
 import { startFloor } from '../floor.ts'
 import { httpRequest } from '../load-generator.ts'
 import { load, measured } from '../processes.ts'
@@ -43,16 +43,19 @@ export async function capture(): Promise<void> {
 }
 
 export function captureCases(): readonly CaptureCase[] {
-  const singles = Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(index)))
+  const singles = (event?: typeof cookielessBody) =>
+    Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(index, event)))
   return [
-    { name: 'capture, single', requests: singles, connections: 64, aim: '≥ 0.5, p50 ≤ 3 ms at 70 %' },
+    { name: 'capture, single', requests: singles(), connections: 64, aim: '≥ 0.5, p50 ≤ 3 ms at 70 %' },
+    { name: 'capture, single, cookieless', requests: singles(cookielessBody), connections: 64 },
+    { ...batchCase(10, 'plain', cookielessBody), name: '/batch/ of 10, cookieless' },
     ...[10, 100, 1_000].flatMap(size => [batchCase(size, 'plain'), batchCase(size, 'gzipped')]),
   ]
 }
 
-function batchCase(size: number, form: 'plain' | 'gzipped'): CaptureCase {
+function batchCase(size: number, form: 'plain' | 'gzipped', event?: typeof cookielessBody): CaptureCase {
   const requests = Array.from({ length: 20 }, (_, index) => {
-    const body = batchJson(index * size, size)
+    const body = batchJson(index * size, size, event)
     if (form === 'plain') return httpRequest('/batch/', body)
     return httpRequest('/batch/', gzipped(body), { 'content-encoding': 'gzip' })
   })
