@@ -39,6 +39,23 @@ describe('a body without its visitors', () => {
       assert.deepEqual(JSON.parse(withoutVisitors(JSON.stringify(sent))!), expected)
   })
 
+  it('is without them too where no events are read, and however its keys are spelt', () => {
+    const shown = { event: 'e', $cookieless_mode: true, ...telling }
+    for (const sent of [
+      { batch: [[item]] },
+      [[[item]]],
+      { batch: item },
+      { batch: [{ event: 'e', properties: [shown] }] },
+      { batch: [shown] },
+      { ...item, ...telling },
+    ]) {
+      const text = JSON.stringify(sent)
+      assert.doesNotMatch(withoutVisitors(text)!, /1\.1\.1\.1|"A"/, text)
+      const escaped = text.replaceAll('$cookieless_mode', '$cookieless\\u005Fmode').replaceAll('$ip', '\\u0024ip')
+      assert.doesNotMatch(withoutVisitors(escaped)!, /1\.1\.1\.1|"A"/, escaped)
+    }
+  })
+
   it('keeps the literals of the others', () => {
     const text = '[{"properties":{"$cookieless_mode":true,"$ip":"1"}},{"a":1.0,"b":12345678901234567890}]'
     assert.equal(withoutVisitors(text), '[{"properties":{"$cookieless_mode":true}},{"a":1.0,"b":12345678901234567890}]')
@@ -49,6 +66,7 @@ describe('a body without its visitors', () => {
       JSON.stringify(ordinary),
       '{"a":1.0}',
       '{',
+      '{"text":"\\u0061"',
       '"cookieless_mode"',
       '{"options":{"cookieless_mode":null}}',
     ])

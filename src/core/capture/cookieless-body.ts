@@ -4,20 +4,24 @@
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
 import { tellingNames } from './cookieless-event.ts'
 
-/** A request is an event, a list of events, or an envelope with one. */
-const depthMax = 3
+/** A request that is refused may have its events where none are read, such as in a list of lists. */
+const depthMax = 16
+
+/** An escape that may spell a character of the mode's name; texts that are not ASCII have others. */
+const escapedName = /\\u00(?:5f|[67])/i
 
 /**
  * @param text what was sent, whole.
  * @returns null when there is nothing to remove; '' when it names the mode and is not JSON.
  */
 export function withoutVisitors(text: string): string | null {
-  if (!text.includes('cookieless_mode')) return null
+  const isNamed = text.includes('cookieless_mode')
+  if (!isNamed && !escapedName.test(text)) return null
   let body: JsonValue
   try {
     body = parseJson(text)
   } catch {
-    return ''
+    return isNamed ? '' : null
   }
   const stripped = strippedEvents(body, depthMax)
   return stripped === body ? null : compactJson(stripped)
@@ -31,25 +35,26 @@ function strippedEvents(value: JsonValue, depth: number): JsonValue {
     return items.every((item, index) => item === value[index]) ? value : items
   }
   if (!isJsonObject(value)) return value
-  return isCookieless(value)
-    ? strippedEvent(value)
-    : mapped(value, inner => (Array.isArray(inner) ? strippedEvents(inner, depth - 1) : inner))
+  return isCookieless(value) ? strippedEvent(value) : mapped(value, inner => strippedEvents(inner, depth - 1))
 }
 
-/** Also true when it has the mode in a form that is refused. */
+/** Also true when it has the mode in a form, or in a place, that is refused. */
 function isCookieless(item: JsonObject): boolean {
-  return isSet(item, 'properties', '$cookieless_mode') || isSet(item, 'options', 'cookieless_mode')
+  return (
+    isSet(item, '$cookieless_mode') ||
+    isSet(ownValue(item, 'properties'), '$cookieless_mode') ||
+    isSet(ownValue(item, 'options'), 'cookieless_mode')
+  )
 }
 
-function isSet(item: JsonObject, field: string, name: string): boolean {
-  const fields = ownValue(item, field)
+function isSet(fields: JsonValue | undefined, name: string): boolean {
   if (!isJsonObject(fields)) return false
   const value = ownValue(fields, name) ?? false
   return value !== false
 }
 
 function strippedEvent(item: JsonObject): JsonObject {
-  return mapped(item, (value, name) => {
+  return mapped(stripped(item) as JsonObject, (value, name) => {
     if (isMap(name)) return stripped(value)
     if (name !== 'properties' || !isJsonObject(value)) return value
     return mapped(stripped(value) as JsonObject, (inner, key) => (isMap(key) ? stripped(inner) : inner))
