@@ -267,6 +267,23 @@ describe('a replay', () => {
     assert.deepEqual(told.toSorted(), [false, true], 'a body that fills its room was cut')
   })
 
+  it('is refused for a cookieless event, whose visitor is not known any more', async t => {
+    const hashed = aCapturedEvent(1, {
+      distinctId: 'cookieless_sjSJh5qV4gsbEAc2DG6w7g',
+      visitor: { stateful: null, location: null },
+      propertiesJson: '{"$cookieless_mode":true,"$host":"example.com"}',
+    })
+    const reject = rejectOfEvent({ stream: 'main', offset: 1 }, hashed, 'processing_failed', '')
+    const { replay, appended } = await startReplayWorld(t, [reject])
+    const { body } = await replay({ filter: {} })
+    // The test's project has the mode off.
+    assert.deepEqual(
+      body.results.map((r: { result: string; reason: string }) => `${r.result} ${r.reason}`),
+      ['refused cookieless_team_disabled'],
+    )
+    assert.deepEqual(await appended(), [])
+  })
+
   it('counts as refused what was left out of what was stored, and nothing where nothing was', async t => {
     const bad = { event: 'e' }
     const v0Batch = { api_key: testToken, batch: [good, bad, bad] }

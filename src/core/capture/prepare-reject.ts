@@ -82,7 +82,7 @@ export function prepareRejectedEvent(
     setOnceJson: item.setOnceJson,
   }
   const table = new TableWriter(1)
-  table.addEvent(0, event, okCode, { isUuidMade: false, isCookieless: false })
+  table.addEvent(0, event, okCode, { isUuidMade: false, isCookieless: item.isCookieless })
   return table.finish()
 }
 
