@@ -1,5 +1,6 @@
 // The salts of an instance with its state in PostgreSQL.
 
+import { PortError } from '#ports/port-error.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
@@ -29,7 +30,10 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
       const known = await find(day)
       if (known !== undefined) return new Uint8Array(known)
       await run(insertText, [day, Buffer.from(fresh)])
-      return new Uint8Array((await find(day))!)
+      const kept = await find(day)
+      // A worker whose clock is ahead deleted it meanwhile. Without this check the key would be empty.
+      if (kept === undefined) throw new PortError('state', 'unavailable')
+      return new Uint8Array(kept)
     },
     deleteSaltsBefore: async day => {
       await run(deleteText, [day])

@@ -26,7 +26,9 @@ async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise
   if (known !== null) return known
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await makeFile(draftOf(folder, day), file, fresh)
-  return (await readSalt(file))!
+  const kept = await readSalt(file)
+  if (kept === null) throw new Error(`${file} was deleted meanwhile: the clock of a worker is ahead`)
+  return kept
 }
 
 /** Null when there is none. @throws Error for a file of another length. */
