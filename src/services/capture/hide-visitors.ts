@@ -148,8 +148,8 @@ class Pass {
     if (address === '') return this.#drop('cookieless_missing_ip')
     if (root === '') return this.#drop('cookieless_missing_host')
     const day = visitorDay(event.timestampMs, facts.timezone, this.#project.timezone)
-    // All events of a request arrived at the same time.
-    if (this.#last?.day !== day.day && !isDayOpen(day.day, event.receivedAtMs))
+    // All events of a request are accepted at the same time. A replayed one arrived before, when its day may have been open.
+    if (this.#last?.day !== day.day && !isDayOpen(day.day, event.capturedAtMs))
       return this.#drop('cookieless_timestamp_out_of_range')
     const parts = { projectId: this.#project.id, address, root, userAgent: facts.userAgent, extra: facts.extra }
     const visitor = this.#visitorOf(parts, day)
