@@ -148,10 +148,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
       errorsWhileComputingFlags: { type: 'boolean', description: 'Flags that are missing could not be computed.' },
       featureFlags: { description: 'Flag to value; of `v=1` a list of keys.', anyOf: [byName(flagValue), list(text)] },
       featureFlagPayloads: byName(text),
-      flags: {
-        description: 'With `v=2` and above of /flags, in place of `featureFlags`; records with `v=3` and above.',
-        anyOf: [byName(ref('FlagDetail')), byName(ref('FlagRecord'))],
-      },
+      flags: byName(ref('FlagDetail'), 'With `v=2` and above of /flags, in place of `featureFlags`.'),
       quotaLimited: list(text),
       ...{
         requestId: text,
@@ -164,33 +161,28 @@ const wireShapes: Readonly<Record<string, Json>> = {
     [],
     'With the configuration of clients where that is asked for.',
   ),
-  FlagDetail: object({
-    ...{ key: text, enabled: { type: 'boolean' }, variant: { type: ['string', 'null'] }, failed: { type: 'boolean' } },
-    reason: object({
-      ...{ code: text, condition_index: { type: ['integer', 'null'] }, description: { type: ['string', 'null'] } },
-    }),
-    metadata: object({
-      ...{ id: { type: 'integer' }, version: { type: 'integer' }, description: { type: ['string', 'null'] } },
-      payload: { type: ['string', 'null'] },
-    }),
-  }),
-  FlagRecord: object(
+  FlagDetail: object(
     {
-      ...{ key: text, value: { ...anyValue, description: 'Null: no value.' }, failed: { type: 'boolean' } },
-      reason: object({ code: text, condition_index: { type: ['integer', 'null'] }, description: text }),
+      ...{
+        key: text,
+        enabled: { type: 'boolean' },
+        variant: { type: ['string', 'null'] },
+        failed: { type: 'boolean' },
+      },
+      value: { ...anyValue, description: 'With `v=3` and above of /flags, in place of `enabled` and `variant`.' },
+      reason: object({
+        ...{ code: text, condition_index: { type: ['integer', 'null'] }, description: { type: ['string', 'null'] } },
+      }),
       metadata: object({
-        ...{ id: { type: 'integer' }, version: { type: 'integer' }, config_version: { type: 'integer' } },
-        ...{
-          description: { type: 'null' },
-          payload: { type: ['string', 'null'] },
-          has_experiment: { type: 'boolean' },
-        },
-        ...{ rule_type: text, rule_id: text, variant_key: text, forced_variant: { type: 'boolean' } },
-        ...{ experiment_id: { type: 'integer' }, holdout_id: { type: 'integer' } },
+        ...{ id: { type: 'integer' }, version: { type: 'integer' }, description: { type: ['string', 'null'] } },
+        ...{ payload: { type: ['string', 'null'] }, has_experiment: { type: 'boolean' } },
+        // With `v=3` and above.
+        ...{ config_version: { type: 'integer' }, rule_type: text, rule_id: text, variant_key: text },
+        ...{ forced_variant: { type: 'boolean' }, experiment_id: { type: 'integer' }, holdout_id: { type: 'integer' } },
       }),
     },
-    ['key', 'value', 'reason', 'metadata'],
-    'Source: docs/wire/evaluation.md 2.9.',
+    [],
+    'Source: docs/wire/evaluation.md 2.3, 2.9.',
   ),
   CaptureEvent: object(
     {
