@@ -1,6 +1,7 @@
 // Turns one item of a capture request into a captured event, or into the reason why it cannot be one. Applies the rules
 // of names, distinct ids, times, uuids and lanes; `prepare-events.ts` decides what a bad item means for its request.
 
+import { cutToCodePoints } from '../code-points.ts'
 import { type CapturedEvent, edgeNote, importWithoutJob, type Lane } from '../events/captured-event.ts'
 import { capturedDistinctIdLengthMax } from '../events/distinct-id.ts'
 import { err, ok, type Result } from '../result.ts'
@@ -176,16 +177,6 @@ function utf8Bytes(text: string): number {
 function isBlank(text: string): boolean {
   const first = text.charCodeAt(0)
   return (first <= 0x20 || first >= 0x80 || text === '') && text.trim() === ''
-}
-
-/** The first code points of a text. */
-function cutToCodePoints(text: string, codePointCountMax: number): string {
-  if (text.length <= codePointCountMax) return text
-  let end = 0
-  for (let count = 0; count < codePointCountMax && end < text.length; count++) {
-    end += text.codePointAt(end)! > 0xffff ? 2 : 1
-  }
-  return text.slice(0, end)
 }
 
 const dollar = 0x24

@@ -1,6 +1,7 @@
 // Who a visitor without cookies is for one day: a keyed hash of what the request shows. The key is the day's salt, and
 // once that is gone nobody can tell which address an id was. Source: docs/wire/ingestion.md 13; PostHog's cookieless.
 
+import { cutToCodePoints } from '../code-points.ts'
 import { sipHash128 } from './siphash.ts'
 
 /** The distinct id that posthog-js sends without cookies. */
@@ -24,7 +25,7 @@ const extraLengthMax = 100
  */
 export function visitorHash(salt: Uint8Array, parts: VisitorParts, root: string): Uint8Array<ArrayBuffer> {
   const { projectId, address, userAgent, extra } = parts
-  return hashOf(salt, `${projectId}-${address}-${root}-${userAgent}-0-${firstCodePoints(extra, extraLengthMax)}`)
+  return hashOf(salt, `${projectId}-${address}-${root}-${userAgent}-0-${cutToCodePoints(extra, extraLengthMax)}`)
 }
 
 /**
@@ -62,11 +63,4 @@ function hashOf(salt: Uint8Array, text: string): Uint8Array<ArrayBuffer> {
   const hash = new Uint8Array(16)
   for (let at = 0; at < 16; at++) hash[at] = words[at ^ 12]!
   return hash
-}
-
-function firstCodePoints(text: string, countMax: number): string {
-  if (text.length <= countMax) return text
-  let end = 0
-  for (let count = 0; count < countMax && end < text.length; count++) end += text.codePointAt(end)! > 0xffff ? 2 : 1
-  return text.slice(0, end)
 }
