@@ -2,12 +2,13 @@
 // what it does not know fails the flag, because a rule that is half understood would serve the wrong value.
 // Source: docs/wire/evaluation.md 11.1, 11.2.
 
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import { isDeeperThan } from '../../json-depth.ts'
 import { err, ok, type Result } from '../../result.ts'
 import { parseDateFilter } from '../match/match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
-import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import { Fault, Fields, literalOf } from './document-fields.ts'
+import type { FlagIssue } from './flag-issue.ts'
 import {
   type ExperimentRule,
   type Predicate,
@@ -27,7 +28,6 @@ export const seedCodePointsMax = 400
 export const documentBytesMax = 512 * 1024
 /** Lists and objects of a value within one another, the value itself counted. */
 export const valueDepthMax = 20
-const decimalsMax = 2
 
 /** Where a document is at fault: the first place in the order of reading, `filters.rules.0.seed`. */
 export type DocumentFault = FlagIssue
@@ -49,16 +49,6 @@ export function readRules(filters: JsonObject): Result<RulesDocument, DocumentFa
   } catch (error) {
     if (error instanceof Fault) return err(error.fault)
     throw error
-  }
-}
-
-/** Leaves the reading functions by the shortest way; never leaves this file. */
-class Fault extends Error {
-  readonly fault: DocumentFault
-
-  constructor(path: string, code: FlagIssueCode, message: string) {
-    super(message)
-    this.fault = { path, code, message }
   }
 }
 
@@ -299,113 +289,4 @@ function everyNumber(value: JsonValue, holds: (number: number, literal: string) 
   if (number !== undefined) return holds(number, literalOf(value))
   if (Array.isArray(value)) return value.every(element => everyNumber(element, holds))
   return !isJsonObject(value) || Object.values<JsonValue>(value).every(member => everyNumber(member, holds))
-}
-
-/** A number as it was written: a plain one is what a double writes. */
-function literalOf(number: JsonValue): string {
-  return isRawNumber(number) ? number.rawJSON : String(number)
-}
-
-/** How many decimals a number has as it is written, without zeros at the end: 3 for `1e-3`, 1 for `12.50`. */
-function decimalsOf(literal: string): number {
-  const [mantissa = '', exponent = '0'] = literal.toLowerCase().split('e')
-  const [whole = '', fraction = ''] = mantissa.split('.')
-  const digits = whole + fraction
-  let end = digits.length
-  while (digits[end - 1] === '0') end--
-  const isZero = end === 0 || digits[end - 1] === '-'
-  return isZero ? 0 : fraction.length - (digits.length - end) - Number(exponent)
-}
-
-/** The fields of one object of the document, which is closed: what it has beside its known fields is a fault. */
-class Fields {
-  readonly #object: JsonObject
-  readonly #path: string
-
-  constructor(object: JsonObject, path: string) {
-    this.#object = object
-    this.#path = path
-  }
-
-  static of(value: JsonValue, path: string): Fields {
-    if (!isJsonObject(value)) throw new Fault(path, 'invalid', 'Must be an object.')
-    return new Fields(value, path)
-  }
-
-  names(): string[] {
-    return Object.keys(this.#object)
-  }
-
-  pathOf(name: string): string {
-    return `${this.#path}.${name}`
-  }
-
-  refuse(name: string, message: string): never {
-    throw new Fault(this.pathOf(name), 'invalid_input', message)
-  }
-
-  mustBeAmong(known: readonly string[]): void {
-    for (const name of this.names()) {
-      if (!known.includes(name)) this.refuse(name, `Unknown field. The fields here are ${known.join(', ')}.`)
-    }
-  }
-
-  has(name: string): boolean {
-    return Object.hasOwn(this.#object, name)
-  }
-
-  /** Whether it is there and not null. */
-  isSet(name: string): boolean {
-    return (ownValue(this.#object, name) ?? null) !== null
-  }
-
-  required(name: string): JsonValue {
-    const value = ownValue(this.#object, name)
-    if (value === undefined) throw new Fault(this.pathOf(name), 'required', 'This field is required.')
-    return value
-  }
-
-  text(name: string): string {
-    const value = this.required(name)
-    return typeof value === 'string' ? value : this.#invalid(name, 'text')
-  }
-
-  boolean(name: string): boolean {
-    const value = this.required(name)
-    return typeof value === 'boolean' ? value : this.#invalid(name, 'true or false')
-  }
-
-  object(name: string): Fields {
-    return Fields.of(this.required(name), this.pathOf(name))
-  }
-
-  list(name: string, countMax: number): JsonValue[] {
-    const value = this.required(name)
-    if (!Array.isArray(value)) return this.#invalid(name, 'a list')
-    return value.length <= countMax ? value : this.refuse(name, `Must have at most ${countMax} entries.`)
-  }
-
-  oneOf<T extends string>(name: string, choices: readonly T[]): T {
-    const value = this.text(name)
-    return choices.find(choice => choice === value) ?? this.refuse(name, `Must be one of ${choices.join(', ')}.`)
-  }
-
-  integerOrNull(name: string): number | null {
-    const value = this.required(name)
-    if (value === null) return null
-    const number = numberOf(value)
-    return Number.isSafeInteger(number) ? number! : this.#invalid(name, 'a whole number or null')
-  }
-
-  percentage(name: string): number {
-    const value = this.required(name)
-    const number = numberOf(value)
-    if (number === undefined) return this.#invalid(name, 'a number')
-    const isInRange = number >= 0 && number <= 100 && decimalsOf(literalOf(value)) <= decimalsMax
-    return isInRange ? number : this.refuse(name, 'Must be between 0 and 100, with at most two decimals.')
-  }
-
-  #invalid(name: string, form: string): never {
-    throw new Fault(this.pathOf(name), 'invalid', `Must be ${form}.`)
-  }
 }
