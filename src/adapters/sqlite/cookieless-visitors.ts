@@ -28,9 +28,7 @@ export interface VisitorReads {
 
 /** Every read is one transaction of its own. */
 export function prepareVisitorReads(database: SqliteDatabase): VisitorReads {
-  const count = database
-    .prepare<[number, string, number], number>(countIdentifiesText.replace('ORDER', 'AND log_offset < ? ORDER'))
-    .pluck()
+  const count = database.prepare<[number, string, number], number>(countIdentifiesText).pluck()
   const find = database.prepare<[number, string, string], IdentifyRow>(
     'SELECT * FROM cookieless_identify WHERE project_id = ? AND hash = ? AND uuid = ?',
   )

@@ -39,7 +39,7 @@ export function openSqliteSubjectStore(options: {
   const findGroup = database.prepare<[number, number, string], [string]>(findGroupText).raw()
   const findHashKeys = database.prepare<[number, string], HashKeyRow>(findHashKeysText).raw()
   const hasPerson = database.prepare<[number, string], number>(hasPersonText).pluck()
-  const countIdentifies = database.prepare<[number, string], number>(countIdentifiesText).pluck()
+  const countIdentifies = database.prepare<[number, string, number], number>(countIdentifiesText).pluck()
   const beginTurn = turnTransactions(database)
   return {
     findPerson(projectId, distinctId, wanted) {
@@ -81,7 +81,7 @@ export function openSqliteSubjectStore(options: {
     countIdentifies(projectId, hash) {
       try {
         beginTurn()
-        return countIdentifies.get(projectId, hash) ?? 0
+        return countIdentifies.get(projectId, hash, Number.MAX_SAFE_INTEGER) ?? 0
       } catch (cause) {
         throw statePortError(cause)
       }

@@ -9,9 +9,10 @@ import type { StateSchema } from '../tables/schema.ts'
 export type IdentifyRow = StateSchema['cookieless_identify']
 export type SessionRow = StateSchema['cookieless_session']
 
-/** project_id, hash: how many `$identify` events there are. Ordinals ascend with offsets. */
+/** project_id, hash, offset: how many `$identify` events there are before that. Ordinals ascend with offsets. */
 export const countIdentifiesText = `
-  SELECT ordinal + 1 FROM cookieless_identify WHERE project_id = ? AND hash = ? ORDER BY log_offset DESC LIMIT 1`
+  SELECT ordinal + 1 FROM cookieless_identify WHERE project_id = ? AND hash = ? AND log_offset < ?
+  ORDER BY log_offset DESC LIMIT 1`
 
 export function identifyOf(row: IdentifyRow): VisitorIdentify {
   const { hash, uuid, day } = row
