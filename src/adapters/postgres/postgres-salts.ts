@@ -9,12 +9,12 @@ import { postgresPortError } from './postgres-errors.ts'
 const statementMsMax = 2_000
 const connectMsMax = 2_000
 
-/** Writes nothing for a day that has a salt; the second statement sees what another process wrote meanwhile. */
+/** Writes nothing for a day that has a salt. `findText` then reads the salt that counts, whoever wrote it. */
 const insertText = 'INSERT INTO cookieless_salt (day, salt) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING'
 const findText = 'SELECT salt FROM cookieless_salt WHERE day = $1'
 const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1'
 
-/** The state has to be migrated. Opens nothing before the first call. */
+/** Requires a migrated state. The first call opens the session. */
 export function openPostgresSalts(options: { readonly url: string; readonly logger: Logger }): CookielessSalts {
   const pool = openPool({ ...options, name: 'salts', sizeMax: 1, statementMsMax, connectMsMax })
   const run = async (text: string, values: unknown[]) => {
@@ -31,7 +31,7 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
       if (known !== undefined) return new Uint8Array(known)
       await run(insertText, [day, Buffer.from(fresh)])
       const kept = await find(day)
-      // A worker whose clock is ahead deleted it meanwhile. Without this check the key would be empty.
+      // A worker whose clock is ahead may have deleted it since. Hashing must not go on with an empty key.
       if (kept === undefined) throw new PortError('state', 'unavailable')
       return new Uint8Array(kept)
     },

@@ -31,7 +31,10 @@ async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise
   return kept
 }
 
-/** Null when there is none. @throws Error for a file of another length. */
+/**
+ * @returns null when the day has no salt.
+ * @throws Error when the file does not have the length of a salt.
+ */
 async function readSalt(file: string): Promise<Uint8Array | null> {
   try {
     const salt = await readFile(file)
@@ -63,7 +66,7 @@ async function deleteSaltsBefore(folder: string, day: string): Promise<void> {
   for (const name of await namesIn(folder)) {
     const itsDay = name.startsWith('.') ? name.slice(1, 1 + dayLength) : name
     if (itsDay >= day) continue
-    // Under its own name nobody may read it half overwritten.
+    // It is renamed first, so that nobody reads a salt that is only half overwritten.
     const draft = draftOf(folder, itsDay)
     await rename(join(folder, name), draft)
     await overwrite(draft)

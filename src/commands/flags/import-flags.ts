@@ -1,5 +1,5 @@
 // `pennon flags import`: the flags and cohorts of a file, written to a project. What would change is shown and counted
-// first; what is that way already is left alone, so that an import that stopped goes on when it is run again.
+// first. Definitions that are the same already are not written, so an import that stopped can be run again.
 
 import { counted } from '#core/counted.ts'
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
@@ -76,7 +76,7 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
   }
 }
 
-/** Documents with rules keep their seeds only where nothing of them is checked and made anew. */
+/** Rules keep their seeds only when they are written without validation, which a key of all scopes may do. */
 async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<string[]> {
   const ofRules = writes.find(write => write.kind === 'flag' && hasRules(write))
   if (ofRules === undefined) return []

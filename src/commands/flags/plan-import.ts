@@ -1,5 +1,5 @@
 // What an import would write and in which order, or why it cannot: from the file and from what the project has. What a file
-// refers to is found by name, in the file or in the project. Whatever is wrong is told before anything is written.
+// refers to is found by name, in the file or in the project. All faults are reported before the first write.
 
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'

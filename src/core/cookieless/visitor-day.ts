@@ -4,7 +4,7 @@
 import { dayMs } from '../time.ts'
 
 const hourMs = 3_600_000
-/** East of the date line a day begins 12 hours before it does in UTC. */
+/** PostHog's bound: in zones of UTC+13 and UTC+14 a day begins up to two hours before it is open. */
 const openBeforeMs = 12 * hourMs
 /** A day ends 14 hours later than in UTC at most, and what happened on it may arrive 72 hours late. */
 const openAfterMs = 86 * hourMs
