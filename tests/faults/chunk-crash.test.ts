@@ -12,7 +12,7 @@ import { openSqliteChunkStore } from '../../src/adapters/sqlite/sqlite-chunk-sto
 import { openSqliteManagementStore } from '../../src/adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteLogReader } from '../../src/adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter } from '../../src/adapters/sqlite-log/sqlite-log-writer.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
+import { aCapturedEvent, encodedEvents, noSalts } from '../support/captured-events.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
@@ -125,6 +125,7 @@ async function work(dataFolder: string, crash: Crash | null, recordCountMax = ch
     state,
     events,
     geoip: null,
+    saltOf: noSalts,
     clock,
     metrics: createMetrics(),
     logger: silentLogger(),

@@ -20,7 +20,7 @@ import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, aCapturedReject, encodedEvents } from '../support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject, encodedEvents, noSalts } from '../support/captured-events.ts'
 import { aCapturedRecording } from '../support/captured-recordings.ts'
 import type { EngineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
@@ -75,7 +75,7 @@ export async function erasureWorld(t: TestContext, open: OpenImportState, server
     const stopping = new AbortController()
     const ownerId = `worker-${++workerCount}`
     const processor = createProcessor({
-      ...{ log, logId: 'log', state: chunks, events, geoip: null, clock, logger, ownerId, underWay },
+      ...{ log, logId: 'log', state: chunks, events, geoip: null, saltOf: noSalts, clock, logger, ownerId, underWay },
       ...{ metrics: createMetrics(), limits: { restMs: 0, pollMs: 20 } },
     })
     const ended = processor.run(stopping.signal)
@@ -94,7 +94,18 @@ export async function erasureWorld(t: TestContext, open: OpenImportState, server
     createSubjectMirrorKeeper({ state: management, events, logger, newUuid: () => crypto.randomUUID() })
   const keeper = () =>
     createEventStoreKeeper({
-      ...{ log, logId: 'log', state: chunks, events, geoip: null, clock, logger, metrics: createMetrics(), inTurn },
+      ...{
+        log,
+        logId: 'log',
+        state: chunks,
+        events,
+        geoip: null,
+        saltOf: noSalts,
+        clock,
+        logger,
+        metrics: createMetrics(),
+        inTurn,
+      },
       ...{ marks: management, rejectRetentionDays: 30, underWay, expiryClock: clock },
       ...{ newUuid: () => crypto.randomUUID(), random: Math.random, onRestoring: () => undefined },
     })

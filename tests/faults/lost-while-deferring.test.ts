@@ -12,7 +12,7 @@ import { createProcessor } from '#services/processing/process-events.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
+import { aCapturedEvent, encodedEvents, noSalts } from '../support/captured-events.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
@@ -39,7 +39,7 @@ describe('the event store while a project is deferred', () => {
     await events.migrate()
     for (let n = 0; n < 2; n++) assert.ok((await management.createProject(aNewProject({ geoipEnabled: false }))).ok)
     const log = createMemoryEventLog({ nowMs: clock.nowMs })
-    const shared = { log, logId: 'log', state, events, geoip: null, clock, logger: silentLogger() }
+    const shared = { log, logId: 'log', state, events, geoip: null, saltOf: noSalts, clock, logger: silentLogger() }
     let [eventCount, workerCount] = [0, 0]
 
     const append = async (projectId: number, name: string) => {

@@ -7,7 +7,7 @@ import { type RestoreDeps, restoreEvents } from '#services/processing/restore-ev
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { anImportedEvent } from '../support/apply-events.ts'
-import { recordsAt } from '../support/captured-events.ts'
+import { noSalts, recordsAt } from '../support/captured-events.ts'
 import { type ImportWorld, importWorld, openSqliteImportState } from '../support/import-world.ts'
 
 /** Restores the event of a pending job; `meanwhile` comes between computing its row and inserting it. */
@@ -45,7 +45,7 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
         read: async (_, offset) =>
           ({ ...info, records, nextOffset: Math.max(offset, records[0]!.offset + 1) }) as never,
       },
-      ...{ logId: 'log', state: chunks, events: inserting, jobs: management, geoip: null, clock },
+      ...{ logId: 'log', state: chunks, events: inserting, jobs: management, geoip: null, saltOf: noSalts, clock },
       ...{ metrics: createMetrics(), logger: silentLogger(), random: () => 0.5 },
     },
     new AbortController().signal,

@@ -17,7 +17,7 @@ import { processOneChunk } from '#services/processing/process-one-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { anEvent } from '../support/apply-events.ts'
-import { recordsAt } from '../support/captured-events.ts'
+import { noSalts, recordsAt } from '../support/captured-events.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { aProject } from '../support/state-builders.ts'
 import { PersonModel } from './person-model.ts'
@@ -222,6 +222,7 @@ class Worker {
           state: faultyState(this.#store, fault, kill),
           events: faultyEvents(this.#world.events, fault, kill),
           geoip: null,
+          saltOf: noSalts,
           clock: fixedClock(0),
           metrics: createMetrics(),
           logger: silentLogger(),

@@ -12,7 +12,7 @@ import { processOneChunk } from '#services/processing/process-one-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { anEvent } from '../support/apply-events.ts'
-import { recordsAt } from '../support/captured-events.ts'
+import { noSalts, recordsAt } from '../support/captured-events.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { loadWhole } from '../support/load-chunk.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
@@ -106,6 +106,7 @@ async function runLoop(
         },
         events: round.events,
         geoip: null,
+        saltOf: noSalts,
         clock: fixedClock(0),
         metrics: createMetrics(),
         logger: silentLogger(),

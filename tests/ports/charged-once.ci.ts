@@ -16,7 +16,7 @@ import { createProcessor } from '#services/processing/process-events.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
+import { aCapturedEvent, encodedEvents, noSalts } from '../support/captured-events.ts'
 import { sumChargedRecords } from '../support/charged-records.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -86,6 +86,7 @@ describe('an event that is sent again days later', () => {
         state: memoryChunkStore(state),
         events: store,
         geoip: null,
+        saltOf: noSalts,
         clock,
         metrics: createMetrics(),
         logger: silentLogger(),

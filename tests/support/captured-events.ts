@@ -65,3 +65,8 @@ export function encodedEvents(events: readonly CapturedEvent[]): EncodedRecords 
   for (const event of events) encoder.addEvent(event)
   return encoder.finish()
 }
+
+/** For a worker that never meets a visitor without cookies. */
+export function noSalts(): never {
+  throw new Error('a salt was asked for')
+}

@@ -14,7 +14,7 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents } from './captured-events.ts'
+import { aCapturedEvent, encodedEvents, noSalts } from './captured-events.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { aProject } from './state-builders.ts'
 import { WatchedEventStore } from './watched-event-store.ts'
@@ -52,6 +52,7 @@ export function aWorld({ logStorage = memoryLogStorage(), gapAfter }: WorldOptio
         state: memoryChunkStore(state),
         events,
         geoip: null,
+        saltOf: noSalts,
         clock,
         metrics,
         logger: silentLogger(),

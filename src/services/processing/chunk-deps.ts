@@ -23,8 +23,8 @@ export interface ChunkDeps {
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
   readonly geoip: Geoip | null
-  /** The salt of a day that is open. May answer at once or with a promise. When absent, every day is over. @throws PortError */
-  readonly saltOf?: (day: string) => MaybePromise<Uint8Array>
+  /** The salt of a day that is open. May answer at once or with a promise. @throws PortError */
+  readonly saltOf: (day: string) => MaybePromise<Uint8Array>
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger

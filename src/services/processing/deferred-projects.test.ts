@@ -6,7 +6,7 @@ import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-projects.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, noSalts } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
@@ -177,7 +177,16 @@ describe('a project that takes most of a stream', () => {
   it('is left out where records are processed again for the event store', async () => {
     const { log, state, events, clock, metrics } = await aBacklog()
     const deps = {
-      ...{ log, events, clock, metrics, state: memoryChunkStore(state), geoip: null, logger: silentLogger() },
+      ...{
+        log,
+        events,
+        clock,
+        metrics,
+        state: memoryChunkStore(state),
+        geoip: null,
+        saltOf: noSalts,
+        logger: silentLogger(),
+      },
       ...{ random: () => 0.5, logId: 'log', jobs: { findImportJob: async () => null } },
     }
     const { endOffset } = await log.status('main', 0)

@@ -38,7 +38,6 @@ export async function settleChunk(chunk: ParsedChunk, deps: ChunkDeps): Promise<
 /** A day that is over has no salt, and must not get one again. */
 async function readSalts(days: ReadonlySet<string>, { saltOf, clock }: ChunkDeps): Promise<Map<string, Uint8Array>> {
   const salts = new Map<string, Uint8Array>()
-  if (saltOf === undefined) return salts
   for (const day of days) if (isDayOpen(day, clock.nowMs())) salts.set(day, await saltOf(day))
   return salts
 }

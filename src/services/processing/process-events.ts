@@ -52,7 +52,7 @@ export interface ProcessorOptions {
   /** Null when no locations are looked up. */
   readonly geoip: Geoip | null
   /** As of `ChunkDeps`. */
-  readonly saltOf?: NonNullable<ChunkDeps['saltOf']>
+  readonly saltOf: ChunkDeps['saltOf']
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger

@@ -9,7 +9,7 @@ import type { StreamInfo } from '#core/events/log-stream.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, noSalts } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
 import type { FaultPoint } from './chunk-deps.ts'
@@ -126,7 +126,14 @@ describe('processing a shared log', () => {
         stream,
         { fromOffset: 0, toOffset },
         {
-          ...{ log: world.log, logId: 'log', state: memoryChunkStore(world.state), events: world.events, geoip: null },
+          ...{
+            log: world.log,
+            logId: 'log',
+            state: memoryChunkStore(world.state),
+            events: world.events,
+            geoip: null,
+            saltOf: noSalts,
+          },
           jobs: { findImportJob: async () => null },
           ...{ clock: world.clock, metrics: world.metrics, logger: silentLogger(), random: () => 0.5 },
         },
