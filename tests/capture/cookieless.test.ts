@@ -341,6 +341,23 @@ describe('a reject with cookieless events', () => {
     }
   })
 
+  it('is kept without the address where it names no mode itself', async t => {
+    const v0 = (batch: readonly unknown[]) => JSON.stringify({ api_key: testToken, batch })
+    const v1Visit = v1Event(2, { timestamp: now, options: { cookieless_mode: true } })
+    for (const [path, headers, body] of [
+      ['/batch/?verbose=1', forwarded, v0([[1], visit])],
+      ['/batch/?verbose=1', forwarded, v0([{ event: 'e', distinct_id: '' }, visit])],
+      [v1Path, forwardedV1, v1Batch([v1Event(1, { event: '', timestamp: now }), v1Visit], { created_at: now })],
+    ] as const) {
+      const server = await start(t)
+      const answer = await server.post(path, body, headers)
+      assert.equal(answer.status, 200, await answer.text())
+      const { rejects } = await server.records()
+      assert.equal(rejects.map(({ source }) => source!.ip).join(), '', path)
+      assert.equal(rejects.length, 1)
+    }
+  })
+
   it('is kept without its text where that cannot be read', async t => {
     const broken = `{"api_key":"${testToken}","batch":[${JSON.stringify(telling)},]}`
     const reject = await kept(t, `/batch/?token=${testToken}`, broken)

@@ -24,20 +24,37 @@ describe('the files of salts', () => {
     assert.equal(statSync(join(dataFolder, 'salts', '2026-11-28')).mode & 0o077, 0)
   })
 
-  it('fail as the state when one is damaged, and take what a killed process left away', async t => {
+  it('take a damaged one away, and give the day a new salt', async t => {
     const dataFolder = tempDir(t)
     mkdirSync(join(dataFolder, 'salts'))
     writeFileSync(join(dataFolder, 'salts', '2026-11-28'), 'short')
+    const store = openSaltFiles(dataFolder)
+    assert.deepEqual(await store.keepSalt('2026-11-28', salt), salt)
+    assert.deepEqual(readdirSync(join(dataFolder, 'salts')), ['2026-11-28'])
+    assert.deepEqual(readFileSync(join(dataFolder, 'salts', '2026-11-28')), Buffer.from(salt))
+  })
+
+  it('fail as the state when one cannot be read, and go nevertheless where others cannot be removed', async t => {
+    const dataFolder = tempDir(t)
+    for (const day of ['2026-11-26', '2026-11-28']) mkdirSync(join(dataFolder, 'salts', day), { recursive: true })
+    writeFileSync(join(dataFolder, 'salts', '2026-11-27'), salt)
+    const store = openSaltFiles(dataFolder)
+    const isUnavailable = (cause: unknown) => cause instanceof PortError && cause.code === 'unavailable'
+    await assert.rejects(store.keepSalt('2026-11-28', salt), isUnavailable)
+    await assert.rejects(store.deleteSaltsExcept({ first: '2026-11-28', last: '2026-11-29' }), isUnavailable)
+    assert.ok(!existsSync(join(dataFolder, 'salts', '2026-11-27')))
+  })
+
+  it('are deleted with what a killed process left of their day, and with nothing else', async t => {
+    const dataFolder = tempDir(t)
+    mkdirSync(join(dataFolder, 'salts'))
+    writeFileSync(join(dataFolder, 'salts', 'notes'), 'of somebody else')
     writeFileSync(join(dataFolder, 'salts', '.2026-11-27-0011223344556677'), salt)
     const draftOfOpenDay = '.2026-11-29-0011223344556677'
     writeFileSync(join(dataFolder, 'salts', draftOfOpenDay), salt)
     const store = openSaltFiles(dataFolder)
-    await assert.rejects(
-      store.keepSalt('2026-11-28', salt),
-      (cause: unknown) => cause instanceof PortError && cause.code === 'unavailable',
-    )
-    await store.deleteSaltsBefore('2026-11-29')
-    assert.deepEqual(readdirSync(join(dataFolder, 'salts')), [draftOfOpenDay])
+    await store.deleteSaltsExcept({ first: '2026-11-29', last: '2026-11-30' })
+    assert.deepEqual(readdirSync(join(dataFolder, 'salts')).sort(), [draftOfOpenDay, 'notes'])
     assert.deepEqual(readFileSync(join(dataFolder, 'salts', draftOfOpenDay)), Buffer.from(salt))
   })
 })

@@ -91,20 +91,21 @@ export function cookielessVisitorsContract(adapter: string, open: OpenState): vo
 
 export function cookielessUpkeepContract(adapter: string, open: OpenManagement): void {
   describe(`CookielessVisitorUpkeep on ${adapter}`, () => {
-    it('forgets the days before one, some rows at a time, and keeps the others', async t => {
+    it('forgets all but the days that are kept, some rows at a time', async t => {
       const { store, chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
-      const days = ['2026-01-13', '2026-01-14', '2026-01-15', '2026-01-16']
+      const days = ['2026-01-13', '2026-01-14', '2026-01-15', '2026-01-16', '2027-01-01']
       await commit(chunkStore, {
         visitors: {
           identifies: days.map((day, index) => anIdentify({ uuid: day, day, ordinal: index, offset: index })),
           sessions: days.map((day, index) => aSession({ sessionId: day, day, offset: index })),
         },
       })
-      assert.equal(await store.deleteVisitorsBefore('2026-01-13', 1), 0)
+      assert.equal(await store.deleteVisitorsExcept({ first: '2026-01-13', last: '2027-01-01' }, 1), 0)
+      const kept = { first: '2026-01-15', last: '2026-01-16' }
       const deleted = []
-      for (let round = 0; round < 3; round++) deleted.push(await store.deleteVisitorsBefore('2026-01-15', 1))
-      assert.deepEqual(deleted, [2, 2, 0])
+      for (let round = 0; round < 4; round++) deleted.push(await store.deleteVisitorsExcept(kept, 1))
+      assert.deepEqual(deleted, [2, 2, 2, 0])
       const events = days.map(uuid => ({ projectId: 1, hash, uuid }))
       const { known } = await chunkStore.loadIdentifies({ visitors: [], events })
       assert.deepEqual(known.map(({ day }) => day).sort(), ['2026-01-15', '2026-01-16'])

@@ -12,7 +12,7 @@ const connectMsMax = 2_000
 /** Writes nothing for a day that has a salt. `findText` then reads the salt that counts, whoever wrote it. */
 const insertText = 'INSERT INTO cookieless_salt (day, salt) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING'
 const findText = 'SELECT salt FROM cookieless_salt WHERE day = $1'
-const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1'
+const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1 OR day > $2'
 
 /** Requires a migrated state. The first call opens the session. */
 export function openPostgresSalts(options: { readonly url: string; readonly logger: Logger }): CookielessSalts {
@@ -35,8 +35,8 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
       if (kept === undefined) throw new PortError('state', 'unavailable')
       return new Uint8Array(kept)
     },
-    deleteSaltsBefore: async day => {
-      await run(deleteText, [day])
+    deleteSaltsExcept: async ({ first, last }) => {
+      await run(deleteText, [first, last])
     },
     close: () => pool.end(),
   }

@@ -4,18 +4,20 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type DayRange, isIn } from '#core/cookieless/visitor-day.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 
 const saltBytes = 16
-const dayLength = '2026-11-28'.length
+/** The name of a salt, or of a draft of one. */
+const saltName = /^\.?(\d{4}-\d\d-\d\d)/
 
 /** Does nothing before the first call. */
 export function openSaltFiles(dataFolder: string): CookielessSalts {
   const folder = join(dataFolder, 'salts')
   return {
     keepSalt: (day, fresh) => translating(() => keepSalt(folder, day, fresh)),
-    deleteSaltsBefore: day => translating(() => deleteSaltsBefore(folder, day)),
+    deleteSaltsExcept: kept => translating(() => deleteSaltsExcept(folder, kept)),
     close: async () => undefined,
   }
 }
@@ -23,23 +25,20 @@ export function openSaltFiles(dataFolder: string): CookielessSalts {
 async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise<Uint8Array> {
   const file = join(folder, day)
   const known = await readSalt(file)
-  if (known !== null) return known
+  if (known !== null && known.length === saltBytes) return known
+  // A damaged file would refuse the day's visitors until somebody removes it. Without it they are counted anew.
+  if (known !== null) await remove(folder, day, day)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await makeFile(draftOf(folder, day), file, fresh)
   const kept = await readSalt(file)
-  if (kept === null) throw new Error(`${file} was deleted meanwhile: the clock of a worker is ahead`)
+  if (kept?.length !== saltBytes) throw new Error(`${file} was deleted meanwhile: the clock of a worker is ahead`)
   return kept
 }
 
-/**
- * @returns null when the day has no salt.
- * @throws Error when the file does not have the length of a salt.
- */
+/** @returns what the day's file holds, of any length when it is damaged; null when there is none. */
 async function readSalt(file: string): Promise<Uint8Array | null> {
   try {
-    const salt = await readFile(file)
-    if (salt.length !== saltBytes) throw new Error(`${file} holds no salt: remove it`)
-    return new Uint8Array(salt)
+    return new Uint8Array(await readFile(file))
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw cause
@@ -62,16 +61,22 @@ async function makeFile(draft: string, path: string, content: Uint8Array): Promi
 }
 
 /** Drafts that a killed process left go with their day: those of an open day may be about to get its name. */
-async function deleteSaltsBefore(folder: string, day: string): Promise<void> {
+async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<void> {
+  const failures: unknown[] = []
   for (const name of await namesIn(folder)) {
-    const itsDay = name.startsWith('.') ? name.slice(1, 1 + dayLength) : name
-    if (itsDay >= day) continue
-    // It is renamed first, so that nobody reads a salt that is only half overwritten.
-    const draft = draftOf(folder, itsDay)
-    await rename(join(folder, name), draft)
-    await overwrite(draft)
-    await rm(draft, { force: true })
+    const day = saltName.exec(name)?.[1]
+    if (day === undefined || isIn(kept, day)) continue
+    await remove(folder, name, day).catch(cause => failures.push(cause))
   }
+  if (failures.length > 0) throw failures[0]
+}
+
+/** It is renamed first, so that nobody reads a salt that is only half overwritten. */
+async function remove(folder: string, name: string, day: string): Promise<void> {
+  const draft = draftOf(folder, day)
+  await rename(join(folder, name), draft)
+  await overwrite(draft)
+  await rm(draft, { force: true })
 }
 
 function draftOf(folder: string, day: string): string {

@@ -13,6 +13,7 @@ import { findDrop } from '../events/event-drops.ts'
 import type { JsonObject } from '../json.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
+import { withoutVisitors } from './cookieless-body.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import {
@@ -165,6 +166,7 @@ class RejectWriter<Event, Context extends RequestContext> {
   readonly #context: Context
   readonly #protocol: Protocol<Event, Context>
   #count = 0
+  #isOfVisitors: boolean | null = null
 
   constructor(table: TableWriter, request: IncomingItems<Event>, context: Context, protocol: Protocol<Event, Context>) {
     this.#table = table
@@ -181,14 +183,14 @@ class RejectWriter<Event, Context extends RequestContext> {
     resource: EventResource | null,
   ): void {
     const { isItemised, historicalMigration, placeOf, sourceJson } = this.#request
-    const { ip, sentAtMs, rerouteOlderThanMs } = this.#context
+    const { sentAtMs, rerouteOlderThanMs } = this.#context
     const refusesRequest = !isItemised && reason !== 'timestamp_invalid'
     const isKept = !refusesRequest && ++this.#count <= rejectCountMax
     const { text: body, source } = keptBody(isKept ? sourceJson(row) : '', {
       kind: 'item',
       protocol: this.#protocol.name,
       engage: false,
-      ip,
+      ip: isKept && this.#hasVisitors() ? '' : this.#context.ip,
       sentAtMs,
       personProcessingForcedOff: false,
       ...this.#protocol.sourceOf(this.#context),
@@ -208,6 +210,13 @@ class RejectWriter<Event, Context extends RequestContext> {
     const item = { uuid, name: '$performance_event', distinctId: '' }
     const reject = { ...this.#recordOf(item, 'dropped_performance_event', ''), body: '' }
     this.#table.addReject(row, reject, performanceCode, { resource: null, isNameless: false, refusesRequest: false })
+  }
+
+  /** Whether any item is of cookieless mode: its sender is that of the others, too. */
+  #hasVisitors(): boolean {
+    const { items, sourceJson } = this.#request
+    this.#isOfVisitors ??= items.some((_, row) => withoutVisitors(sourceJson(row)) !== null)
+    return this.#isOfVisitors
   }
 
   #recordOf(item: ReadableItem, reason: RejectReason, field: string) {

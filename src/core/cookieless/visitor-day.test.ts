@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { closesAtMs, isDayOpen, lastClosedDay, statelessSessionId, visitorDay } from './visitor-day.ts'
+import { closesAtMs, isDayOpen, keptDays, statelessSessionId, visitorDay } from './visitor-day.ts'
 
 const at = (text: string) => Date.parse(text)
 
@@ -29,8 +29,20 @@ describe('the day of a visitor without cookies', () => {
     assert.ok(isDayOpen(day, at('2025-11-13T13:59:59Z')))
     assert.ok(!isDayOpen(day, at('2025-11-13T14:00:00Z')))
     assert.equal(closesAtMs(day), at('2025-11-13T14:00:00Z'))
-    assert.equal(lastClosedDay(at('2025-11-13T13:59:59Z')), '2025-11-09')
-    assert.equal(lastClosedDay(at('2025-11-13T14:00:00Z')), day)
+  })
+
+  it('is kept from before it begins anywhere until it closes', () => {
+    assert.deepEqual(keptDays(at('2025-11-13T13:59:59Z')), { first: '2025-11-10', last: '2025-11-14' })
+    assert.deepEqual(keptDays(at('2025-11-13T14:00:00Z')), { first: '2025-11-11', last: '2025-11-14' })
+    for (let hour = 0; hour < 48; hour++) {
+      const nowMs = at('2025-11-13T00:00:00Z') + hour * 3_600_000
+      const { first, last } = keptDays(nowMs)
+      for (const zone of ['Pacific/Kiritimati', 'UTC', 'Pacific/Pago_Pago']) {
+        const { day } = visitorDay(nowMs, zone)
+        assert.ok(first <= day && day <= last, `${day} in ${zone}`)
+      }
+      assert.ok(closesAtMs(first) > nowMs)
+    }
   })
 
   it('gives a session that lasts it', () => {

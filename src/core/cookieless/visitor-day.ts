@@ -53,9 +53,25 @@ export function closesAtMs(day: string): number {
   return Date.parse(`${day}T00:00:00Z`) + openAfterMs
 }
 
-/** The last day that is closed: all before it are, too. */
-export function lastClosedDay(nowMs: number): string {
-  return new Date(Math.floor((nowMs - openAfterMs) / dayMs) * dayMs).toISOString().slice(0, 10)
+export interface DayRange {
+  readonly first: string
+  readonly last: string
+}
+
+/**
+ * The days of which anything is kept, salts above all: from the first that is not closed to the last that has begun
+ * anywhere. A clock that was ahead leaves what it made for later days; that goes as well, since it would be kept for too long.
+ */
+export function keptDays(nowMs: number): DayRange {
+  return { first: utcDay(nowMs - openAfterMs + dayMs), last: utcDay(nowMs + dayMs) }
+}
+
+export function isIn({ first, last }: DayRange, day: string): boolean {
+  return first <= day && day <= last
+}
+
+function utcDay(timeMs: number): string {
+  return new Date(timeMs).toISOString().slice(0, 10)
 }
 
 /**

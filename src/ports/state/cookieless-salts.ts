@@ -1,6 +1,8 @@
 // The salts with which visitors without cookies are hashed: one a day for the whole installation, which is gone when
 // the day is over. Nothing else holds one: no log, no backup.
 
+import type { DayRange } from '#core/cookieless/visitor-day.ts'
+
 export interface CookielessSalts {
   /**
    * The salt of a day, 16 bytes, the same for every caller.
@@ -9,7 +11,7 @@ export interface CookielessSalts {
    * @throws PortError
    */
   keepSalt(day: string, fresh: Uint8Array): Promise<Uint8Array>
-  /** Deletes the salts of the days before `day`. @throws PortError */
-  deleteSaltsBefore(day: string): Promise<void>
+  /** Deletes the salts of all other days, of later ones too. @throws PortError, after it deleted what it could. */
+  deleteSaltsExcept(kept: DayRange): Promise<void>
   close(): Promise<void>
 }

@@ -1,6 +1,7 @@
 // Cookieless visitors of projects that keep state of them: what fronts ask, and how a day is forgotten. The worker writes
 // them with its chunks (`chunk-store.ts`).
 
+import type { DayRange } from '#core/cookieless/visitor-day.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 
 export interface CookielessVisitors {
@@ -16,9 +17,9 @@ export interface CookielessVisitors {
 /** @throws PortError from every method, like `ManagementStore`. */
 export interface CookielessVisitorUpkeep {
   /**
-   * Deletes what is known of visitors of the days before `day` (`YYYY-MM-DD`), in all projects.
+   * Deletes what is known of visitors of all other days, of later ones too, in all projects.
    * @param rowCountMax how many rows of each kind one call deletes at most.
    * @returns how many rows were deleted; 0 when none is left.
    */
-  deleteVisitorsBefore(day: string, rowCountMax: number): Promise<number>
+  deleteVisitorsExcept(kept: DayRange, rowCountMax: number): Promise<number>
 }

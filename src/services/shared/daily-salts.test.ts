@@ -36,24 +36,56 @@ describe('the remembered salts', () => {
   })
 
   it('are forgotten when their day closes', async () => {
-    const read: string[] = []
-    const { salts, time, setClock } = saltsOver(async (day, fresh) => {
-      read.push(day)
-      return fresh
-    })
-    await salts.saltOf('2026-11-28')
+    const { salts, time, setClock } = saltsOver(async (_day, fresh) => fresh)
+    const first = await salts.saltOf('2026-11-28')
     setClock('2026-12-01T13:59:59Z')
     await time.move(60_000)
-    await salts.saltOf('2026-11-28')
+    assert.equal(salts.saltOf('2026-11-28'), first)
     setClock('2026-12-01T14:00:00Z')
     await time.move(60_000)
-    await salts.saltOf('2026-11-28')
-    assert.deepEqual(read, ['2026-11-28', '2026-11-28'])
+    assert.notDeepEqual(await salts.saltOf('2026-11-28'), first)
     salts.close()
     assert.equal(time.timerCount(), 0)
   })
 
-  it('ask a store that failed once a second, and fail meanwhile as it did', async () => {
+  it('are forgotten when a clock that was ahead of their day is set back', async () => {
+    const { salts, time, setClock } = saltsOver(async (_day, fresh) => fresh)
+    setClock('2027-11-28T12:00:00Z')
+    const first = await salts.saltOf('2027-11-28')
+    setClock('2026-11-28T12:00:00Z')
+    await time.move(60_000)
+    assert.notDeepEqual(await salts.saltOf('2027-11-28'), first)
+  })
+
+  it('are offered to the store again, and give way to what another process stored', async () => {
+    const stored = new Map<string, Uint8Array>()
+    const { salts, time } = saltsOver(async (day, fresh) => {
+      if (!stored.has(day)) stored.set(day, fresh)
+      return stored.get(day)!
+    })
+    const first = await salts.saltOf('2026-11-28')
+    stored.clear()
+    await time.move(60_000)
+    assert.equal(stored.get('2026-11-28'), first)
+    const other = new Uint8Array(16).fill(99)
+    stored.set('2026-11-28', other)
+    await time.move(60_000)
+    assert.equal(salts.saltOf('2026-11-28'), other)
+  })
+
+  it('stay known while the store is away', async () => {
+    let isAway = false
+    const { salts, time } = saltsOver(async (_day, fresh) => {
+      if (isAway) throw new PortError('state', 'unavailable')
+      return fresh
+    })
+    const first = await salts.saltOf('2026-11-28')
+    isAway = true
+    await time.move(60_000)
+    assert.equal(salts.saltOf('2026-11-28'), first)
+  })
+
+  it('ask a store that failed once a second for each day, and fail meanwhile as it did', async () => {
     let asked = 0
     let isAway = true
     const { salts, time } = saltsOver(async (_day, fresh) => {
@@ -61,9 +93,9 @@ describe('the remembered salts', () => {
       if (isAway) throw new PortError('state', 'unavailable')
       return fresh
     })
-    await assert.rejects(async () => salts.saltOf('2026-11-28'), PortError)
-    await assert.rejects(async () => salts.saltOf('2026-11-29'), PortError)
-    assert.equal(asked, 1)
+    for (let time = 0; time < 3; time++)
+      for (const day of ['2026-11-28', '2026-11-29']) await assert.rejects(async () => salts.saltOf(day), PortError)
+    assert.equal(asked, 2)
     isAway = false
     await time.move(1_000)
     assert.equal((await salts.saltOf('2026-11-29')).length, 16)

@@ -1,7 +1,8 @@
-// Remembers the salts of the days that are open: each is read once, and forgotten when its day closes. Source:
-// docs/wire/ingestion.md 13.
+// Remembers the salts of the days that are open, and forgets each when its day closes. Every minute it offers the store
+// what it remembers: a salt that a worker with a wrong clock deleted is back then, and processes that had different ones
+// agree on the one that is stored. Source: docs/wire/ingestion.md 13.
 
-import { closesAtMs } from '#core/cookieless/visitor-day.ts'
+import { isIn, keptDays } from '#core/cookieless/visitor-day.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { Timers } from '#ports/timers.ts'
@@ -16,8 +17,8 @@ export interface DailySalts {
   close(): void
 }
 
-const forgetEveryMs = 60_000
-/** While the store is away, one request a second waits for it. */
+const lookEveryMs = 60_000
+/** While the store is away, one request a second and day waits for it. */
 const restMs = 1_000
 
 export function createDailySalts(options: {
@@ -30,19 +31,27 @@ export function createDailySalts(options: {
   const { store, clock, timers, monotonicNowMs, randomBytes } = options
   const known = new Map<string, Uint8Array>()
   const asked = new Map<string, Promise<Uint8Array>>()
-  let failure: { readonly cause: unknown; readonly untilMs: number } | null = null
+  const failures = new Map<string, { readonly cause: unknown; readonly untilMs: number }>()
   const timer = timers.startTimer(() => {
-    for (const day of known.keys()) if (closesAtMs(day) <= clock.nowMs()) known.delete(day)
-  }, forgetEveryMs)
+    const kept = keptDays(clock.nowMs())
+    for (const days of [known, failures]) for (const day of days.keys()) if (!isIn(kept, day)) days.delete(day)
+    for (const [day, salt] of known) void agree(day, salt)
+  }, lookEveryMs)
+
+  /** Of a store that is away, requests for other days tell. */
+  async function agree(day: string, salt: Uint8Array): Promise<void> {
+    const stored = await store.keepSalt(day, salt).catch(() => salt)
+    if (known.has(day)) known.set(day, stored)
+  }
 
   async function read(day: string): Promise<Uint8Array> {
     try {
       const salt = await store.keepSalt(day, randomBytes(16))
-      failure = null
+      failures.delete(day)
       known.set(day, salt)
       return salt
     } catch (cause) {
-      failure = { cause, untilMs: monotonicNowMs() + restMs }
+      failures.set(day, { cause, untilMs: monotonicNowMs() + restMs })
       throw cause
     } finally {
       asked.delete(day)
@@ -53,7 +62,8 @@ export function createDailySalts(options: {
     saltOf(day) {
       const salt = known.get(day) ?? asked.get(day)
       if (salt !== undefined) return salt
-      if (failure !== null && monotonicNowMs() < failure.untilMs) return Promise.reject(failure.cause)
+      const failure = failures.get(day)
+      if (failure !== undefined && monotonicNowMs() < failure.untilMs) return Promise.reject(failure.cause)
       const reading = read(day)
       asked.set(day, reading)
       return reading

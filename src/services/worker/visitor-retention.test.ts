@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createVisitorRetention } from './visitor-retention.ts'
@@ -9,10 +10,10 @@ it('visitors without cookies are forgotten when their day closes, and not before
   const left = [1_700, 3, 0, 0]
   const clock = fixedClock('2026-11-28T13:59:59Z')
   const retention = createVisitorRetention({
-    salts: { deleteSaltsBefore: async day => void calls.push(`salts ${day}`) },
+    salts: { deleteSaltsExcept: async ({ first, last }) => void calls.push(`salts ${first} ${last}`) },
     visitors: {
-      deleteVisitorsBefore: async day => {
-        calls.push(`visitors ${day}`)
+      deleteVisitorsExcept: async ({ first, last }) => {
+        calls.push(`visitors ${first} ${last}`)
         return left.shift()!
       },
     },
@@ -23,6 +24,18 @@ it('visitors without cookies are forgotten when their day closes, and not before
   await retention.forgetNow(signal)
   clock.set(Date.parse('2026-11-28T14:00:00Z'))
   await retention.forgetNow(signal)
-  const before = ['salts 2026-11-25', ...Array<string>(3).fill('visitors 2026-11-25')]
-  assert.deepEqual(calls, [...before, 'salts 2026-11-26', 'visitors 2026-11-26'])
+  const before = ['salts 2026-11-25 2026-11-29', ...Array<string>(3).fill('visitors 2026-11-25 2026-11-29')]
+  assert.deepEqual(calls, [...before, 'salts 2026-11-26 2026-11-29', 'visitors 2026-11-26 2026-11-29'])
+})
+
+it('visitors are forgotten though a salt cannot be deleted', async () => {
+  let rounds = 0
+  const retention = createVisitorRetention({
+    salts: { deleteSaltsExcept: () => Promise.reject(new PortError('state', 'unavailable')) },
+    visitors: { deleteVisitorsExcept: async () => ++rounds && 0 },
+    clock: fixedClock('2026-11-28T13:59:59Z'),
+    logger: silentLogger(),
+  })
+  await assert.rejects(retention.forgetNow(new AbortController().signal), PortError)
+  assert.equal(rounds, 1)
 })

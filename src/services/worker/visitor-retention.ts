@@ -1,8 +1,7 @@
 // Forgets who visitors without cookies were once their day is closed: its salt goes, and what the worker kept of them.
 // Source: docs/wire/ingestion.md 13.
 
-import { lastClosedDay } from '#core/cookieless/visitor-day.ts'
-import { dayMs } from '#core/time.ts'
+import { keptDays } from '#core/cookieless/visitor-day.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { CookielessVisitorUpkeep } from '#ports/state/cookieless-visitors.ts'
@@ -14,7 +13,7 @@ const everyMs = 60_000
 const rowsAtOnceMax = 1_000
 
 export function createVisitorRetention(options: {
-  readonly salts: Pick<CookielessSalts, 'deleteSaltsBefore'>
+  readonly salts: Pick<CookielessSalts, 'deleteSaltsExcept'>
   readonly visitors: CookielessVisitorUpkeep
   /**
    * The wall clock, unlike what else is deleted for its age: to forget in time is the promise. One that is ahead has
@@ -29,9 +28,12 @@ export function createVisitorRetention(options: {
 
   /** Runs one round. @throws PortError */
   async function forgetNow(signal: AbortSignal): Promise<void> {
-    const firstOpen = lastClosedDay(clock.nowMs() + dayMs)
-    await salts.deleteSaltsBefore(firstOpen)
-    while (!signal.aborted && (await visitors.deleteVisitorsBefore(firstOpen, rowsAtOnceMax)) > 0);
+    const kept = keptDays(clock.nowMs())
+    try {
+      await salts.deleteSaltsExcept(kept)
+    } finally {
+      while (!signal.aborted && (await visitors.deleteVisitorsExcept(kept, rowsAtOnceMax)) > 0);
+    }
   }
 
   return {

@@ -56,16 +56,15 @@ export const keepLastText = `
 
 export function cookielessVisitorQueries(db: Kysely<StateSchema>): CookielessVisitorUpkeep {
   return {
-    async deleteVisitorsBefore(day, rowCountMax) {
+    async deleteVisitorsExcept({ first, last }, rowCountMax) {
       const { numAffectedRows: identifies = 0n } = await sql`
         DELETE FROM cookieless_identify WHERE (project_id, hash, log_offset) IN (
-          SELECT project_id, hash, log_offset FROM cookieless_identify WHERE day < ${day} LIMIT ${rowCountMax})`.execute(
-        db,
-      )
+          SELECT project_id, hash, log_offset FROM cookieless_identify
+          WHERE day < ${first} OR day > ${last} LIMIT ${rowCountMax})`.execute(db)
       const { numAffectedRows: sessions = 0n } = await sql`
         DELETE FROM cookieless_session WHERE (project_id, hash, identifies, log_offset) IN (
           SELECT project_id, hash, identifies, log_offset FROM cookieless_session
-          WHERE day < ${day} LIMIT ${rowCountMax})`.execute(db)
+          WHERE day < ${first} OR day > ${last} LIMIT ${rowCountMax})`.execute(db)
       return Number(identifies + sessions)
     },
   }
