@@ -147,6 +147,17 @@ describe('a flag with rules', () => {
     assert.equal((await change({ name: 'Named' })).status, 200)
     assert.equal((await change({ filters: documentOf(), version: 2 })).status, 200, 'it can be repaired')
   })
+
+  it('is repaired from a version that is not known as one is written, by ids and seeds of the service', async t => {
+    const { post, change } = await start(t)
+    await post(`${path}?skip_validation=true`, { key: 'typed', filters: { version: 3, rules: [] } })
+    const id = '11111111-1111-4111-8111-111111111111'
+    const own = await change({ filters: documentOf({ ...newRollout, id, seed: 'mine' }) })
+    assert.deepEqual([own.status, own.body.attr], [400, 'filters.rules.0.id'])
+    const repaired = await change({ filters: documentOf(newRollout) })
+    assert.equal(repaired.status, 200, repaired.text)
+    assert.match(repaired.body.filters.rules[0].seed, uuid)
+  })
 })
 
 describe('what refers to a flag with rules', () => {
@@ -206,6 +217,33 @@ describe('what refers to a flag with rules', () => {
     const { version } = await make(linked(made.body.id))
     const refused = await change({ filters: linked(made.body.id + 1), version })
     assert.deepEqual([refused.status, refused.body.attr], [400, 'filters.rules.0.experiment_id'])
+  })
+
+  it('keeps an experiment that its rules belong to from being deleted', async t => {
+    const { make, post, change, api } = await start(t)
+    const { body: split } = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
+    const { filters } = await make(documentOf(written(experiment([true, false], { experiment_id: split.id }))))
+    const at = `/api/projects/1/experiments/${split.id}/`
+    for (const refused of [await api.call('DELETE', at), await api.call('PATCH', at, { body: { deleted: true } })]) {
+      assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', 'deleted'])
+      assert.match(refused.body.detail, /^Rules of flag "typed" belong to the experiment/)
+    }
+    const [rule] = filters.rules
+    assert.equal((await change({ filters: documentOf({ ...rule, experiment_id: null }), version: 1 })).status, 200)
+    assert.equal((await api.call('DELETE', at)).status, 204)
+    const restored = await api.call('POST', `${path}typed/versions/1/restore/`)
+    assert.deepEqual([restored.status, restored.body.attr], [400, 'filters.rules.0.experiment_id'])
+  })
+
+  it('comes back from deletion only with the experiments of its rules', async t => {
+    const { make, post, change, api, get } = await start(t)
+    const { body: split } = await post('/api/projects/1/experiments/', { name: 'Split', feature_flag_key: 'split' })
+    const { id } = await make(documentOf(written(experiment([true, false], { experiment_id: split.id }))))
+    await api.call('DELETE', `${path}typed/`)
+    assert.equal((await api.call('DELETE', `/api/projects/1/experiments/${split.id}/`)).status, 204)
+    const refused = await change({ deleted: false }, id)
+    assert.deepEqual([refused.status, refused.body.attr], [400, 'filters.rules.0.experiment_id'])
+    assert.equal((await get(id)).deleted, true)
   })
 })
 
@@ -287,6 +325,12 @@ describe('what is done with a flag with rules', () => {
     assert.deepEqual(seedsOf(second), seedsOf(first).toReversed())
     assert.equal(second.filters.rules[1].rollout_percentage, 80)
     assert.equal((await api.call('GET', '/api/projects/2/feature_flags/typed/')).body.version, 2)
+
+    const there = await post('/api/projects/2/experiments/', { name: 'Split', feature_flag_key: 'split' })
+    const rules = [{ ...second.filters.rules[0], experiment_id: there.body.id }, second.filters.rules[1]]
+    const relinked = { filters: { ...second.filters, rules }, version: 2 }
+    await api.call('PATCH', '/api/projects/2/feature_flags/typed/', { body: relinked })
+    assert.equal((await copy()).filters.rules[0].experiment_id, there.body.id, 'the other project keeps its experiment')
   })
 })
 

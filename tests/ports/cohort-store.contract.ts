@@ -280,14 +280,15 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       assert.deepEqual(await store.findLinks(1), {
         revision: await revision(),
         flags: [
-          { id: 1, name: 'plain', flagIds: [], cohortIds: [] },
-          { id: 2, name: 'linked', flagIds: [1], cohortIds: [2] },
+          { id: 1, name: 'plain', flagIds: [], cohortIds: [], experimentIds: [] },
+          { id: 2, name: 'linked', flagIds: [1], cohortIds: [2], experimentIds: [] },
         ],
         cohorts: [
-          { id: 1, name: 'tree', flagIds: [1], cohortIds: [2] },
-          { id: 2, name: 'static', flagIds: [], cohortIds: [] },
+          { id: 1, name: 'tree', flagIds: [1], cohortIds: [2], experimentIds: [] },
+          { id: 2, name: 'static', flagIds: [], cohortIds: [], experimentIds: [] },
         ],
         groupTypes: [],
+        experimentIds: [],
       })
     })
 

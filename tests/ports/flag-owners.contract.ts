@@ -200,6 +200,26 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.updateExperiment(1, 1, patch, null), { ok: false, error: 'not_found' })
     })
 
+    it('names the experiments there are, and deletes none that may have got into rules since they were looked at', async t => {
+      const { store } = await openWithProjects(open, t)
+      written(await store.createExperiment(anExperiment(), create('button')))
+      const { revision: linksRevision, experimentIds } = await store.findLinks(1)
+      assert.deepEqual(experimentIds, [1])
+      const rules = [{ experiment_id: 1 }]
+      assert.equal((await store.createFlag(aNewFlag({ key: 'ruled', filters: { version: 2, rules } }))).ok, true)
+      const change = { nowMs: 11, changedBy: null }
+      assert.deepEqual(await store.deleteExperiment(1, 1, { ...change, linksRevision }), {
+        ...{ ok: false, error: 'definitions_changed' },
+      })
+      const links = await store.findLinks(1)
+      assert.deepEqual(
+        links.flags.map(flag => flag.experimentIds),
+        [[], [1]],
+      )
+      written(await store.deleteExperiment(1, 1, { ...change, linksRevision: links.revision }))
+      assert.deepEqual((await store.findLinks(1)).experimentIds, [])
+    })
+
     it('remembers whether a flag was made for what has it, or taken', async t => {
       const { store } = await openWithProjects(open, t)
       const own = aFeature()

@@ -29,6 +29,12 @@ describe('the difference that a change makes', () => {
     ])
   })
 
+  it('of a flag with rules names its rules and its default', () => {
+    const filters = { version: 2, return_type: 'number', default_value: 1, rules: [] }
+    const after = { active: true, archived: false, filters }
+    assert.deepEqual(diffLines(null, after, plainTerminal), ['+ switched on', '+ else 1'])
+  })
+
   it('is for as many as were counted, or says why they were not', () => {
     const reach = { evaluated: 1200, population: 'persons', gained: 1100, lost: 0, moved: 3 }
     for (const [line, words] of [

@@ -4,9 +4,10 @@
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
 import { configVersion, readRules } from '#core/flags/definitions/read-rules.ts'
+import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
 import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
 import { archivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import {
   type ApiLists,
@@ -16,7 +17,6 @@ import {
   type FlagFile,
   isThere,
   namedReferences,
-  withExperiments,
 } from '#wire/management/flags/flag-file.ts'
 
 interface Write {
@@ -220,15 +220,5 @@ export function bodyOf(write: PlannedWrite, ids: ReferenceIds): JsonObject {
 function filtersToSend({ before, wanted }: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { filters } = wanted
   if (configVersion(filters) !== 2) return ids.resolve(filters)
-  const rules = before === null ? undefined : ownValue(before.filters as JsonObject, 'rules')
-  const linkOf = (rule: JsonValue) => {
-    const experiment = isJsonObject(rule) ? (ownValue(rule, 'experiment_id') ?? null) : null
-    if (experiment === null || !isJsonObject(rule)) return null
-    const holdout = ownValue(rule, 'holdout') ?? null
-    return { experiment, holdout: isJsonObject(holdout) ? (ownValue(holdout, 'id') ?? null) : null }
-  }
-  const stored: readonly JsonValue[] = Array.isArray(rules) ? rules : []
-  return withExperiments(filters, id =>
-    linkOf(stored.find(rule => isJsonObject(rule) && ownValue(rule, 'id') === id) ?? null),
-  )
+  return withExperimentsOf(filters, before === null ? null : (before.filters as JsonObject))
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { wayOut } from './find-flag.ts'
-import { conditionLines, rolloutWords } from './rollout-words.ts'
+import { conditionLines, rolloutWords, variantLines } from './rollout-words.ts'
 
 const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
 
@@ -37,8 +37,33 @@ describe('the conditions of a flag in words', () => {
     const document = { version: 2, return_type: 'number', default_value: null, rules }
     assert.equal(rolloutWords(document), 'by 1 rule')
     assert.deepEqual(conditionLines(document), ['1. not (plan exact pro): 42', 'else no value'])
+    assert.deepEqual(variantLines(document), [])
+    assert.deepEqual(variantLines({ ...document, version: 3 }), [])
     assert.equal(rolloutWords({ ...document, version: 3 }), 'unreadable')
     assert.match(conditionLines({ ...document, version: 3 })[0]!, /^unreadable: /)
+  })
+
+  it('say who gets the default by a rule itself', () => {
+    const hashed = {
+      assignment_algorithm: 'sha1_60_v1',
+      rollout_percentage: 20,
+      on_rollout_miss: 'return_default',
+      seed: 's',
+    }
+    const rule = { targeting: { properties: [] }, ...hashed }
+    const rules = [
+      { ...rule, id: '11111111-1111-4111-8111-111111111111', rule_type: 'percentage_rollout', value: true },
+      {
+        ...{ ...rule, id: '11111111-1111-4111-8111-111111111112', rule_type: 'experiment', experiment_id: null },
+        ...{ paused: true, on_rollout_miss: 'continue', holdout: { id: null, seed: 's', exclusion_percentage: 5 } },
+        variants: ['a', 'b'].map(key => ({ key, weight: 50, value: key === 'a' })),
+      },
+    ]
+    assert.deepEqual(conditionLines({ version: 2, return_type: 'boolean', default_value: false, rules }), [
+      '1. everybody, 20 % of them and the default for the others: true',
+      '2. everybody, 5 % held out, 20 % of them: paused, a 50 % true / b 50 % false',
+      'else false',
+    ])
   })
 
   it('show no value of an operator that compares none', () => {

@@ -45,25 +45,24 @@ function partWords({ sets, variants }: StoredFilters): string {
 /** A line for each condition set, or one that says why there is none. Of version 2: for each rule, and the default. */
 export function conditionLines(filters: JsonObject): string[] {
   const document = rulesOf(filters)
-  if (document !== null) {
-    const byDefault = document.defaultValue === null ? 'no value' : JSON.stringify(document.defaultValue)
-    return [...document.rules.map((rule, index) => `${index + 1}. ${ruleWords(rule)}`), `else ${byDefault}`]
-  }
+  if (document !== null)
+    return [...document.rules.map((rule, index) => `${index + 1}. ${ruleWords(rule)}`), defaultWords(document)]
   return readable(filters, ({ sets }) => {
     if (sets.length === 0) return ['none: nobody gets the flag']
     return sets.map((set, index) => `${index + 1}. ${setWords(set)}`)
   })
 }
 
-/** Each condition set, or rule, in words, without its number. */
+/** Each condition set in words, without its number. Of version 2: each rule, and the default. */
 export function conditionWords(filters: JsonObject): string[] {
   const document = rulesOf(filters)
-  if (document !== null) return document.rules.map(ruleWords)
+  if (document !== null) return [...document.rules.map(ruleWords), defaultWords(document)]
   return readable(filters, ({ sets }) => sets.map(setWords))
 }
 
-/** A line for each variant. */
+/** A line for each variant of the flag; none for version 2, whose rules have their own. */
 export function variantLines(filters: JsonObject): string[] {
+  if (configVersion(filters) !== 1) return []
   return readable(filters, ({ variants }) =>
     variants.map(({ key, rolloutPercentage }) => `${key}: ${rolloutPercentage} %`),
   )
@@ -79,13 +78,19 @@ function ruleCount({ rules }: RulesDocument): string {
   return `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
 }
 
+function defaultWords({ defaultValue }: RulesDocument): string {
+  return `else ${defaultValue === null ? 'no value' : JSON.stringify(defaultValue)}`
+}
+
 function ruleWords(rule: Rule): string {
   const who = rule.predicates.length === 0 ? 'everybody' : rule.predicates.map(predicateWords).join(' and ')
   if (rule.type === 'targeted_release') return `${who}: ${JSON.stringify(rule.value)}`
-  const share = rule.rolloutPercentage === 100 ? '' : `, ${rule.rolloutPercentage} % of them`
+  const missed = rule.continuesOnMiss ? '' : ' and the default for the others'
+  const share = rule.rolloutPercentage === 100 ? '' : `, ${rule.rolloutPercentage} % of them${missed}`
   if (rule.type === 'percentage_rollout') return `${who}${share}: ${JSON.stringify(rule.value)}`
   const variants = rule.variants.map(({ key, weight, value }) => `${key} ${weight} % ${JSON.stringify(value)}`)
-  return `${who}${share}: ${rule.paused ? 'paused, ' : ''}${variants.join(' / ')}`
+  const heldOut = rule.holdout === null ? '' : `, ${rule.holdout.exclusionPercentage} % held out`
+  return `${who}${heldOut}${share}: ${rule.paused ? 'paused, ' : ''}${variants.join(' / ')}`
 }
 
 function predicateWords({ key, operator, value, negation }: Predicate): string {

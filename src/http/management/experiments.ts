@@ -1,5 +1,6 @@
 // Experiments: list, create, read, change, delete. Results are not served.
 
+import { firstFew } from '#core/counted.ts'
 import { definedOf } from '#core/defined-of.ts'
 import {
   type ExperimentFilter,
@@ -232,6 +233,13 @@ function orError<T>(
   if (result.ok) return result
   const { error } = result
   if (isWireError(error)) return err(error)
+  if (typeof error === 'object' && error.kind === 'in_rules')
+    return err(
+      invalidInput(
+        'deleted',
+        `Rules of ${firstFew(error.of).join(', ')} belong to the experiment: take its experiment_id out of them first.`,
+      ),
+    )
   const attrOf = (flagPath: string) => {
     if (flagPath === 'key') return 'feature_flag_key'
     for (const [path, parameter] of legacyPaths)

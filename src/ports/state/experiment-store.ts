@@ -3,6 +3,7 @@
 import type { ExperimentFilter } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Result } from '#core/result.ts'
+import type { LinkedWrite } from './definition-links.ts'
 import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
 import type { Page, Written } from './written.ts'
 
@@ -36,7 +37,7 @@ export interface ExperimentStore {
   deleteExperiment(
     projectId: number,
     id: number,
-    change: { readonly nowMs: number; readonly changedBy: string | null },
+    change: LinkedWrite & { readonly nowMs: number; readonly changedBy: string | null },
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findExperiment(projectId: number, id: number): Promise<Experiment | null>
   /** Without deleted experiments. */

@@ -1,5 +1,5 @@
 // What only the stored definitions tell about a flag or a cohort that is being written: whether a filter leads to a flag
-// whose value it could not test, and whether the experiments of rules are there. Source: docs/wire/private-api.md 4.3.
+// whose value it could not test. Source: docs/wire/private-api.md 4.3.
 
 import {
   type DefinitionLinks,
@@ -8,10 +8,7 @@ import {
 } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { experimentsOfRules } from '#core/flags/definitions/validate-rules.ts'
-import type { JsonObject } from '#core/json.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
-import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 
 /** Reads what a definition refers to. */
@@ -41,21 +38,6 @@ export async function dependencyVersionIssues(
       const message = `This leads to the flag "${flag.key}", whose rules are of version 2: no filter can test its value.`
       issues.push({ path, code: 'unsupported_dependency_config_version', message })
     }
-  }
-  return issues
-}
-
-/** The experiments of a document's rules that the project does not have. */
-export async function experimentIssues(
-  management: Pick<ExperimentStore, 'findExperiment'>,
-  projectId: number,
-  filters: JsonObject | undefined,
-): Promise<FlagIssue[]> {
-  if (filters === undefined || configVersion(filters) !== 2) return []
-  const issues: FlagIssue[] = []
-  for (const { id, path } of experimentsOfRules(filters)) {
-    if ((await management.findExperiment(projectId, id)) !== null) continue
-    issues.push({ path, code: 'invalid_input', message: `The project has no experiment with the id ${id}.` })
   }
   return issues
 }

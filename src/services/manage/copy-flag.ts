@@ -12,8 +12,7 @@ import {
 import { type Flag, writableOf } from '#core/flags/definitions/flag.ts'
 import { mapReferences } from '#core/flags/definitions/map-references.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
-import { rulesForCopy, withoutExperiments } from '#core/flags/definitions/rule-identity.ts'
-import { experimentsOfRules } from '#core/flags/definitions/validate-rules.ts'
+import { rulesForCopy, withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
@@ -80,9 +79,11 @@ export async function copyFlag(
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
   }
   const isOfRules = configVersion(flag.filters) === 2
-  if (isOfRules && experimentsOfRules(flag.filters).length > 0)
-    notes.push('Its experiments belong to their project: the copy splits alike, without them.')
-  const filters = isOfRules ? withoutExperiments(flag.filters) : mapped(flag.filters, plan)
+  if (referencesOfFlag(flag.filters).some(({ kind }) => kind === 'experiment'))
+    notes.push(
+      'Its experiments belong to their project: the copy splits alike, and its rules keep those that they have there.',
+    )
+  const filters = isOfRules ? flag.filters : mapped(flag.filters, plan)
   const written = await write(deps, flag, filters, targetProjectId, options)
   return written.ok ? ok({ flag: written.value.flag, notes }) : written
 }
@@ -105,22 +106,18 @@ async function write(
   // A flag that is deleted there at this moment stays deleted.
   const { deleted: _leftAsItIs, ...written } = writableOf(flag)
   const there = await deps.management.findFlagByKey(projectId, flag.key)
+  const isOfRules = configVersion(filters) === 2
+  const filtersThere = there?.filters ?? null
   const fields = {
     ...written,
-    filters:
-      configVersion(filters) === 2
-        ? rulesForCopy(filters, there === null ? null : there.filters, deps.newUuid)
-        : filters,
+    filters: isOfRules ? rulesForCopy(withExperimentsOf(filters, filtersThere), filtersThere, deps.newUuid) : filters,
     ...(isDisabled && { active: false }),
   }
   const how = { skipValidation: false, keepsIdentity: true, by }
-  // Seeds are those of the flag as it was read there.
+  // Seeds and experiments are those of the flag as it was read there.
   return there === null
     ? createFlag(deps, projectId, fields, how)
-    : updateFlag(deps, there, fields, {
-        ...how,
-        ...(configVersion(filters) === 2 && { expectedVersion: there.version }),
-      })
+    : updateFlag(deps, there, fields, { ...how, ...(isOfRules && { expectedVersion: there.version }) })
 }
 
 interface Plan {

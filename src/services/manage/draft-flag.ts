@@ -6,8 +6,7 @@ import { type ReferringDefinition, referenceIssues } from '#core/flags/definitio
 import { unstoredFlag } from '#core/flags/evaluation/flag-probe.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { ExperimentStore } from '#ports/state/experiment-store.ts'
-import { dependencyVersionIssues, experimentIssues, type ReferenceReader } from './check-stored.ts'
+import { dependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
 import {
   changedReferences,
   type FlagRefusal,
@@ -18,7 +17,7 @@ import {
 } from './manage-flags.ts'
 
 export interface DraftFlagDeps {
-  readonly management: ReferenceReader & Pick<ExperimentStore, 'findExperiment'>
+  readonly management: ReferenceReader
   readonly clock: Clock
   readonly newUuid: () => string
 }
@@ -52,7 +51,6 @@ export async function draftFlag(
   const issues = [
     ...referenceIssues(self, references, links),
     ...(await dependencyVersionIssues(deps.management, projectId, references, links)),
-    ...(await experimentIssues(deps.management, projectId, fields.filters)),
   ]
   if (issues.length > 0) return err({ kind: 'invalid', issues })
   if (!deleted && links.flags.some(({ id, name }) => name === key && id !== self.id)) return err({ kind: 'key_taken' })

@@ -6,6 +6,7 @@ import type { Experiment } from '#core/experiments/experiment.ts'
 import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import { variantCount } from '#core/flags/definitions/flag-traits.ts'
+import { usersOfExperiment } from '#core/flags/definitions/validate-references.ts'
 import { type JsonObject, type JsonValue, mergeObjects } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -67,6 +68,8 @@ export type ExperimentRefusal =
   | 'flag_of_running'
   /** The flag was not made for the experiment, and the key may not write flags. */
   | 'flag_not_writable'
+  /** Rules of these flags, in words, belong to the experiment. */
+  | { readonly kind: 'in_rules'; readonly of: readonly string[] }
   | FlagWriteRefusal
   | InvalidFlag
 
@@ -144,16 +147,19 @@ export function updateExperiment<E = never>(
   })
 }
 
-/** The flag stays, but loses its experiment mark when no other experiment uses it. */
+/** The flag stays, but loses its experiment mark when no other experiment uses it. Refused while rules name the experiment. */
 export function deleteExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,
   id: number,
   by: string,
 ): Promise<Result<null, ExperimentRefusal>> {
-  return writeWithFlags<null, ExperimentRefusal>(deps, by, ({ nowMs }) =>
-    deps.management.deleteExperiment(projectId, id, { nowMs, changedBy: by }),
-  )
+  return writeWithFlags<null, ExperimentRefusal>(deps, by, async ({ nowMs }) => {
+    const links = await deps.management.findLinks(projectId)
+    const of = usersOfExperiment(id, links)
+    if (of.length > 0) return err({ kind: 'in_rules', of })
+    return deps.management.deleteExperiment(projectId, id, { nowMs, changedBy: by, linksRevision: links.revision })
+  })
 }
 
 /**

@@ -16,19 +16,16 @@ import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { LinkedWrite } from '#ports/state/definition-links.ts'
-import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
-import { experimentIssues, type ReferenceReader } from './check-stored.ts'
+import type { ReferenceReader } from './check-stored.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads, sealRestored } from './seal-payloads.ts'
 import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
-  readonly management: Pick<FlagStore, 'createFlag' | 'updateFlag' | 'findFlagVersion'> &
-    Pick<ExperimentStore, 'findExperiment'> &
-    ReferenceReader
+  readonly management: Pick<FlagStore, 'createFlag' | 'updateFlag' | 'findFlagVersion'> & ReferenceReader
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
   readonly newUuid: () => string
@@ -77,7 +74,6 @@ export async function createFlag(
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const prepared = prepareNewFlag(deps, projectId, fields, options, deps.clock.nowMs())
   if (!prepared.ok) return prepared
-  const unknown = await experimentIssues(deps.management, projectId, prepared.value.flag.filters)
   const sealed = await sealPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
   const flag = sealed.value.fields
@@ -85,7 +81,7 @@ export async function createFlag(
     projectId,
     self: { kind: 'flag', id: null, name: flag.key },
     references: referencesOfFlag(flag.filters),
-    issues: [...prepared.value.warnings, ...unknown],
+    issues: prepared.value.warnings,
     skipValidation: options.skipValidation,
     write: async linked => {
       const created = await deps.management.createFlag(flag, linked)
@@ -234,9 +230,9 @@ function prepareFields<T extends FlagFields>(
 ): Result<T, InvalidFlag> {
   const { filters } = fields
   if (filters === undefined) return ok(fields)
-  // A change of the version itself is refused by validation.
-  const isNewOrAlike = stored === null || hasRules(stored)
-  if (!hasRules(fields) || !isNewOrAlike || skipValidation || keepsIdentity)
+  // A change from version 1 is refused by validation. A document of a version that is not known may be repaired.
+  const mayHaveRules = stored === null || configVersion(stored.filters) !== 1
+  if (!hasRules(fields) || !mayHaveRules || skipValidation || keepsIdentity)
     return ok({ ...fields, filters: normalizeFilters(filters, legacyRolloutPercentage) })
   const identified = identifyRules(filters, stored?.filters ?? null, newUuid)
   return identified.ok
@@ -255,12 +251,11 @@ async function saveChecked<E extends Refusal = never>(
   warnings: readonly FlagIssue[],
 ): Promise<Result<WrittenFlag, FlagRefusal | E>> {
   const patch: FlagPatch = { ...fields, updatedAtMs: deps.clock.nowMs() }
-  const unknown = await experimentIssues(deps.management, flag.projectId, fields.filters)
   const written = await writeDefinition<Written<Flag>, FlagRefusal | E>(deps.management, {
     projectId: flag.projectId,
     self: { kind: 'flag', id: flag.id, name: fields.key ?? flag.key },
     references: changedReferences(flag, fields),
-    issues: [...warnings, ...unknown],
+    issues: warnings,
     skipValidation: options.skipValidation,
     refuse: options.refuse,
     write: linked => save(deps, flag, patch, { ...options, ...linked }),

@@ -19,9 +19,10 @@ function storeOf(...flagIds: number[][]) {
       const ids = flagIds[Math.min(reads++, flagIds.length - 1)]!
       return {
         revision: reads,
-        flags: ids.map(id => ({ id, name: 'a', flagIds: [], cohortIds: [] })),
+        flags: ids.map(id => ({ id, name: 'a', flagIds: [], cohortIds: [], experimentIds: [] })),
         cohorts: [],
         groupTypes: [],
+        experimentIds: [],
       }
     },
   }

@@ -77,7 +77,7 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore & Definition
       // it.
       const linking = sql<
         string | null
-      >`CASE WHEN filters LIKE '%"cohort"%' OR filters LIKE '%"flag"%' THEN filters END`
+      >`CASE WHEN filters LIKE '%"cohort"%' OR filters LIKE '%"flag"%' OR filters LIKE '%"experiment_id"%' THEN filters END`
       const flags = await db
         .selectFrom('feature_flag')
         .select(['id', 'key', linking.as('filters')])
@@ -98,8 +98,16 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore & Definition
         .where('project_id', '=', projectId)
         .orderBy('group_type_index')
         .execute()
+      const experiments = await db
+        .selectFrom('experiment')
+        .select('id')
+        .where('project_id', '=', projectId)
+        .where('deleted', '=', 0)
+        .orderBy('id')
+        .execute()
       return {
         revision,
+        experimentIds: experiments.map(({ id }) => Number(id)),
         groupTypes: groupTypes.map(row => ({
           index: Number(row.group_type_index),
           name: row.group_type,

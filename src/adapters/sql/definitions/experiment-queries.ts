@@ -10,6 +10,7 @@ import { fittingRows } from '../tables/fitting-rows.ts'
 import { bumpRevision, nextId } from '../tables/revision-queries.ts'
 import { flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { ExperimentTable, StateSchema } from '../tables/schema.ts'
+import { haveLinksChanged } from './cohort-queries.ts'
 import { numberOrNull } from './definition-rows.ts'
 import { changeFlag } from './flag-queries.ts'
 import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
@@ -48,10 +49,11 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
         return ok({ value: experiment, revision: await bumpRevision(trx, projectId) })
       }),
 
-    deleteExperiment: (projectId, id, { nowMs, changedBy }) =>
+    deleteExperiment: (projectId, id, { nowMs, changedBy, ...linked }) =>
       transactionUnlessRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
+        if (await haveLinksChanged(trx, projectId, linked)) return err('definitions_changed')
         await trx.updateTable('experiment').set({ deleted: 1, updated_at: nowMs }).where('id', '=', id).execute()
         const other = await trx
           .selectFrom('experiment')

@@ -39,10 +39,24 @@ describe('references of a flag', () => {
   })
 })
 
+it('rules refer to their experiments, and to nothing else', () => {
+  const ids = ['7', '7.0', '1e400', '1.5', '"7"', 'null']
+  const rules = ids.map(id => `{"rule_type": "experiment", "experiment_id": ${id}}`).join()
+  const filters = parseJson(
+    `{"version": 2, "rules": [null, ${rules}], "groups": [], "aggregation_group_type_index": 0}`,
+  )
+  assert.deepEqual(
+    referencesOfFlag(filters),
+    [1, 2].map(rule => ({ kind: 'experiment', id: 7, path: `filters.rules.${rule}.experiment_id` })),
+  )
+})
+
 it('the flags that a flag depends on are those that it or a cohort behind it tests, never itself', () => {
-  const linked = (id: number, flagIds: number[], cohortIds: number[]) => ({ id, name: '', flagIds, cohortIds })
+  const linked = (id: number, flagIds: number[], cohortIds: number[]) => {
+    return { id, name: '', flagIds, cohortIds, experimentIds: [] }
+  }
   const dependenciesOf = flagDependencies({
-    ...{ revision: 1, groupTypes: [] },
+    ...{ revision: 1, groupTypes: [], experimentIds: [] },
     flags: [linked(1, [2, 9], [1]), linked(2, [], []), linked(3, [3], [3])],
     cohorts: [linked(1, [], [2]), linked(2, [3], [1, 7]), linked(3, [3, 2], [])],
   })

@@ -6,9 +6,10 @@ import { type GroupType, groupTypeCountMax } from '../../groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import { cohortIdOf } from './cohort-tree.ts'
 import { dependencyId } from './flag-dependencies.ts'
+import { configVersion } from './read-rules.ts'
 
 export interface DefinitionReference {
-  readonly kind: 'flag' | 'cohort' | 'group_type'
+  readonly kind: 'flag' | 'cohort' | 'group_type' | 'experiment'
   /** The index of a group type, 0 to 4. */
   readonly id: number
   /** Path of the value that names it, such as `filters.groups.0.properties.1.value`. */
@@ -21,6 +22,8 @@ export interface LinkedDefinition {
   readonly name: string
   readonly flagIds: readonly number[]
   readonly cohortIds: readonly number[]
+  /** Of a flag: the experiments that its rules belong to. */
+  readonly experimentIds: readonly number[]
 }
 
 export interface DefinitionLinks {
@@ -29,15 +32,28 @@ export interface DefinitionLinks {
   readonly flags: readonly LinkedDefinition[]
   readonly cohorts: readonly LinkedDefinition[]
   readonly groupTypes: readonly Pick<GroupType, 'index' | 'name' | 'isBeingDeleted'>[]
+  /** The project's experiments. */
+  readonly experimentIds: readonly number[]
 }
 
-/** The references in a flag and its condition sets. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12. */
+/** The references in a flag and its condition sets, or rules. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12, 11.2. */
 export function referencesOfFlag(filters: JsonValue): DefinitionReference[] {
   if (!isJsonObject(filters)) return []
+  if (configVersion(filters) === 2) return experimentsOfRules(filters)
   const sets = ['groups', 'super_groups'].flatMap(list =>
     listOf(ownValue(filters, list)).flatMap((set, index) => referencesOfSet(set, `filters.${list}.${index}`)),
   )
   return [...groupTypeOf(filters, 'aggregation_group_type_index', 'filters'), ...sets]
+}
+
+function experimentsOfRules(filters: JsonObject): DefinitionReference[] {
+  return listOf(ownValue(filters, 'rules')).flatMap((rule, index) => {
+    const id = isJsonObject(rule) ? numberOf(ownValue(rule, 'experiment_id') ?? null) : undefined
+    // What is no id makes the document unreadable.
+    return Number.isSafeInteger(id)
+      ? [{ kind: 'experiment', id: id!, path: `filters.rules.${index}.experiment_id` }]
+      : []
+  })
 }
 
 function referencesOfSet(set: JsonValue, path: string): DefinitionReference[] {
@@ -104,7 +120,7 @@ export function flagsBehind(
   const open = references.toReversed()
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { kind, id, path } = next
-    if (kind === 'group_type' || reached[kind].has(id)) continue
+    if ((kind !== 'flag' && kind !== 'cohort') || reached[kind].has(id)) continue
     reached[kind].set(id, path)
     const links = linksOf[kind].get(id)
     for (const flagId of links?.flagIds ?? []) open.push({ kind: 'flag', id: flagId, path })
@@ -126,7 +142,7 @@ export function linkedDefinition(
   const idsOf = (kind: DefinitionReference['kind']) => [
     ...new Set(references.filter(reference => reference.kind === kind).map(reference => reference.id)),
   ]
-  return { id, name, flagIds: idsOf('flag'), cohortIds: idsOf('cohort') }
+  return { id, name, flagIds: idsOf('flag'), cohortIds: idsOf('cohort'), experimentIds: idsOf('experiment') }
 }
 
 function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {

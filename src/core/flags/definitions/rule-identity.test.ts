@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { experiment, release, rollout, rulesDocument } from '../../../../tests/support/rule-builders.ts'
 import type { JsonObject, JsonValue } from '../../json.ts'
-import { identifyRules, rulesForCopy, withoutExperiments } from './rule-identity.ts'
+import { identifyRules, rulesForCopy, withExperimentsOf } from './rule-identity.ts'
 
 function uuids(): () => string {
   let count = 0
@@ -108,10 +108,19 @@ describe('the rules of a copy', () => {
     assert.deepEqual([copy[1]!.seed, copy[2]!.seed], ['there', third.seed])
   })
 
-  it('belong to no experiment', () => {
+  it('belong to the experiments that they have there, else to none', () => {
     const holdout = { id: 4, seed: 'held', exclusion_percentage: 5 }
     const linked = documentOf(first, { ...third, experiment_id: 7, holdout })
     const unlinked = documentOf(first, { ...third, experiment_id: null, holdout: { ...holdout, id: null } })
-    assert.deepEqual(withoutExperiments(linked), unlinked)
+    assert.deepEqual(withExperimentsOf(linked, null), unlinked)
+    assert.deepEqual(withExperimentsOf(linked, documentOf({ ...third, id: 'another' })), unlinked)
+    assert.deepEqual(withExperimentsOf(unlinked, linked), linked)
+  })
+
+  it('stay malformed where they are', () => {
+    for (const rule of [{ ...third, experiment_id: undefined }, { ...third, holdout: { seed: 'held' } }, 'none']) {
+      const malformed = JSON.parse(JSON.stringify(documentOf(first, rule as JsonObject))) as JsonObject
+      assert.deepEqual(withExperimentsOf(malformed, null), malformed)
+    }
   })
 })

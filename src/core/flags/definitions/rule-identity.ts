@@ -70,14 +70,23 @@ export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newU
   })
 }
 
-/** The document with splits that belong to no experiment in the place of experiments, which are those of one project. */
-export function withoutExperiments(filters: JsonObject): JsonObject {
+/**
+ * The document with the experiments, and ids of holdouts, that the rules of the same ids have in another document. The others
+ * become splits without an experiment: experiments belong to one project, and who gets which variant hangs on seeds alone.
+ * @param other null where there is no such document.
+ */
+export function withExperimentsOf(filters: JsonObject, other: JsonObject | null): JsonObject {
+  const otherRules = rulesById(other)
   return mapRules(filters, rule => {
-    if ((ownValue(rule, 'experiment_id') ?? null) === null) return rule
-    const holdout = ownValue(rule, 'holdout')
+    if (!Object.hasOwn(rule, 'experiment_id')) return rule
+    const counterpart = otherRules.get(ownValue(rule, 'id') ?? null) ?? {}
+    const [holdout, its] = [ownValue(rule, 'holdout'), ownValue(counterpart, 'holdout')]
     return mergeObjects(rule, {
-      experiment_id: null,
-      ...(isJsonObject(holdout) && { holdout: mergeObjects(holdout, { id: null }) }),
+      experiment_id: ownValue(counterpart, 'experiment_id') ?? null,
+      ...(isJsonObject(holdout) &&
+        Object.hasOwn(holdout, 'id') && {
+          holdout: mergeObjects(holdout, { id: (isJsonObject(its) ? ownValue(its, 'id') : null) ?? null }),
+        }),
     })
   })
 }

@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { DefinitionLinks, DefinitionReference, LinkedDefinition } from './definition-links.ts'
-import { referenceIssues, usersOfCohort } from './validate-references.ts'
+import { referenceIssues, usersOfCohort, usersOfExperiment } from './validate-references.ts'
 
-const linked = (id: number, name: string, to: { flags?: number[]; cohorts?: number[] } = {}): LinkedDefinition => ({
+const linked = (
+  id: number,
+  name: string,
+  to: { flags?: number[]; cohorts?: number[]; experiments?: number[] } = {},
+): LinkedDefinition => ({
   id,
   name,
   flagIds: to.flags ?? [],
   cohortIds: to.cohorts ?? [],
+  experimentIds: to.experiments ?? [],
 })
 const linksOf = (flags: LinkedDefinition[], cohorts: LinkedDefinition[] = []): DefinitionLinks => ({
   revision: 1,
   flags,
   cohorts,
+  experimentIds: [5],
   groupTypes: [
     { index: 1, name: 'team' },
     { index: 2, name: 'junk', isBeingDeleted: true },
@@ -53,6 +59,16 @@ describe('references of a definition', () => {
     ])
   })
 
+  it('lead to experiments of the project alone', () => {
+    const written = { kind: 'flag', id: null, name: 'new' } as const
+    assert.deepEqual(
+      problems(referenceIssues(written, [to('experiment', 5), to('experiment', 6)], linksOf([linked(5, 'a')]))),
+      [
+        'to experiment 6: The project has no experiment with the id 6, or it is deleted: null is for a split without one.',
+      ],
+    )
+  })
+
   it('are checked as they are written, not as they were', () => {
     const links = linksOf([linked(1, 'a', { flags: [2] }), linked(2, 'b')])
     assert.deepEqual(referenceIssues({ kind: 'flag', id: 2, name: 'b' }, [], links), [])
@@ -80,6 +96,11 @@ describe('references of a definition', () => {
     assert.equal(issues.length, 1)
     assert.ok(issues[0]!.message.length < 500)
   })
+})
+
+it('users of an experiment are the flags whose rules belong to it', () => {
+  const links = linksOf([linked(1, 'a', { experiments: [5] }), linked(2, 'b', { experiments: [6], cohorts: [5] })])
+  assert.deepEqual(usersOfExperiment(5, links), ['flag "a"'])
 })
 
 describe('users of a cohort', () => {

@@ -32,6 +32,12 @@ export function referenceIssues(
       if (type?.isBeingDeleted === true) issues.push(isBeingDeleted(type, path))
       continue
     }
+    if (kind === 'experiment') {
+      if (links.experimentIds.includes(id)) continue
+      const message = `The project has no experiment with the id ${id}, or it is deleted: null is for a split without one.`
+      issues.push({ path, code: 'invalid_input', message })
+      continue
+    }
     if (!graph.has(kind, id)) {
       const message = `There is no ${kind} with the id ${id} here, or it is deleted: then bring that one back first, or take this filter out.`
       issues.push({ path, code: 'invalid_input', message })
@@ -72,7 +78,7 @@ class Graph {
     this.#names.set(this.#written, written.name)
     this.#edges.set(
       this.#written,
-      references.flatMap(({ kind, id }): Node[] => (kind === 'group_type' ? [] : [`${kind}:${id}`])),
+      references.flatMap(({ kind, id }): Node[] => (kind === 'flag' || kind === 'cohort' ? [`${kind}:${id}`] : [])),
     )
   }
 
@@ -134,10 +140,19 @@ class Graph {
 }
 
 /** The flags and cohorts that refer directly to a cohort, named for people: `flag "beta"`. */
-export function usersOfCohort(cohortId: number, links: DefinitionLinks): string[] {
-  const using = (kind: Kind, definitions: readonly LinkedDefinition[]) =>
-    definitions
-      .filter(({ id, cohortIds }) => cohortIds.includes(cohortId) && !(kind === 'cohort' && id === cohortId))
-      .map(({ name }) => `${kind} "${name.slice(0, 80)}"`)
-  return [...using('flag', links.flags), ...using('cohort', links.cohorts)]
+export function usersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLinks): string[] {
+  const uses = ({ cohortIds }: LinkedDefinition) => cohortIds.includes(cohortId)
+  return [
+    ...flags.filter(uses).map(named('flag')),
+    ...cohorts.filter(cohort => cohort.id !== cohortId && uses(cohort)).map(named('cohort')),
+  ]
+}
+
+/** The flags whose rules belong to an experiment, named in the same way. */
+export function usersOfExperiment(experimentId: number, { flags }: DefinitionLinks): string[] {
+  return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(named('flag'))
+}
+
+function named(kind: Kind): (definition: LinkedDefinition) => string {
+  return ({ name }) => `${kind} "${name.slice(0, 80)}"`
 }

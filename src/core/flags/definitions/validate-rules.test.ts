@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { experiment, personPredicate, release, rulesDocument } from '../../../../tests/support/rule-builders.ts'
 import type { JsonObject } from '../../json.ts'
-import { experimentsOfRules, metadataBytesMax, validateRules } from './validate-rules.ts'
+import { metadataBytesMax, validateRules } from './validate-rules.ts'
 
 const pathsOf = (document: JsonObject, stored: JsonObject | null = null) =>
   validateRules(document, stored).map(({ path }) => path)
@@ -49,12 +49,5 @@ describe('a document of version 2 that is written', () => {
       rulesDocument('boolean', null, [{ ...release(true), metadata: { a: 'x'.repeat(bytes - '{"a":""}'.length) } }])
     assert.deepEqual(pathsOf(of(metadataBytesMax)), [])
     assert.deepEqual(pathsOf(of(metadataBytesMax + 1)), ['filters.rules.0.metadata'])
-  })
-
-  it('names its experiments', () => {
-    const rules = [release(true), experiment([true, false], { experiment_id: 7 }), experiment([true, false])]
-    assert.deepEqual(experimentsOfRules(rulesDocument('boolean', null, rules)), [
-      { id: 7, path: 'filters.rules.1.experiment_id' },
-    ])
   })
 })

@@ -1,7 +1,7 @@
 // Decides whether a document of version 2 may be stored as written: it has to be readable, and may not have what would be
 // read but never be meant. Like `validate-flag.ts` it binds only those who write.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
 import type { FlagIssue } from './flag-issue.ts'
 import { readRules } from './read-rules.ts'
 import type { RulesDocument } from './rules-document.ts'
@@ -33,14 +33,6 @@ export function validateRules(filters: JsonObject, stored: JsonObject | null): F
     ...patternIssues(read.value, new Set(before?.ok ? patternsOf(before.value) : [])),
     ...metadataIssues(filters),
   ]
-}
-
-/** The experiments that the rules of a document belong to, each with the path of its id. */
-export function experimentsOfRules(filters: JsonObject): { readonly id: number; readonly path: string }[] {
-  return rulesIn(filters).flatMap((rule, index) => {
-    const id = isJsonObject(rule) ? numberOf(ownValue(rule, 'experiment_id') ?? null) : undefined
-    return id === undefined ? [] : [{ id, path: `filters.rules.${index}.experiment_id` }]
-  })
 }
 
 function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[] {

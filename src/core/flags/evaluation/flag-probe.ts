@@ -259,7 +259,7 @@ function reachedFrom(
   const cohortIds = new Set<number>()
   const open: Pick<DefinitionReference, 'kind' | 'id'>[] = referencesOfFlag(target.filters)
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (next.kind === 'group_type') continue
+    if (next.kind !== 'flag' && next.kind !== 'cohort') continue
     const seen = next.kind === 'flag' ? flagIds : cohortIds
     if (seen.has(next.id)) continue
     seen.add(next.id)

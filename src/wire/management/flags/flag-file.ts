@@ -6,6 +6,7 @@ import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
 import { dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
 import { mapReferenceValues, type ReferenceValueMaps } from '#core/flags/definitions/map-references.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
@@ -124,7 +125,7 @@ export function createNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
   return {
     flag: flag => {
       const contexts = flag.evaluation_contexts ?? flag.evaluation_tags ?? null
-      const filters = unlinked(objectOf(flag.filters), maps)
+      const filters = named(objectOf(flag.filters), maps)
       return chosen({ ...flag, evaluation_contexts: contexts, filters }, flagFields) as FileFlag
     },
     cohort: cohort => {
@@ -141,35 +142,9 @@ export function isThere({ deleted }: JsonObject): boolean {
   return deleted !== true
 }
 
-/**
- * Filters by names. Rules lose the experiments that they belong to, which are in no file: who gets which variant stays, since
- * that hangs on the seeds alone.
- */
-function unlinked(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
-  if (configVersion(filters) !== 2) return mapReferenceValues(filters, maps)
-  return withExperiments(filters, () => null)
-}
-
-/**
- * A document of version 2 with other experiments.
- * @param linkOf for the id of a rule: its experiment and the holdout's id; null for none.
- */
-export function withExperiments(
-  filters: JsonObject,
-  linkOf: (ruleId: JsonValue) => { readonly experiment: JsonValue; readonly holdout: JsonValue } | null,
-): JsonObject {
-  if (!Array.isArray(filters.rules)) return filters
-  const relinked = (rule: JsonValue): JsonValue => {
-    if (!isJsonObject(rule) || ownValue(rule, 'rule_type') !== 'experiment') return rule
-    const link = linkOf(ownValue(rule, 'id') ?? null)
-    const holdout = ownValue(rule, 'holdout')
-    return {
-      ...rule,
-      experiment_id: link?.experiment ?? null,
-      ...(isJsonObject(holdout) && { holdout: { ...holdout, id: link?.holdout ?? null } }),
-    }
-  }
-  return { ...filters, rules: filters.rules.map(relinked) }
+/** Filters by names; rules, which refer to nothing else, without the experiments that they belong to, which are in no file. */
+function named(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
+  return configVersion(filters) === 2 ? withExperimentsOf(filters, null) : mapReferenceValues(filters, maps)
 }
 
 /** What the filters refer to by name, with the places. */
@@ -181,6 +156,7 @@ export interface NamedReference {
 }
 
 export function namedReferences(filters: JsonObject): NamedReference[] {
+  if (configVersion(filters) === 2) return []
   const found: NamedReference[] = []
   const note =
     (kind: NamedReference['kind']) =>
