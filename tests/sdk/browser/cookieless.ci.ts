@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -11,6 +11,7 @@ import { readConfig } from '../../../src/config.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fixedClock } from '../../support/fixed-clock.ts'
 import { testPersonalKey, testProjectKey } from '../../support/pennon.ts'
+import { searchFiles } from '../../support/search-files.ts'
 import { removeFolder } from '../../support/temp-dir.ts'
 import { launchChromium, noChromium } from './browser.ts'
 import { type Shop, snippet, startShop } from './shop.ts'
@@ -22,6 +23,8 @@ const skip = noChromium()
 /** As unlike anything else as can be, so that any trace of them is found. */
 const ada = { address: '203.0.113.77', userAgent: 'Mozilla/5.0 (Fridge; Smart) AppleWebKit/537.36 Adas-Browser/8.8' }
 const bob = { address: '198.51.100.23', userAgent: 'Mozilla/5.0 (Kettle; Smart) AppleWebKit/537.36 Bobs-Browser/9.9' }
+/** Accepts cookies in the end, so that it is stored who she is. */
+const carol = { address: '192.0.2.99', userAgent: 'Mozilla/5.0 (Lamp; Smart) AppleWebKit/537.36 Carols-Browser/7.7' }
 const noon = Date.parse('2026-11-20T12:00:00Z')
 const cookielessId = /^cookieless_[A-Za-z0-9+/]{22}$/
 
@@ -33,8 +36,10 @@ interface StoredEvent {
 }
 
 const clock = fixedClock(noon)
+const logLines: string[] = []
 let folder: string
 let service: Service
+let stopped: Promise<void> | undefined
 let shop: Shop
 let browser: Browser
 
@@ -48,7 +53,7 @@ before(async () => {
   }
   const config = readConfig(environment)
   assert.ok(config.ok)
-  const logger = createLogger({ level: 'silent', process: 'test' })
+  const logger = createLogger({ level: 'debug', process: 'test' }, { write: line => void logLines.push(line) })
   const started = await startService({ config: config.value, environment, logger, hooks: { clock } })
   assert.ok(started.ok, started.ok ? '' : started.error)
   service = started.value
@@ -58,9 +63,15 @@ before(async () => {
 after(async () => {
   await browser?.close()
   await shop?.close()
-  await service?.stop()
+  await stop()
   if (folder !== undefined) await removeFolder(folder)
 })
+
+/** Ends the instance, after which its files stand still. */
+function stop(): Promise<void> | undefined {
+  stopped ??= service?.stop()
+  return stopped
+}
 
 async function api<T>(method: string, path: string, body?: unknown): Promise<T> {
   const response = await fetch(service.url + path, {
@@ -84,6 +95,7 @@ async function setMode(cookieless_server_hash_mode: number): Promise<void> {
 interface Seen {
   readonly flags: Record<string, boolean | string>
   readonly complaints: readonly string[]
+  readonly cookies: readonly unknown[]
 }
 
 /** Opens the page as this visitor, lets `use` act in it, and waits until the events are taken. */
@@ -106,11 +118,22 @@ async function visitAs(
   await page.goto(shop.page(head))
   await page.waitForFunction('shown.flagsLoaded > 0')
   await use(page)
-  const flags = (await page.evaluate('shown.values()')) as Seen['flags']
+  const flags = await shownFlags(page)
   await page.waitForLoadState('networkidle')
-  assert.deepEqual(await context.cookies(), [])
+  const cookies = await context.cookies()
   await context.close()
-  return { flags, complaints }
+  return { flags, complaints, cookies }
+}
+
+/** Waits until the page has loaded its flags once more, because of what it is told to do. */
+async function flagsLoadedBy(page: Page, script: string): Promise<void> {
+  const loaded = await page.evaluate('shown.flagsLoaded')
+  await page.evaluate(script)
+  await page.waitForFunction(`shown.flagsLoaded > ${loaded}`)
+}
+
+function shownFlags(page: Page): Promise<Seen['flags']> {
+  return page.evaluate('shown.values()')
 }
 
 /** The events with this name, oldest first, once there are so many. */
@@ -131,6 +154,10 @@ async function storedOf(name: string, count: number): Promise<StoredEvent[]> {
   return found
 }
 
+function saltDays(): string[] {
+  return readdirSync(join(folder, 'salts')).toSorted()
+}
+
 /** What `/flags` answers for the visitor of an id, taken from an event. */
 async function flagFor(distinctId: string): Promise<unknown> {
   const response = await fetch(`${service.url}/flags/?v=2`, {
@@ -145,6 +172,10 @@ const always = "cookieless_mode: 'always'"
 const onReject = "cookieless_mode: 'on_reject'"
 const capture = (name: string) => (page: Page) =>
   page.evaluate(`posthog.capture(${JSON.stringify(name)})`) as Promise<void>
+const refuseAnd = (name: string) => async (page: Page) => {
+  await flagsLoadedBy(page, 'posthog.opt_out_capturing()')
+  await capture(name)(page)
+}
 
 describe('posthog-js without cookies', { skip }, () => {
   before(async () => {
@@ -173,41 +204,87 @@ describe('posthog-js without cookies', { skip }, () => {
       for (const id of [first, other, later, nextDay]) assert.match(id!, cookielessId)
       assert.equal(later, first)
       assert.equal(new Set([first, other, nextDay]).size, 3)
-      for (const [index, { flags, complaints }] of seen.entries()) {
-        assert.deepEqual(complaints, [])
+      for (const [index, { flags, complaints, cookies }] of seen.entries()) {
+        assert.deepEqual([complaints, cookies], [[], []])
         assert.equal(flags.halves, await flagFor(stored[index]!.distinct_id), 'flags and events know the same visitor')
       }
+      const days = [start, start + dayMs].map(ms => new Date(ms).toISOString().slice(0, 10))
+      assert.deepEqual(saltDays().slice(-2), days)
       const [, , laterEvent] = stored
       assert.equal(laterEvent!.properties.$session_id === stored[0]!.properties.$session_id, mode === 1)
       assert.match(laterEvent!.properties.$device_id, /^cookielessd_/)
     })
   }
 
-  it('goes on without cookies when consent is refused', async () => {
+  it('goes on without cookies when consent is refused (mode 1)', async () => {
     await setMode(1)
-    const page = async (page: Page) => {
-      await page.evaluate('posthog.opt_out_capturing()')
-      await capture('refused-consent')(page)
-    }
-    await visitAs(ada, onReject, page)
-    const [event] = await storedOf('refused-consent', 1)
+    setTime(noon + 30 * dayMs)
+    const { flags, cookies } = await visitAs(ada, onReject, refuseAnd('refused-1'))
+    const [event] = await storedOf('refused-1', 1)
     assert.match(event!.distinct_id, cookielessId)
     assert.equal(event!.properties.$cookieless_mode, true)
+    assert.equal(flags.halves, await flagFor(event!.distinct_id))
+    assert.deepEqual(cookies, [])
+  })
+
+  it('goes on without cookies when consent is refused (mode 2), and cannot identify', async () => {
+    await setMode(2)
+    setTime(noon + 32 * dayMs)
+    let identified: unknown
+    const { flags, complaints } = await visitAs(ada, onReject, async page => {
+      await refuseAnd('refused-2')(page)
+      const [event] = await storedOf('refused-2', 1)
+      assert.match(event!.distinct_id, cookielessId)
+      assert.equal((await shownFlags(page)).halves, await flagFor(event!.distinct_id))
+
+      // posthog-js asks for no person to be made, and forgets the id at once. The event is dropped, yet it has been counted.
+      await page.evaluate(`posthog.identify('ada@example.org')`)
+      identified = await page.evaluate('posthog.get_distinct_id()')
+      await capture('refused-2-later')(page)
+      const [later] = await storedOf('refused-2-later', 1)
+      assert.match(later!.distinct_id, cookielessId)
+      assert.notEqual(later!.distinct_id, event!.distinct_id)
+      await flagsLoadedBy(page, 'posthog.reloadFeatureFlags()')
+    })
+    assert.equal(identified, '$posthog_cookieless')
+    const [later] = await storedOf('refused-2-later', 1)
+    assert.equal(flags.halves, await flagFor(later!.distinct_id))
+    assert.deepEqual(complaints, [])
+  })
+
+  it('goes on as usual once consent is given, after a refusal too', async () => {
+    const { flags, cookies } = await visitAs(carol, onReject, async page => {
+      await refuseAnd('consent-refused')(page)
+      const [refused] = await storedOf('consent-refused', 1)
+      assert.match(refused!.distinct_id, cookielessId)
+      assert.equal((await shownFlags(page)).halves, await flagFor(refused!.distinct_id))
+      await flagsLoadedBy(page, 'posthog.opt_in_capturing()')
+      await capture('consent-given')(page)
+    })
+    const [given] = await storedOf('consent-given', 1)
+    assert.match(given!.distinct_id, /^[0-9a-f-]{36}$/)
+    assert.deepEqual(
+      ['$cookieless_mode', '$device_id', '$ip'].map(key => given!.properties[key]),
+      [undefined, given!.distinct_id, carol.address],
+    )
+    assert.equal(flags.halves, await flagFor(given!.distinct_id))
+    assert.equal(cookies.length, 1)
   })
 
   it('identifies its visitor in the stateful mode, and keeps the hash in the stateless one', async () => {
     setTime(noon + 40 * dayMs)
     const identify = (name: string) => async (page: Page) => {
       await capture(`${name}-before`)(page)
-      await page.evaluate(`posthog.identify('ada@example.org')`)
+      await flagsLoadedBy(page, `posthog.identify('ada@example.org')`)
       await capture(`${name}-after`)(page)
     }
     await setMode(2)
-    await visitAs(ada, always, identify('stateful'))
+    const { flags } = await visitAs(ada, always, identify('stateful'))
     const [before] = await storedOf('stateful-before', 1)
     const [after] = await storedOf('stateful-after', 1)
     assert.match(before!.distinct_id, cookielessId)
     assert.equal(after!.distinct_id, 'ada@example.org')
+    assert.equal(flags.halves, await flagFor('ada@example.org'))
     const { results } = await api<{ results: { distinct_ids: string[] }[] }>(
       'GET',
       '/api/projects/@current/persons/?distinct_id=ada%40example.org',
@@ -219,19 +296,46 @@ describe('posthog-js without cookies', { skip }, () => {
     assert.match(hashed!.distinct_id, cookielessId)
   })
 
-  it('leaves neither address nor user agent in any file or answer', async () => {
+  it('leaves the salts of no day that is over', async () => {
+    // A worker deletes them when it starts, and each minute from then on.
+    process.kill(service.childPids().work!, 'SIGKILL')
+    await eventually(() => saltDays()[0] === '2026-12-30', { what: 'the other salts to go', timeoutMs: 60_000 })
+    assert.equal(saltDays().length, 1)
+  })
+
+  it('leaves neither address nor user agent in any file or log line', async () => {
+    const properties = { $cookieless_mode: true, $raw_user_agent: ada.userAgent, $ip: ada.address, $host: 'shop.test' }
+    const page = { event: 'beside a bad one', distinct_id: '$posthog_cookieless', properties }
+    for (const body of [
+      JSON.stringify({ api_key: testProjectKey, batch: [page, { event: 'without an id' }] }),
+      `{"api_key":"${testProjectKey}","batch":[${JSON.stringify(page)},]}`,
+    ]) {
+      const headers = { 'x-forwarded-for': bob.address, 'user-agent': bob.userAgent }
+      assert.equal(
+        (await fetch(`${service.url}/batch/?token=${testProjectKey}`, { method: 'POST', headers, body })).status,
+        400,
+      )
+    }
+    const rejectsPath = '/api/projects/@current/rejected_events/'
+    await eventually(async () => (await api<{ results: unknown[] }>('GET', rejectsPath)).results.length === 2, {
+      what: 'the rejects',
+    })
     await service.writeCounts()
+    await stop()
+
     const traces = [ada.address, bob.address, 'Adas-Browser', 'Bobs-Browser']
-    const assertNone = (bytes: Buffer, place: string) => {
-      for (const trace of traces) assert.ok(!bytes.includes(trace), `${trace} is in ${place}`)
-    }
-    const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
-    assert.ok(files.length > 20)
-    for (const { parentPath, name } of files) assertNone(readFileSync(join(parentPath, name)), join(parentPath, name))
-    // The event store packs what it holds.
-    for (const list of ['events', 'persons', 'rejected_events']) {
-      const found = await api(`GET`, `/api/projects/@current/${list}/?limit=1000`)
-      assertNone(Buffer.from(JSON.stringify(found)), list)
-    }
+    const ofCarol = [carol.address, 'Carols-Browser']
+    const names = ['stateless-after', 'beside a bad one']
+    const found = searchFiles(folder, [...traces, ...ofCarol, ...names])
+    for (const trace of traces) assert.deepEqual(found.get(trace), [], trace)
+    const assertFound = (text: string, store: string) =>
+      assert.ok(
+        found.get(text)!.some(file => file.startsWith(store)),
+        `${text} in ${store}`,
+      )
+    for (const text of [...ofCarol, ...names]) assertFound(text, 'events/')
+    for (const text of names) assertFound(text, 'log/')
+    assert.ok(logLines.length > 0)
+    for (const trace of [...traces, ...ofCarol]) assert.ok(!logLines.some(line => line.includes(trace)), trace)
   })
 })
