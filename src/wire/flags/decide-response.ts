@@ -148,8 +148,12 @@ function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
 /** Apart from the other texts, since most projects never need them. */
 const records = new PreparedTexts(
   (flag, outcome) => `,${JSON.stringify(flag.key)}:${JSON.stringify(flagRecord(flag, outcome))}`,
+  text => text.length,
 )
-const texts = new PreparedTexts(prepareFlagTexts)
+const texts = new PreparedTexts(
+  prepareFlagTexts,
+  ({ value, payload, detail }) => value.length + payload.length + detail.length,
+)
 
 function valuesAndPayloads(evaluation: FlagEvaluation): string {
   let values = ''

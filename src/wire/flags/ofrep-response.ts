@@ -12,6 +12,7 @@ import { atOnce, type MaybeSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { reasonCode, reasonDescription } from './flag-texts.ts'
 import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
+import { type KeptTexts, keep } from './prepared-texts.ts'
 
 export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DEFAULT' | 'DISABLED' | 'UNKNOWN'
 
@@ -31,8 +32,7 @@ interface FixedEntry {
 }
 
 type OfrepAnswer = Result<string, OfrepError>
-/** Indexed by the outcome's slot. */
-type Texts = (OfrepAnswer | undefined)[]
+type Texts = KeptTexts<OfrepAnswer>
 
 /**
  * The answer about one flag.
@@ -87,11 +87,10 @@ function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRunt
   }
   const outcome = outcomes[entry.position]
   if (outcome === undefined) return undefined
-  const known = entry.texts[outcome.slot]
+  const known = entry.texts.bySlot[outcome.slot]
   if (known !== undefined) return known
   const made = encodeOutcome(entry.flag, outcome)
-  entry.texts[outcome.slot] = made
-  return made
+  return keep(entry.texts, outcome, made, made.ok ? made.value.length : 0)
 }
 
 /** The same rule as `selectFlags` has for evaluated flags. */
@@ -128,7 +127,7 @@ function entryOf(flag: Flag, project: CompiledProject): Entry {
   const position = project.positionOfKey.get(flag.key)
   if (position === undefined) return { kind: 'fixed', flag, answer: beyondEvaluation }
   const compiled = project.flags[position]!
-  const texts = textsOfFlag.get(compiled) ?? []
+  const texts = textsOfFlag.get(compiled) ?? { bySlot: [], chars: 0 }
   textsOfFlag.set(compiled, texts)
   return { kind: 'evaluated', flag: compiled, position, texts }
 }

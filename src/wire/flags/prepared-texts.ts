@@ -9,15 +9,36 @@ import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.t
 /** More flags than this are prepared in steps of this many, because making a text takes up to 10 µs. */
 export const flagsPerStep = 128
 
+/** What is kept of the outcomes of one flag. */
+export interface KeptTexts<T> {
+  readonly bySlot: (T | undefined)[]
+  chars: number
+}
+
+/** A flag of a hundred rules may have its large default in the text of each of them. */
+const charsOfFlagMax = 1024 * 1024
+
+/** Keeps what was made for an outcome; all that was kept before goes when it becomes too much. */
+export function keep<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
+  kept.chars += chars
+  if (kept.chars > charsOfFlagMax) {
+    kept.bySlot.length = 0
+    kept.chars = chars
+  }
+  kept.bySlot[slot] = made
+  return made
+}
+
 export class PreparedTexts<T extends NonNullable<unknown>> {
   readonly #make: (flag: CompiledFlag, outcome: PreparedOutcome) => T
-  /** By the outcome's slot. */
-  readonly #ofFlag = new WeakMap<CompiledFlag, (T | undefined)[]>()
+  readonly #charsOf: (made: T) => number
+  readonly #ofFlag = new WeakMap<CompiledFlag, KeptTexts<T>>()
   /** The same by position, so that an answer needs only one lookup, for the project. */
-  readonly #ofProject = new WeakMap<CompiledProject, (T | undefined)[][]>()
+  readonly #ofProject = new WeakMap<CompiledProject, KeptTexts<T>[]>()
 
-  constructor(make: (flag: CompiledFlag, outcome: PreparedOutcome) => T) {
+  constructor(make: (flag: CompiledFlag, outcome: PreparedOutcome) => T, charsOf: (made: T) => number) {
     this.#make = make
+    this.#charsOf = charsOf
   }
 
   *prepareAll({ project, outcomes }: FlagEvaluation): Generator<undefined, void> {
@@ -26,9 +47,9 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
     for (let position = 0; position < outcomes.length; position++) {
       const outcome = outcomes[position]
       if (outcome === undefined) continue
-      const ofFlag = prepared[position]!
-      if (ofFlag[outcome.slot] !== undefined) continue
-      ofFlag[outcome.slot] = this.#make(project.flags[position]!, outcome)
+      const kept = prepared[position]!
+      if (kept.bySlot[outcome.slot] !== undefined) continue
+      this.#made(project.flags[position]!, outcome, kept)
       if (++madeCount % flagsPerStep === 0) yield
     }
   }
@@ -39,21 +60,23 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
     for (let position = 0; position < outcomes.length; position++) {
       const outcome = outcomes[position]
       if (outcome === undefined) continue
-      const ofFlag = prepared[position]!
-      const texts = ofFlag[outcome.slot] ?? this.#make(project.flags[position]!, outcome)
-      ofFlag[outcome.slot] = texts
-      use(texts)
+      const kept = prepared[position]!
+      use(kept.bySlot[outcome.slot] ?? this.#made(project.flags[position]!, outcome, kept))
     }
   }
 
-  #of(project: CompiledProject): (T | undefined)[][] {
+  #made(flag: CompiledFlag, outcome: PreparedOutcome, kept: KeptTexts<T>): T {
+    const made = this.#make(flag, outcome)
+    return keep(kept, outcome, made, this.#charsOf(made))
+  }
+
+  #of(project: CompiledProject): KeptTexts<T>[] {
     const known = this.#ofProject.get(project)
     if (known !== undefined) return known
     const texts = project.flags.map(flag => {
-      if (flag === undefined) return []
-      const ofFlag = this.#ofFlag.get(flag) ?? []
-      this.#ofFlag.set(flag, ofFlag)
-      return ofFlag
+      const kept = (flag && this.#ofFlag.get(flag)) ?? { bySlot: [], chars: 0 }
+      if (flag !== undefined) this.#ofFlag.set(flag, kept)
+      return kept
     })
     this.#ofProject.set(project, texts)
     return texts
