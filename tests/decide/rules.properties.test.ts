@@ -2,31 +2,30 @@
 // explanations and probes, which have to say the same. Source: docs/wire/evaluation.md 11.3, 11.5.
 
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
-import type { FlagOutcome } from '#core/flags/evaluation/flag-outcome.ts'
-import { FlagProbe, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
+import { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
-import { explainFlag } from '#services/flags/explain-flag.ts'
-import type { SubjectRequest } from '#services/flags/load-subject.ts'
-import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
-import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import { compileTestProject } from '../support/decide-server.ts'
-import { allFlags, aSubject } from '../support/evaluation-subject.ts'
+import { aSubject } from '../support/evaluation-subject.ts'
+import {
+  assertExplained,
+  assertOutcome,
+  explained,
+  probedOutcome,
+  type RuleOutcome,
+  storedPerson,
+  unitLine,
+} from '../support/rule-agreement.ts'
 import { testSeed } from '../support/seeded-random.ts'
 
 const seed = testSeed()
 
 /** `path`: what became of each rule that was asked. */
-interface Expected {
-  readonly reason: string
-  readonly index: number | null
-  readonly value?: JsonValue
-  readonly variantKey: string | null
+interface Expected extends RuleOutcome {
   readonly path: readonly string[]
 }
 
@@ -57,7 +56,7 @@ function expected(document: JsonObject, subject: string, read: Read): Expected {
     }
     const holdout = rule.holdout as JsonObject | undefined
     const isIn = (text: string, percentage: JsonValue | undefined) =>
-      subject !== '' && hash(text) <= (percentage as number) / 100
+      subject !== '' && unitLine(text) <= (percentage as number) / 100
     let reason = 'matched'
     if (rule.rule_type === 'experiment' && rule.paused === true) reason = 'experiment_paused'
     else if (holdout !== undefined && isIn(`${holdout.seed}${subject}`, holdout.exclusion_percentage))
@@ -70,15 +69,11 @@ function expected(document: JsonObject, subject: string, read: Read): Expected {
     if (reason === 'rollout_miss' && rule.on_rollout_miss === 'continue') continue
     if (reason !== 'matched') return byDefault(reason, index)
     if (rule.rule_type !== 'experiment') return ended('targeting_match', index, rule.value!)
-    const { key, value } = servedVariant(rule.variants as JsonObject[], hash(`${rule.seed}.${subject}variant`))
+    const { key, value } = servedVariant(rule.variants as JsonObject[], unitLine(`${rule.seed}.${subject}variant`))
     const isLinked = rule.experiment_id !== null
     return isLinked ? ended('experiment_split', index, value!, key as string) : ended('targeting_match', index, value!)
   }
   return byDefault('no_rule_match', null)
-}
-
-function hash(text: string): number {
-  return Number(BigInt(`0x${createHash('sha1').update(text).digest('hex').slice(0, 15)}`)) / 2 ** 60
 }
 
 function servedVariant(variants: readonly JsonObject[], at: number): JsonObject {
@@ -224,7 +219,7 @@ describe(`flags of version 2 (SEED=${seed})`, () => {
           const isTimeUp = () => interruptions[turn++ % interruptions.length]!
           const evaluation = new FlagEvaluation(project, null, subject)
           while (!evaluation.advance(isTimeUp));
-          agrees(evaluation.outcomes[0]!, model)
+          assertOutcome(evaluation.outcomes[0]!, model)
           await explanationAgrees(project, subject, model)
           if (stored !== null) probeAgrees(project, filters, id, stored)
         },
@@ -240,40 +235,13 @@ const expectedReasons = [
   ...['invalid_property', 'invalid_regular_expression', 'missing_properties'],
 ]
 
-function agrees(outcome: FlagOutcome, model: Expected): void {
-  assert.deepEqual([outcome.reason, outcome.conditionIndex], [model.reason, model.index])
-  if (outcome.kind === 'unknown') assert.equal(model.value, undefined)
-  else assert.deepEqual(outcome.typed, { value: model.value, variantKey: model.variantKey })
-}
-
 async function explanationAgrees(
   project: ReturnType<typeof compileTestProject>,
   subject: EvaluationSubject,
   model: Expected,
 ): Promise<void> {
-  const request: SubjectRequest = {
-    ...subject,
-    ...{ apiKey: 'phc_test', selection: allFlags, disableFlags: false, geoipAddress: '' },
-    ...{ onlyUseOverridePersonProperties: false, detailedAnalysis: false, cookieless: null },
-  }
-  const decide: Parameters<typeof explainFlag>[0] = {
-    traceEvaluation(project, selected, _request, _nowMs, trace) {
-      const evaluation = new FlagEvaluation(project, selected, subject, trace)
-      evaluation.advance(() => false)
-      return { evaluation, subject }
-    },
-  }
-  const explained = await explainFlag(decide, project, project.definitions.flags[0]!, request, subject.nowMs)
-  const shown = encodeExplanation(explained, { showsPersons: true, showsGroups: true, showsCohorts: true })
-  const outcome = { reason: model.reason as FlagOutcome['reason'], conditionIndex: model.index }
-  assert.deepEqual(
-    [shown.value, shown.failed, shown.reason],
-    [
-      model.value ?? null,
-      model.value === undefined,
-      { code: reasonCode(outcome.reason), condition_index: model.index, description: reasonDescription(outcome) },
-    ],
-  )
+  const shown = await explained(project, subject, 1)
+  assertExplained(shown, model)
   const results = shown.conditions.map(({ result }) => result)
   assert.deepEqual(
     results,
@@ -299,11 +267,9 @@ function probeAgrees(
 ): void {
   const probe = new FlagProbe(definitions, definitions.flags[0]!)
   assert.deepEqual([probe.fault(), probe.neededParts(), probe.isAlwaysKnown()], [null, [], false])
-  const person = { propertiesJson: JSON.stringify(stored), createdAtMs: 0, distinctIds: [{ distinctId }] }
-  const evaluation = probe.evaluationOf(probedPerson([probe], { ...person, flagOverrides: [], staticCohortIds: [] }, 0))
-  evaluation.advance(() => false)
-  agrees(
-    probe.outcomeOf(evaluation)!,
+  const outcome = probedOutcome(probe, storedPerson(distinctId, stored), 0)
+  assertOutcome(
+    outcome,
     expected(filters, distinctId, key => stored[key]),
   )
   const readsId = (filters.rules as JsonObject[]).some(rule => rule.rule_type !== 'targeted_release')

@@ -60,9 +60,14 @@ describe('the rules of a flag', () => {
     ]
     const filters = rulesDocument('string', null, [experiment([], { variants })])
     assert.deepEqual(decide(filters), ['targeting_match', 'A'])
-    const { flags } = compileTestProject({ flags: [{ id: 1, key: 'typed', filters }] })
-    const [rule] = flags[0]!.rules!.rules
+    const project = compileTestProject({ flags: [{ id: 1, key: 'typed', filters }] })
+    const [rule] = project.flags[0]!.rules!.rules
     assert.deepEqual(rule!.variantBounds, [1, 1])
+    // Nobody is known whose point is 1, so the bounds are moved instead.
+    const bounds = rule!.variantBounds as number[]
+    bounds.fill(0)
+    const outcome = evaluateFlags(project, allFlags, aSubject()).outcomes[0]!
+    assert.deepEqual(outcome.kind !== 'unknown' && outcome.typed, { value: 'B', variantKey: null })
   })
 
   it('tell nothing of a rollout that goes on with the next rule, and stop at one that does not', () => {

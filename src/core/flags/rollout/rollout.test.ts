@@ -37,6 +37,23 @@ describe('rollout', () => {
     assert.equal(pickVariant(0.5, variantBounds([50, 50])), 1)
   })
 
+  it('has its edge at the double that the percentage divided by 100 is, for every hundredth', () => {
+    for (let hundredths = 0; hundredths < 10_000; hundredths++) {
+      const percentage = hundredths / 100
+      const end = percentage / 100
+      assert.ok(isInRollout(end, percentage) && !isInRollout(nextUp(end), percentage), `${percentage}`)
+    }
+  })
+
+  it('adds weights from left to right, so that some that sum to 100 end below 1', () => {
+    assert.equal(pickVariant(0.3, variantBounds([10, 20, 30, 40])), 1)
+    assert.equal(pickVariant(0.6, variantBounds([10, 20, 30, 40])), 2)
+    assert.equal(pickVariant(0.6666, variantBounds([33.33, 33.33, 33.34])), 2)
+    const bounds = variantBounds([1.01, 10.02, 88.97])
+    assert.ok(bounds.at(-1)! < 1)
+    assert.equal(pickVariant(bounds.at(-1)!, bounds), -1)
+  })
+
   it('gives every variant about the share of its weight', () => {
     const bounds = variantBounds([20, 30, 50])
     const counts = [0, 0, 0]
@@ -51,3 +68,11 @@ describe('rollout', () => {
     assert.equal(pickVariant(0, []), -1)
   })
 })
+
+/** The next double above one that is not negative. */
+function nextUp(value: number): number {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setFloat64(0, value)
+  view.setBigUint64(0, view.getBigUint64(0) + 1n)
+  return view.getFloat64(0)
+}
