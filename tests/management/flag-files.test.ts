@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { encodeFlagFile } from '#wire/management/flags/flag-file.ts'
 import { type ClientError, PrivateApi } from '../../src/commands/client/private-api.ts'
+import { whoIsAffected } from '../../src/commands/flags/confirm-change.ts'
 import { listDefinitions, nameLists } from '../../src/commands/flags/export-flags.ts'
 import { type PlannedWrite, planImport, titleOf } from '../../src/commands/flags/plan-import.ts'
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
@@ -344,6 +345,14 @@ describe('an import', () => {
     assert.equal(dependency.key, String(first.id))
     assert.equal((await api.call('GET', `/api/projects/1/cohorts/${cohort.value}/`)).body.name, 'Outer')
     assert.equal((await flag('companies')).filters.aggregation_group_type_index, 3)
+  })
+
+  it('is counted with the seeds that rules bring along', async t => {
+    const { clientOf } = await twoProjects(t)
+    const count = (keepsIdentity: boolean) =>
+      whoIsAffected(clientOf(2), { key: 'rules', active: true, filters: rulesDocument }, { keepsIdentity })
+    assert.equal(await count(true), 'Of 0 persons stored, none gets another value.')
+    assert.match(await count(false), /could not be counted/)
   })
 
   it('keeps the experiments of rules that are there', async t => {

@@ -12,6 +12,7 @@ import {
   type StartManagementOptions,
   startManagement,
 } from '../support/management-api.ts'
+import { rollout, rulesDocument } from '../support/rule-builders.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
 
 const flags = '/api/projects/1/feature_flags/'
@@ -71,9 +72,9 @@ async function reach(api: ManagementApi, body: object): Promise<ReachLine[]> {
 function askReach(
   api: ManagementApi,
   body: object,
-  { key = 'phx_all-scopes', signal }: { key?: string; signal?: AbortSignal } = {},
+  { key = 'phx_all-scopes', query = '', signal }: { key?: string; query?: string; signal?: AbortSignal } = {},
 ) {
-  return fetch(`${api.url}${flags}reach/`, {
+  return fetch(`${api.url}${flags}reach/${query}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
@@ -469,6 +470,24 @@ describe('the reach of a draft', () => {
       const answer = await api.call('POST', `${flags}reach/`, { body })
       assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [status, code, attr], JSON.stringify(body))
     }
+  })
+
+  it('takes ids and seeds of rules as they are sent where a write may', async t => {
+    const api = await withPersons(t, 40)
+    const narrower = await api.addKey(['feature_flag:write', 'person:read'])
+    const definition = { key: 'seeded', active: true, filters: rulesDocument('string', null, [rollout('new', 50)]) }
+    const ask = async (query: string, key?: string) => {
+      const response = await askReach(api, { definition }, { query, ...(key !== undefined && { key }) })
+      const last = JSON.parse((await response.text()).trimEnd().split('\n').at(-1)!)
+      return [response.status, last.attr ?? last.gained ?? last.code]
+    }
+    assert.deepEqual(await ask(''), [400, 'definition.filters.rules.0.id'])
+    assert.deepEqual(await ask('?skip_validation=true', narrower), [403, 'permission_denied'])
+    const [, gained] = await ask('?skip_validation=true')
+    const { body } = await api.call('POST', `${flags}?skip_validation=true`, { body: definition })
+    const { lost } = await reached(api, { definition: { id: body.id, active: false } })
+    assert.ok(gained > 0 && gained < 40)
+    assert.equal(gained, lost, 'the same persons are in it once it is written')
   })
 
   it('counts everybody as unchanged, without reading them, where the flag is off before and after', async t => {

@@ -95,10 +95,10 @@ export class PrivateApi {
   }
 
   /** The last of the JSON lines of an answer, without a time limit: it may take as long as it sends lines. @throws ClientError */
-  async postForLastLine(path: string, body: JsonObject): Promise<JsonObject> {
+  async postForLastLine(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
     const headers = { 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify(body), ...(this.#stop && { signal: this.#stop }) }
-    const response = await this.#send(path, {}, init)
+    const response = await this.#send(path, query, init)
     const last = parsed((await this.#text(response)).trimEnd().split('\n').at(-1)!)
     if (!isJsonObject(last)) throw this.#stranger(response.status)
     return last

@@ -59,9 +59,15 @@ export async function isMeant(person: Pick<Person, 'ask'>, what: string): Promis
   return ['y', 'yes'].includes(answer.toLowerCase())
 }
 
-export async function whoIsAffected(api: PrivateApi, definition: JsonObject): Promise<string> {
+/** @param keepsIdentity counts rules with the ids and seeds that are sent, which only a key with all scopes may do. */
+export async function whoIsAffected(
+  api: PrivateApi,
+  definition: JsonObject,
+  { keepsIdentity = false }: { keepsIdentity?: boolean } = {},
+): Promise<string> {
   try {
-    return reachLine(await api.postForLastLine('/feature_flags/reach/', { definition }))
+    const query = keepsIdentity ? { skip_validation: 'true' } : {}
+    return reachLine(await api.postForLastLine('/feature_flags/reach/', { definition }, query))
   } catch (error) {
     // A change may be right although it cannot be counted, such as for a flag by device, or without the scope.
     if (!(error instanceof ClientError) || error.status === null || error.exitCode === 1) throw error

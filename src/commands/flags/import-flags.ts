@@ -113,16 +113,12 @@ export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal)
 
 function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
   const { active, archived, filters } = write.wanted
-  if (!hasRules(write)) {
-    // Words are made of indexes of group types, and of any name of a cohort or a flag.
-    const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
-    const shown = mapReferenceValues(filters, { cohort: name => name, flag: key => key, groupType })
-    return diffLines(null, { active, archived: archived === true, filters: shown }, terminal)
-  }
-  const count = Array.isArray(filters.rules) ? filters.rules.length : 0
-  return [active ? 'switched on' : 'switched off', counted(count, 'rule')].map(line =>
-    terminal.paint('green', `+ ${line}`),
-  )
+  // Words are made of indexes of group types, and of any name of a cohort or a flag. Rules refer to none of them.
+  const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
+  const shown = hasRules(write)
+    ? filters
+    : mapReferenceValues(filters, { cohort: name => name, flag: key => key, groupType })
+  return diffLines(null, { active, archived: archived === true, filters: shown }, terminal)
 }
 
 function changeLine({ path, action, before, after }: JsonChange, terminal: Terminal): string {
@@ -154,7 +150,7 @@ async function reachOf(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): 
   if (!ids.areKnown(write.wanted.filters)) return 'it uses what this import makes, so it cannot be counted before.'
   const { version: _, ...fields } = bodyOf(write, ids)
   const id = write.before?.id
-  return whoIsAffected(api, id === undefined ? fields : { id, ...fields })
+  return whoIsAffected(api, id === undefined ? fields : { id, ...fields }, { keepsIdentity: hasRules(write) })
 }
 
 function resultsOf({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {

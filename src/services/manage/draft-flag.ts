@@ -39,7 +39,7 @@ export async function draftFlag(
   projectId: number,
   stored: Flag | null,
   fields: FlagFields & { readonly key: string },
-  options: Pick<WriteOptions, 'legacyRolloutPercentage'>,
+  options: Pick<WriteOptions, 'legacyRolloutPercentage' | 'keepsIdentity'>,
 ): Promise<Result<DraftFlag, DraftRefusal>> {
   const nowMs = deps.clock.nowMs()
   const draft = draftOf(deps, projectId, stored, fields, { ...options, skipValidation: false, by: '' }, nowMs)

@@ -52,8 +52,9 @@ import {
 } from '../kit/endpoint.ts'
 import { keyTaken } from '../kit/flag-endpoint.ts'
 import { findUntaken, propertyNames } from '../kit/misspelt.ts'
-import type { QuerySpec } from '../kit/query-params.ts'
+import { booleanParam, type QuerySpec } from '../kit/query-params.ts'
 import { answerScan } from '../kit/scan-turns.ts'
+import { refuseSkipping } from '../kit/skip-validation.ts'
 import { legacyPercentage, wrongFlagNames } from './feature-flags.ts'
 
 type FlagReachDeps = EndpointDeps &
@@ -67,6 +68,9 @@ const tag = 'feature_flags'
 /** Counts of any condition would tell what the properties of single persons are. */
 const scope = 'feature_flag:read person:read'
 const contentType = 'application/x-ndjson'
+const sentIdentityParam = booleanParam(
+  'Take ids and seeds of rules as they are sent, as such a write would. Needs a key with all scopes.',
+)
 /** How often a line says how far a count is. */
 const lineMs = 250
 
@@ -141,10 +145,14 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       ...{ method: 'POST', path: '/feature_flags/reach', id: 'feature_flags_reach', tag, scope },
       summary: 'Whom a draft of a flag reaches: who gains it, who loses it, who moves between variants. JSON lines.',
       group: 'exports',
+      query: { skip_validation: sentIdentityParam },
       body: reachBodySchema,
       success: { status: 200, schema: reachLineSchema, contentType },
       handle: async call => {
-        const { caller, project, body } = call
+        const { caller, project, query, body } = call
+        const keepsIdentity = query.skip_validation === true
+        const refused = refuseSkipping(keepsIdentity, caller)
+        if (refused !== null) return refused
         const { id, ...definition } = body.definition
         const untaken = findUntaken(body.definition as JsonObject, takenFields)
         if (untaken !== null) return refusal(ofDefinition(untaken))
@@ -156,7 +164,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         const percentage = legacyPercentage(definition, definition.filters ?? stored?.filters ?? {})
         if (!percentage.ok) return refusal(ofDefinition(percentage.error))
         const fields = { ...decodeFlag(definition), key }
-        const draft = await draftFlag(deps, project.id, stored, fields, percentage.value)
+        const draft = await draftFlag(deps, project.id, stored, fields, { ...percentage.value, keepsIdentity })
         if (!draft.ok)
           return draft.error.kind === 'key_taken'
             ? refusal(ofDefinition(keyTaken))
