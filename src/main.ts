@@ -79,7 +79,7 @@ A key with fewer scopes: POST /api/personal_api_keys/ with this one.
 program
   .command('tail')
   .description('print events of a running instance as they come in')
-  .option('--host <address>', 'where its private API is; by PENNON, or HOST and PENNON_ADMIN_PORT, unless given')
+  .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
   .option('--project <id>', 'id of the project', '@current')
   .option('--event <name>', 'only events of this name; may be repeated', repeated)
   .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated)

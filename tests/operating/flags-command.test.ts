@@ -221,34 +221,38 @@ describe('pennon flags, changing one', () => {
     assert.match(asked.stderr, /^pennon: Nothing was changed, since there is no terminal to ask\. --yes /)
     assert.equal(asked.exitCode, 2)
     assert.equal((await flags(['show', 'quiet'])).exitCode, 2)
+    const rule = { rule_type: 'targeted_release', value: 'b', targeting: { properties: [] } }
+    const filters = { version: 2, return_type: 'string', default_value: 'a', rules: [rule] }
+    const ruled = await flags(['create', 'ruled', '--filters', JSON.stringify(filters)])
+    assert.deepEqual(ruled.stdout.split('\n').slice(1, 4), ['  + switched off', '  + everybody: "b"', '  + else "a"'])
     const { stderr, exitCode } = await flags(['disable', 'search', '--json'])
     assert.deepEqual([stderr, exitCode], ['pennon: --json asks nothing, so it needs --yes.\n', 2])
   })
 
   it('makes a flag off, rolls it out, switches and archives it, each as one version', async () => {
     const made = await linesOf(['create', 'steps', '--yes', '--tag', 'a', '--tag', 'b'])
-    assert.equal(made.at(-1), 'steps is off; its conditions let in: everybody. Version 1.')
+    assert.equal(made.at(-1), 'steps is off. Rollout: everybody. Version 1. Switch it on: pennon flags enable steps')
     for (const [args, said] of [
       [
         ['rollout', 'steps', '25'],
-        ['  - everybody', '  + everybody, 25 % of them', /is off; .* 25 %\. Version 2\.$/],
+        ['  - everybody', '  + everybody, 25 % of them', /is off\. .* 25 %\. Version 2\. Switch it on: /],
       ],
-      [['rollout', 'steps', '25%'], [/^Nothing to change\. steps is off; .* Version 2\.$/]],
+      [['rollout', 'steps', '25%'], [/^Nothing to change\. steps is off\. .* Version 2\. Switch it on: /]],
       [
         ['enable', 'steps'],
-        ['  - switched off', '  + switched on', /^steps is on; .* Version 3\.$/],
+        ['  - switched off', '  + switched on', /^steps is on\. .* Version 3\.$/],
       ],
       [
         ['rollout', 'steps', 'everyone'],
-        ['  + everybody', /^steps is on; .* everybody\. Version 4\.$/],
+        ['  + everybody', /^steps is on\. .* everybody\. Version 4\.$/],
       ],
       [
         ['archive', 'steps'],
-        ['  - switched on', '  + switched off', '  + archived', /^steps is archived; .* Version 5\.$/],
+        ['  - switched on', '  + switched off', '  + archived', /^steps is archived\. .* Version 5\.$/],
       ],
       [
         ['restore', 'steps'],
-        ['  - archived', /^steps is off; .* Version 6\.$/],
+        ['  - archived', /^steps is off\. .* Version 6\. Switch it on: pennon flags enable steps$/],
       ],
     ] as [string[], (string | RegExp)[]][]) {
       const lines = await linesOf([...args, '--yes'])
@@ -266,6 +270,7 @@ describe('pennon flags, changing one', () => {
 
   it('ends with exit code 2 and the way out where the flag does not allow it', async () => {
     const before = await version('search')
+    for (const command of ['create', 'archive']) await linesOf([command, 'put-away', '--yes'])
     for (const [args, says] of [
       [['rollout', 'search', '5'], /Say which condition with --condition, 1 to 2: 1\. plan exact pro or team, 33\.5 %/],
       [
@@ -276,7 +281,8 @@ describe('pennon flags, changing one', () => {
       [['rollout', 'search', 'everyone'], /Name one of its variants: a, b/],
       [['rollout', 'search', 'everyone', '--variant', 'c'], /has no variant 'c'/],
       [['disable', 'new-chekout'], /There is no flag new-chekout .*Did you mean new-checkout\?/],
-      [['create', 'search'], /answers 400: key: There is already a feature flag with this key/],
+      [['enable', 'put-away'], /put-away is archived\. Restore it first: pennon flags restore put-away/],
+      [['create', 'search'], /There is a flag search already\. .* pennon flags show search/],
     ] as [string[], RegExp][]) {
       const { exitCode, stderr } = await flags([...args, '--yes'])
       assert.match(stderr, says)

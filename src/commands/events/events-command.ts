@@ -82,7 +82,7 @@ gone on with, since a file without its end has nothing that can be read.
 
 function asking(command: Command): Command {
   return command
-    .option('--host <address>', 'where the private API is; by PENNON, or HOST and PENNON_ADMIN_PORT, unless given')
+    .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
     .option('--project <id>', 'id of the project', '@current')
 }
 

@@ -34,12 +34,16 @@ export function changeFlag(
     const flag = found as unknown as FlagJson
     if (flag.deleted) throw new ClientError(`The flag ${flag.key} is deleted.`)
     const { action, write, body = {} } = changeOf(flag)
+    const stateNow = (now: FlagJson) => `${stateWords(now)}${action === 'disable' ? '' : wayToSwitchOn(now)}`
     const changed = write(flag)
-    if (!changed.ok) throw new ClientError(changed.error.message)
+    if (!changed.ok) {
+      const { message, attr } = changed.error
+      throw new ClientError(message, { attr, detail: message })
+    }
     const fields = changed.value
     if (Object.keys(fields).length === 0) {
       if (options.json === true) return printJson(found)
-      return printLines([`Nothing to change. ${stateWords(flag)}`])
+      return printLines([`Nothing to change. ${stateNow(flag)}`])
     }
     const definition: JsonObject = { id: flag.id, ...fields }
     const title = `${flag.key}, version ${flag.version}`
@@ -48,13 +52,18 @@ export function changeFlag(
     // By its id: the key may be another flag's by now.
     const written = await api.post(flagPath(String(flag.id), `${action}/`), body)
     if (options.json === true) printJson(written)
-    else printLines([stateWords(written as unknown as FlagJson)])
+    else printLines([stateNow(written as unknown as FlagJson)])
   }
   return runClient(options, 'feature_flag:write', command, optionOfField)
 }
 
-/** How a flag is now, in a sentence. */
+/** How a flag is now. */
 export function stateWords({ key, active, archived, filters, version }: FlagJson): string {
   const state = archived ? 'archived' : active ? 'on' : 'off'
-  return printableName(`${key} is ${state}; its conditions let in: ${rolloutWords(filters)}. Version ${version}.`)
+  return printableName(`${key} is ${state}. Rollout: ${rolloutWords(filters)}. Version ${version}.`)
+}
+
+/** Empty for a flag that is on or archived. */
+export function wayToSwitchOn({ key, active, archived }: FlagJson): string {
+  return active || archived ? '' : printableName(` Switch it on: pennon flags enable ${key}`)
 }

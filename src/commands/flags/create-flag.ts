@@ -1,13 +1,16 @@
 // `pennon flags create`: a new flag. One without conditions would be on for everybody, so it stays off unless `--active`
 // says that this is meant.
 
+import { randomUUID } from 'node:crypto'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { identifyRules } from '#core/flags/definitions/rule-identity.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { runClient } from '../client/run-client.ts'
-import { stateWords } from './change-flag.ts'
+import { stateWords, wayToSwitchOn } from './change-flag.ts'
 import { type ChangeOptions, checkAsking, confirmChange } from './confirm-change.ts'
+import { flagPath } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 import { percentageOf } from './roll-out.ts'
 
@@ -25,15 +28,35 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
     checkAsking(options)
     const flag = newFlag(key, options)
-    const { active, filters } = flag
+    await refuseTaken(api, key)
+    const { active } = flag
+    const filters = shownFilters(flag.filters)
     const title = `A new flag ${key}`
     const planned = { title, before: null, after: { active, archived: false, filters }, definition: flag }
     if (!(await confirmChange(api, options, planned))) return
     const created = await api.post('/feature_flags/', flag)
     if (options.json === true) printJson(created)
-    else printLines([stateWords(created as unknown as FlagJson)])
+    else printLines([stateWords(created as unknown as FlagJson) + wayToSwitchOn(created as unknown as FlagJson)])
   }
   return runClient(options, 'feature_flag:write', command, { filters: '--filters', tags: '--tag', name: '--name' })
+}
+
+/** Before anything is shown or asked. @throws ClientError when the project has a flag of this key. */
+async function refuseTaken(api: PrivateApi, key: string): Promise<void> {
+  try {
+    // The digits of a key may be the id of another flag.
+    if ((await api.get(flagPath(key))).key !== key) return
+  } catch (error) {
+    if (error instanceof ClientError && error.status === 404) return
+    throw error
+  }
+  throw new ClientError(`There is a flag ${key} already. What it is: pennon flags show ${key}`)
+}
+
+/** Rules as they can be read: the service gives them their ids and seeds when they are written. */
+function shownFilters(filters: JsonObject): JsonObject {
+  const identified = configVersion(filters) === 2 ? identifyRules(filters, null, randomUUID) : null
+  return identified?.ok ? identified.value : filters
 }
 
 /** @throws ClientError for options that do not go together. */

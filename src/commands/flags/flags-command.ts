@@ -17,8 +17,9 @@ export function addFlagsCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-The personal API key, with the scope feature_flag:read or feature_flag:write, is in PENNON_PERSONAL_KEY; \`pennon new-key\` makes one where the
-instance runs. The instance is the one at the address in PENNON, else that of the settings (HOST, PORT, PENNON_ADMIN_PORT); --host names another.
+The personal API key, with the scope feature_flag:read or feature_flag:write, is in PENNON_PERSONAL_KEY; \`pennon new-key\`
+makes one where the instance runs. The instance is the one at the address in PENNON, else that of the settings (HOST,
+PORT, PENNON_ADMIN_PORT); --host names another, whose key is another, too.
 
   $ export PENNON_PERSONAL_KEY=phx_…
   $ pennon flags list --host https://pennon.example
@@ -112,11 +113,13 @@ function addChangingCommands(flags: Command): void {
     .addHelpText(
       'after',
       `
-With --rollout or conditions in --filters the flag is on at once, for those whom they let in.
+With --rollout or conditions in --filters the flag is on at once, for those whom they let in. One with rules, a document
+of version 2 in --filters, is off without --active.
 
   $ pennon flags create new-checkout --name 'The checkout of 2027'
   $ pennon flags create new-checkout --rollout 10
-  $ pennon flags create pro-only --filters '{"groups": [{"properties": [{"key": "plan", "type": "person", "value": "pro"}]}]}'`,
+  $ pennon flags create pro-only --filters \\
+      '{"groups": [{"properties": [{"key": "plan", "type": "person", "value": "pro"}]}]}'`,
     )
     .action(async (key: string, options: CreateOptions) => (await import('./create-flag.ts')).createFlag(key, options))
 
@@ -166,16 +169,19 @@ function addFileCommands(flags: Command): void {
     .addHelpText(
       'after',
       `
-The file goes to stdout, notes about what is not in it to stderr. It has names where definitions have ids, is sorted, and is
-the same for the same definitions, so that a version control shows what changed. With keys only these flags are in it, with all that they
-use. Rules keep their seeds: with the same keys and seeds everybody keeps the value that they have.
+The file goes to stdout, notes about what is not in it to stderr. It has names where definitions have ids, is sorted, and
+is the same for the same definitions, so that a version control shows what changed. With keys only these flags are in
+it, with all that they use. Rules keep their seeds: with the same keys and seeds everybody keeps the value that they have.
 
-In it: flags, archived ones too, tags, the cohorts and names of group types that flags use. Not in it: deleted flags, encrypted
-payloads, the members of static cohorts, and experiments, surveys and early access features, of which only the flags come along.
+In it: flags, archived ones too, tags, the cohorts and names of group types that flags use. Not in it: deleted flags,
+encrypted payloads, the members of static cohorts, and experiments, surveys and early access features, of which only the
+flags come along.
+
+The key needs the scopes feature_flag:read, cohort:read and group:read.
 
   $ pennon flags export > flags.json
   $ pennon flags export new-checkout search > two.json
-  $ pennon flags import flags.json --host https://other.example`,
+  $ PENNON_PERSONAL_KEY=phx_of_the_other pennon flags import flags.json --host https://other.example`,
     )
     .action(async (keys: string[], options: ClientOptions) =>
       (await import('./export-flags.ts')).exportFlags(keys, options),
@@ -193,13 +199,16 @@ payloads, the members of static cohorts, and experiments, surveys and early acce
 FILE is one of pennon flags export, or what PostHog answers to GET /api/projects/:id/feature_flags/, all its pages. Where
 flags use cohorts or group types, PostHog's lists of these (/cohorts/, /groups_types/) name them.
 
-A flag of the same key, and a cohort of the same name, become as the file has them; what is that way already is left alone, and
-what the file does not name stays. All is looked up and checked before anything is written, and shown with the numbers of
-those who get another value. Should it stop on the way it says what was written, and goes on there when it is run again.
+A flag of the same key, and a cohort of the same name, become as the file has them; what is that way already is left
+alone, and what the file does not name stays. All is looked up and checked before anything is written, and shown with the
+numbers of those who get another value. Should it stop on the way it says what was written, and goes on there when it is
+run again.
 
-The key needs the scopes feature_flag:write, cohort:write, group:read, and person:read for the numbers; all scopes for flags with rules.
+The key is one of the instance that is written to. It needs the scopes feature_flag:write, cohort:write, group:read, and
+person:read for the numbers; all scopes for flags with rules.
 
   $ pennon flags import flags.json --dry-run
+  $ PENNON_PERSONAL_KEY=phx_of_the_other pennon flags import flags.json --host https://other.example
   $ pennon flags import flags.json --project 2 --yes --json
   $ pennon flags import page1.json page2.json --cohorts cohorts.json --group-types types.json`,
     )
@@ -214,7 +223,7 @@ function changing(command: Command): Command {
 
 function addressed(command: Command): Command {
   return command
-    .option('--host <address>', 'where the private API is; by PENNON, or HOST and PENNON_ADMIN_PORT, unless given')
+    .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
     .option('--project <id>', 'id of the project', '@current')
 }
 

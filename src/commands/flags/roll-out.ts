@@ -21,13 +21,14 @@ export function rollOut(key: string, share: string, options: RolloutOptions): Pr
 
 /** @throws ClientError for an invalid percentage, a condition that does not exist, or options that exclude each other. */
 export function rolloutOf(
-  { filters, version }: Pick<FlagJson, 'filters' | 'version'>,
+  { key, filters, version }: Pick<FlagJson, 'key' | 'filters' | 'version'>,
   share: string,
   { condition, variant }: Pick<RolloutOptions, 'condition' | 'variant'>,
 ): FlagChange {
   if (configVersion(filters) !== 1)
     throw new ClientError(
-      'The flag has rules, of version 2: its rollouts are parts of them, so write its filters whole.',
+      `${key} has rules, which have the percentages in them. Change it in a file: ` +
+        `pennon flags export ${key} > ${key}.json, then pennon flags import ${key}.json`,
     )
   if (share === 'everyone') {
     if (condition !== undefined) throw new ClientError('everyone is a condition of its own: leave --condition out.')

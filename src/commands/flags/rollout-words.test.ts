@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { wayOut } from './find-flag.ts'
-import { conditionLines, rolloutWords, variantLines } from './rollout-words.ts'
+import { conditionLines, conditionWords, rolloutWords, variantLines } from './rollout-words.ts'
 
 const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
 
@@ -37,6 +37,7 @@ describe('the conditions of a flag in words', () => {
     const document = { version: 2, return_type: 'number', default_value: null, rules }
     assert.equal(rolloutWords(document), 'by 1 rule')
     assert.deepEqual(conditionLines(document), ['1. not (plan exact pro): 42', 'else no value'])
+    assert.deepEqual(conditionWords({ ...document, default_value: 5 }), ['not (plan exact pro): 42', 'else 5'])
     assert.deepEqual(variantLines(document), [])
     assert.deepEqual(variantLines({ ...document, version: 3 }), [])
     assert.equal(rolloutWords({ ...document, version: 3 }), 'unreadable')
