@@ -30,6 +30,8 @@ describe('a store that fails while something is accepted', () => {
     const { unavailable } = start()
     const full = new PortError('event-log', 'full', new Error('PENNON_LOG_MAX_BYTES is reached'))
     assert.deepEqual(unavailable(full), { kind: 'unavailable', reason: 'PENNON_LOG_MAX_BYTES is reached' })
+    const salts = new PortError('state', 'full', new Error("ENOSPC: no space left on device, open '/data/salts'"))
+    assert.deepEqual(unavailable(salts), { kind: 'unavailable' })
   })
 
   it('is not what sending again does not mend', () => {

@@ -31,8 +31,10 @@ export function createUnavailable(options: {
     atRefusal(times =>
       logger.error({ err: error, times }, `${what} cannot be accepted; clients are told to send them again`),
     )
-    // An operator has to act on this one, so the answer names the setting, too.
-    const reason = error.code === 'full' && error.cause instanceof Error ? error.cause.message : null
+    // An operator has to act on this one, so the answer names the setting, too. The log words it for that; what other
+    // stores are told by their disks may name files of this machine.
+    const isOfLog = error.port === 'event-log' && error.code === 'full'
+    const reason = isOfLog && error.cause instanceof Error ? error.cause.message : null
     return { kind: 'unavailable', ...(reason !== null && { reason }) }
   }
 }
