@@ -2,10 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { hashedDistinctId, hashText, identifiedHash, visitorHash } from '#core/cookieless/visitor-hash.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type CookielessMode, noIngestionSettings, noQuotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
+import { storeLimits } from '#services/flags/store-guard.ts'
 import { type DecideServerOptions, emptySubjects, startDecideServer } from '../support/decide-server.ts'
 
 const sentinel = '$posthog_cookieless'
@@ -142,6 +144,19 @@ describe('an evaluation for a visitor without cookies', () => {
     assert.deepEqual([open.status, open.json.errorCode, open.headers.get('retry-after')], [503, 'GENERAL', '1'])
     assert.deepEqual(counted, [])
     assert.equal((await flags({ distinct_id: 'ada' })).status, 200)
+  })
+
+  it('waits longer for a salt that has to get to the disk first than for stored persons', async t => {
+    const startTimer = (run: () => void, delayMs: number) => {
+      if (delayMs <= storeLimits.timeoutMs) queueMicrotask(run)
+      return { cancel: () => undefined }
+    }
+    const slowly = async (day: string) => {
+      await nextTurn()
+      return saltOf(day)
+    }
+    const { flags } = await start(t, 1, { guard: { startTimer }, salts: { saltOf: slowly } })
+    assert.equal((await flags()).status, 200)
   })
 
   it('keeps no buckets: neither for the hashed id, nor under the id that everybody has', async t => {

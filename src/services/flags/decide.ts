@@ -98,6 +98,12 @@ export interface DecideService {
 const without = 'flags that need it are left out'
 
 /**
+ * Longer than for other stores: a front reads a salt once a day, the first one of all has to get it to the disk, and
+ * without it there is nothing to answer.
+ */
+const saltMsMax = 2_000
+
+/**
  * An evaluation yields to the event loop after `sliceMs`. With `waitingMax` waiting, the last one has seconds of work
  * ahead of it, and SDKs have given up by then.
  */
@@ -157,6 +163,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
       logger,
       metrics,
       ...limits,
+      timeoutMs: saltMsMax,
     }),
     reads,
   })
