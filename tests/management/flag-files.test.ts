@@ -1,6 +1,7 @@
 // Flags of one project in another, by a file: what is exported, what is planned, and what is written.
 
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -8,10 +9,11 @@ import { encodeFlagFile } from '#wire/management/flags/flag-file.ts'
 import { type ClientError, PrivateApi } from '../../src/commands/client/private-api.ts'
 import { whoIsAffected } from '../../src/commands/flags/confirm-change.ts'
 import { listDefinitions, nameLists } from '../../src/commands/flags/export-flags.ts'
-import { type PlannedWrite, planImport, titleOf } from '../../src/commands/flags/plan-import.ts'
+import { bodyOf, type PlannedWrite, planImport, titleOf } from '../../src/commands/flags/plan-import.ts'
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
 import { writePlan } from '../../src/commands/flags/write-import.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
+import { aMapping, aPerson, created } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const person = (key: string, value: unknown) => ({ key, type: 'person', operator: 'exact', value })
@@ -247,10 +249,63 @@ describe('an import', () => {
     )
   })
 
+  it('finds fault with whatever the instance would refuse, before anything is written', async t => {
+    const { make, fileOf, planned } = await twoProjects(t)
+    const says = async (flag: object, ...expected: RegExp[]) => {
+      const { problems } = await planned(1, [fileOf(one({ key: 'f', active: false, filters: sets(), ...flag }))])
+      assert.equal(problems.length, expected.length, problems.join('\n'))
+      for (const [index, problem] of problems.entries()) assert.match(problem, expected[index]!)
+    }
+    for (const [fields, fault] of [
+      [{ name: 5 }, /^flag f: name: Must be of type string/],
+      [{ tags: 'a' }, /^flag f: tags: Must be of type array/],
+      [{ tags: ['a', 1] }, /^flag f: tags\.1: Must be of type string/],
+      [{ archived: 'yes' }, /^flag f: archived: Must be of type boolean/],
+      [{ active: true, archived: true }, /^flag f: active: An archived flag/],
+      [{ evaluation_contexts: {} }, /^flag f: evaluation_contexts: /],
+      [{ name: 'x'.repeat(10_001) }, /^flag f: name: /],
+      [{ filters: rulesDocument, ensure_experience_continuity: true }, /^flag f: ensure_experience_continuity: /],
+      [{ filters: { ...rulesDocument, default_value: '$true' } }, /^flag f: filters\.default_value: /],
+      [
+        { filters: { ...rulesDocument, aggregation_group_type_index: 0 } },
+        /^flag f: filters\.aggregation_group_type_index: /,
+      ],
+    ] as const)
+      await says(fields, fault)
+    await make(1, 'feature_flags', { key: 'f', filters: sets() })
+    await says({ filters: rulesDocument }, /^flag f: filters\.version: .*version 1, which cannot change/)
+    const typed = { ...rulesDocument, return_type: 'object', default_value: {}, rules: [] }
+    await make(1, 'feature_flags', { key: 'g', filters: rulesDocument }, '?skip_validation=true')
+    await says({ key: 'g', filters: typed }, /^flag g: filters\.return_type: /)
+    await says({ key: 'g', filters: sets() }, /^flag g: filters\.version: .*version 2, which cannot change/)
+    await says(
+      { filters: sets(flagIs('g')) },
+      /^flag f: filters\.groups\.0\.properties\.0\.key: it leads to the flag g/,
+    )
+    const through = { cohorts: [{ name: 'Through', is_static: false, filters: allOf(flagIs('g')) }] }
+    const { problems } = await planned(1, [
+      fileOf(one({ key: 'f', active: true, filters: sets(inCohort('Through')) }, through)),
+    ])
+    assert.deepEqual(
+      problems.map(problem => problem.split(': ').slice(0, 2)),
+      [['cohort "Through"', 'filters.properties.values.0.key']],
+    )
+  })
+
+  it('finds circles through what the project has', async t => {
+    const { make, fileOf, planned } = await twoProjects(t)
+    const a = await make(1, 'feature_flags', { key: 'a', filters: sets() })
+    await make(1, 'feature_flags', { key: 'b', filters: sets(flagIs(a)) })
+    const { problems } = await planned(1, [fileOf(one({ key: 'a', active: true, filters: sets(flagIs('b')) }))])
+    assert.deepEqual(problems, ['flag a → flag b → flag a: each refers to the next.'])
+  })
+
   it('says of a file that is none what is wrong with it', async t => {
     const { fileOf } = await twoProjects(t)
     const says = (content: unknown, text: RegExp) => assert.throws(() => readFlagFiles([fileOf(content)], {}), text)
     says('{', /is no JSON/)
+    says('['.repeat(100_000) + ']'.repeat(100_000), /nests too deeply/)
+    says('{"flags": [], "flags": []}', /has an object with the key "flags" twice/)
     says({ flags: [] }, /neither a file of pennon flags export nor a list/)
     says(one({}, { format_version: 2 }), /format_version is not 1/)
     says(one({}, { flag: [] }), /a field that means nothing: flag\./)
@@ -347,12 +402,28 @@ describe('an import', () => {
     assert.equal((await flag('companies')).filters.aggregation_group_type_index, 3)
   })
 
-  it('is counted with the seeds that rules bring along', async t => {
-    const { clientOf } = await twoProjects(t)
-    const count = (keepsIdentity: boolean) =>
-      whoIsAffected(clientOf(2), { key: 'rules', active: true, filters: rulesDocument }, { keepsIdentity })
-    assert.equal(await count(true), 'Of 0 persons stored, none gets another value.')
-    assert.match(await count(false), /could not be counted/)
+  it('counts for whom a flag with rules is another value, by the seeds that it comes with', async t => {
+    const { fileOf, planned, clientOf, api } = await twoProjects(t)
+    const persons = Array.from({ length: 40 }, (_, index) =>
+      aPerson({ uuid: `11111111-1111-5111-8111-${String(index).padStart(12, '0')}` }),
+    )
+    const mappings = persons.map((person, index) => created(aMapping(person, `user-${index}`)))
+    await api.commit({ persons: persons.map(created), mappings })
+    const filters = { ...rulesDocument, default_value: null }
+    const plan = await planned(1, [fileOf(one({ key: 'r', active: true, filters }))])
+    const body = bodyOf(plan.writes[0]!, plan.ids)
+    const isIn = (id: string) => {
+      const digits = createHash('sha1').update(`${rulesDocument.rules[0]!.seed}.${id}`).digest('hex').slice(0, 15)
+      return Number.parseInt(digits, 16) / 16 ** 15 <= 0.25
+    }
+    const gained = persons.filter((_, index) => isIn(`user-${index}`)).length
+    assert.ok(gained > 0)
+    const line = await whoIsAffected(clientOf(1), body, { keepsIdentity: true })
+    assert.equal(line, `Of 40 persons stored, ${gained} gain it.`)
+    const limited = await api.addKey(['feature_flag:read', 'person:read'])
+    const asked = { key: limited, body: { definition: body } }
+    const refused = await api.call('POST', '/api/projects/1/feature_flags/reach/?skip_validation=true', asked)
+    assert.equal(refused.status, 403)
   })
 
   it('keeps the experiments of rules that are there', async t => {

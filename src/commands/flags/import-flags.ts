@@ -44,7 +44,7 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
   const { json = false, yes = false, dryRun = false } = options
   if (json && !yes && !dryRun) throw new ClientError('--json asks nothing, so it needs --yes or --dry-run.')
   const { file, notes } = readFlagFiles(paths, options)
-  const plan = planImport(file, await listDefinitions(api))
+  const plan = await planImport(file, await listDefinitions(api))
   const problems = plan.problems.length > 0 ? plan.problems : await rightsProblems(api, plan)
   if (problems.length > 0) {
     for (const problem of problems) process.stderr.write(`pennon: ${printableName(problem)}\n`)

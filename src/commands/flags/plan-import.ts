@@ -1,14 +1,17 @@
 // What an import would write and in which order, or why it cannot: from the file and from what the project has. What a file
 // refers to is found by name, in the file or in the project. All faults are reported before the first write.
 
+import type { TSchema } from 'typebox'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
-import { configVersion, readRules } from '#core/flags/definitions/read-rules.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
 import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
 import { archivedIssues, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import { type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
+import { managementBodyBytesMax } from '#http/management/kit/endpoint.ts'
+import { createBodyParser } from '#http/management/kit/request-json.ts'
 import {
   type ApiLists,
   createNaming,
@@ -18,6 +21,8 @@ import {
   isThere,
   namedReferences,
 } from '#wire/management/flags/flag-file.ts'
+import { createFlagSchema, decodeFlag, type UpdateFlagJson, updateFlagSchema } from '#wire/management/flags/flags.ts'
+import { createCohortSchema, updateCohortSchema } from '#wire/management/persons/cohorts.ts'
 
 interface Write {
   readonly name: string
@@ -40,7 +45,7 @@ export interface ImportPlan {
   readonly ids: ReferenceIds
 }
 
-export function planImport(file: FlagFile, there: ApiLists): ImportPlan {
+export async function planImport(file: FlagFile, there: ApiLists): Promise<ImportPlan> {
   const naming = createNaming(there)
   const flagsThere = new Map(there.flags.filter(isThere).map(flag => [String(flag.key), flag]))
   const cohortsThere = new Map<string, JsonObject[]>()
@@ -72,9 +77,15 @@ export function planImport(file: FlagFile, there: ApiLists): ImportPlan {
   // What refers to nothing that is known is no reason to find fault with the rest.
   if (problems.length === 0)
     for (const write of toWrite)
-      problems.push(...issuesOf(write, ids).map(({ path, message }) => `${titleOf(write)}: ${path}: ${message}`))
+      for (const fault of await faultsOf(write, ids)) problems.push(`${titleOf(write)}: ${fault}`)
+  const graph = new Map<string, JsonObject>()
+  for (const flag of flagsThere.values())
+    graph.set(titleOf({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
+  for (const [name, [cohort]] of cohortsThere)
+    graph.set(titleOf({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
+  for (const write of all) graph.set(titleOf(write), write.wanted.filters)
   return {
-    writes: inOrder(toWrite, problems),
+    writes: problems.length > 0 ? toWrite : inOrder(toWrite, graph, problems),
     same: all.filter(write => !toWrite.includes(write)),
     problems,
     ids,
@@ -95,7 +106,8 @@ function changesOf(before: JsonObject | null, wanted: JsonObject): JsonChange[] 
 }
 
 function repeated(names: readonly string[]): Set<string> {
-  return new Set(names.filter((name, index) => names.indexOf(name) !== index))
+  const seen = new Set<string>()
+  return new Set(names.filter(name => seen.size === seen.add(name).size))
 }
 
 /** Ids by name, of what the project has and of what has been written since. */
@@ -158,41 +170,71 @@ function isId(name: JsonValue): boolean {
   return typeof name !== 'string' || /^\d+$/.test(name)
 }
 
-function issuesOf(write: PlannedWrite, ids: ReferenceIds): FlagIssue[] {
-  if (write.kind === 'cohort')
-    return write.wanted.is_static ? [] : validateCohortFilters(ids.resolve(write.wanted.filters))
-  const { key, filters, active, archived, evaluation_runtime: runtime, bucketing_identifier: bucketing } = write.wanted
-  const others = {
-    key,
-    ...(typeof runtime === 'string' && { evaluationRuntime: runtime }),
-    ...(typeof bucketing === 'string' && { bucketingIdentifier: bucketing }),
-  }
-  const issues = archivedIssues({ active, archived: archived === true })
-  if (configVersion(filters) === 1) return [...issues, ...validateFlag({ ...others, filters: ids.resolve(filters) })]
-  const read = readRules(filters)
-  return [...issues, ...validateFlag(others), ...(read.ok ? [] : [read.error])]
+const bodyParserOf = (schema: TSchema) =>
+  createBodyParser(schema, null, { jsonBytesMax: managementBodyBytesMax, takesForms: false })
+const bodyParsers = {
+  flag: { create: bodyParserOf(createFlagSchema), update: bodyParserOf(updateFlagSchema) },
+  cohort: { create: bodyParserOf(createCohortSchema), update: bodyParserOf(updateCohortSchema) },
 }
 
-/** Adds a problem for a circle. */
-function inOrder(writes: readonly PlannedWrite[], problems: string[]): PlannedWrite[] {
+/** What the instance would refuse of what is sent to it, as far as only the write itself tells, each with its field. */
+async function faultsOf(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
+  const { kind, before } = write
+  const body = bodyOf(write, ids)
+  const parsed = await bodyParsers[kind][before === null ? 'create' : 'update'](Buffer.from(JSON.stringify(body)), '')
+  if (!parsed.ok) return [`${parsed.error.attr}: ${parsed.error.detail}`]
+  const { filters } = body
+  if (kind === 'cohort') return worded(filters === undefined ? [] : validateCohortFilters(filters))
+  const fields = decodeFlag(body as UpdateFlagJson)
+  const stored = before === null ? null : (before.filters as JsonObject)
+  const current = before === null ? undefined : { archived: before.archived === true }
+  return worded([...validateFlag(fields, stored), ...archivedIssues(fields, current)])
+}
+
+function worded(issues: readonly FlagIssue[]): string[] {
+  return issues.map(({ path, message }) => `${path}: ${message}`)
+}
+
+/**
+ * Adds a problem for a circle, and for a filter that leads to a flag with rules.
+ * @param graph the filters of all that there will be, by title.
+ */
+function inOrder(
+  writes: readonly PlannedWrite[],
+  graph: ReadonlyMap<string, JsonObject>,
+  problems: string[],
+): PlannedWrite[] {
   const byTitle = new Map(writes.map(write => [titleOf(write), write]))
-  const ordered = new Set<PlannedWrite>()
-  const visit = (write: PlannedWrite, way: readonly string[]) => {
-    if (ordered.has(write)) return
-    const title = titleOf(write)
+  const ordered: PlannedWrite[] = []
+  /** By what has been looked at: the flag with rules that it is or leads to, if any. */
+  const rulesBehind = new Map<string, string | null>()
+  const visit = (title: string, way: readonly string[]): string | null => {
+    const known = rulesBehind.get(title)
+    if (known !== undefined) return known
+    const filters = graph.get(title)
+    if (filters === undefined) return null
     if (way.includes(title)) {
       problems.push(`${[...way.slice(way.indexOf(title)), title].join(' → ')}: each refers to the next.`)
-      return
+      return null
     }
-    for (const { kind, name } of namedReferences(write.wanted.filters)) {
+    const write = byTitle.get(title)
+    let behind = configVersion(filters) === 1 ? null : title
+    for (const { kind, name, path } of namedReferences(filters)) {
       if (kind === 'group_type' || typeof name !== 'string') continue
-      const next = byTitle.get(titleOf({ kind, name }))
-      if (next !== undefined && problems.length === 0) visit(next, [...way, title])
+      const reached = problems.length === 0 ? visit(titleOf({ kind, name }), [...way, title]) : null
+      if (reached === null) continue
+      if (write !== undefined)
+        problems.push(
+          `${title}: ${path}: it leads to the ${reached}, whose rules are of version 2: no filter can test its value.`,
+        )
+      behind ??= reached
     }
-    ordered.add(write)
+    rulesBehind.set(title, behind)
+    if (write !== undefined) ordered.push(write)
+    return behind
   }
-  for (const write of writes) if (problems.length === 0) visit(write, [])
-  return [...ordered]
+  for (const write of writes) if (problems.length === 0) visit(titleOf(write), [])
+  return ordered
 }
 
 /** The document has rules, which are stored as they are, since their seeds decide who gets what. */

@@ -5,6 +5,8 @@ import { readFileSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
+import { repeatedKey } from '#core/json-text.ts'
 import { decodeFlagFile, isFlagFile, isThere } from '#wire/management/flags/flag-file.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type NamedLists, nameLists } from './export-flags.ts'
@@ -48,6 +50,9 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
   }
 }
 
+/** More than any definition in a list has, and far from what recursive code can handle. */
+const nestingMax = 400
+
 function readJson(path: string): JsonValue {
   let text: string
   try {
@@ -55,11 +60,16 @@ function readJson(path: string): JsonValue {
   } catch (cause) {
     throw new ClientError(`${path} cannot be read: ${(cause as NodeJS.ErrnoException).code ?? cause}.`)
   }
+  if (nestsDeeperThan(text, nestingMax)) throw new ClientError(`${path} nests too deeply.`)
+  let value: JsonValue
   try {
-    return parseJson(text)
+    value = parseJson(text)
   } catch {
     throw new ClientError(`${path} is no JSON.`)
   }
+  const repeated = repeatedKey(text)
+  if (repeated !== null) throw new ClientError(`${path} has an object with the key "${repeated.slice(0, 80)}" twice.`)
+  return value
 }
 
 /** @param names fields that each row has to have. */
