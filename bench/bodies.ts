@@ -109,11 +109,11 @@ export function eventBody(index: number, overrides: Record<string, unknown> = {}
   }
 }
 
-/** The same as posthog-js sends it without cookies, each of another visitor. */
+/** The same as posthog-js sends it without cookies. Ten in a row are of one visitor, as in a page's batch. */
 export function cookielessBody(index: number): object {
   const { properties, ...event } = eventBody(index, { distinct_id: '$posthog_cookieless' })
   const { $session_id, $window_id, ...others } = properties as Record<string, unknown>
-  const visitor = index % 2_000
+  const visitor = Math.floor(index / 10) % 2_000
   const $raw_user_agent = `Mozilla/5.0 (X11; Linux x86_64; rv:${visitor}.0) Gecko/20100101 Firefox/${visitor}.0`
   return { ...event, properties: { ...others, $cookieless_mode: true, $raw_user_agent, $timezone: 'Europe/Oslo' } }
 }

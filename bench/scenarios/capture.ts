@@ -44,7 +44,7 @@ export async function capture(): Promise<void> {
 
 export function captureCases(): readonly CaptureCase[] {
   const singles = (event?: typeof cookielessBody) =>
-    Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(index, event)))
+    Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(10 * index, event)))
   return [
     { name: 'capture, single', requests: singles(), connections: 64, aim: '≥ 0.5, p50 ≤ 3 ms at 70 %' },
     { name: 'capture, single, cookieless', requests: singles(cookielessBody), connections: 64 },

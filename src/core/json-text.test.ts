@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
-import { editedMembers, hasMember, MemberNames, membersOf, repeatedKey, withoutMembers } from './json-text.ts'
+import {
+  editedMembers,
+  hasMember,
+  MemberNames,
+  membersNamed,
+  membersOf,
+  repeatedKey,
+  withoutMembers,
+} from './json-text.ts'
 
 const isPlain = (text: string) => !text.includes('\\')
 
@@ -21,8 +29,9 @@ it('a member of an object is found by its name, however it is written, and nowhe
 it('members are edited one by one, each told where its value stands', () => {
   const text = ' { "a" : 1.0 , "b":{"a":2} ,"c":"x", "a":3 } '
   const seen: string[] = []
-  const edited = editedMembers(text, new MemberNames(['a', 'b', 'c']), (name, start, end) => {
-    seen.push(`${name}=${text.slice(start, end).trim()}`)
+  const members = membersNamed(text, new MemberNames(['a', 'b', 'c']))
+  const edited = editedMembers(text, members, ({ name, valueStart, end }) => {
+    seen.push(`${name}=${text.slice(valueStart, end).trim()}`)
     if (name === 'c') return null
     return name === 'a' ? `[${seen.length}]` : undefined
   })

@@ -47,15 +47,11 @@ export function keyAt(text: string, start: number, end: number): string {
  * @param text valid JSON text of an object.
  */
 export function withoutMembers(text: string, names: ReadonlySet<string>): string {
-  const found = { nameAt: foundIn(names) }
-  return editedMembers(text, found, () => null)
-}
-
-function foundIn(names: ReadonlySet<string>): MemberNames['nameAt'] {
-  return (text, start, end) => {
+  const nameAt: MemberNames['nameAt'] = (text, start, end) => {
     const name = keyAt(text, start, end)
     return names.has(name) ? name : null
   }
+  return editedMembers(text, membersNamed(text, { nameAt }), () => null)
 }
 
 /** A few names that are looked for in many texts; most keys are told from them by their length alone. */
@@ -84,48 +80,61 @@ export class MemberNames {
   }
 }
 
-/**
- * What becomes of a member, whose value stands between the two places: null leaves it out, a text replaces its value,
- * and undefined keeps it.
- */
-export type MemberEdit = (name: string, start: number, end: number) => string | null | undefined
+/** Where a member stands in the text of its object. */
+export interface Member {
+  readonly name: string
+  /** Where its key begins, and its value. */
+  readonly start: number
+  readonly valueStart: number
+  /** Behind its value; blanks may stand before it. */
+  readonly end: number
+}
 
-/**
- * The object's text with the members of these names edited, each repeat by itself; the others stay as they were
- * written.
- * @param text valid JSON text of an object.
- */
-export function editedMembers(text: string, names: Pick<MemberNames, 'nameAt'>, edit: MemberEdit): string {
+/** The members with these names, in their order, repeats included. @param text valid JSON text of an object. */
+export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): Member[] {
+  const members: Member[] = []
   // Only such an escape can spell a character of a name.
   const hasEscapes = text.includes('\\u')
+  let start = behindBlanks(text, text.indexOf('{') + 1)
+  while (text.charCodeAt(start) !== closeBrace) {
+    const keyEnd = stringEnd(text, start)
+    const valueStart = behindBlanks(text, behindBlanks(text, keyEnd) + 1)
+    const end = endOfValue(text, valueStart)
+    const name = names.nameAt(text, start, keyEnd, hasEscapes)
+    if (name !== null) members.push({ name, start, valueStart, end })
+    start = text.charCodeAt(end) === comma ? behindBlanks(text, end + 1) : end
+  }
+  return members
+}
+
+/**
+ * The object's text with some members edited, each repeat by itself; the others stay as they were written.
+ * @param text valid JSON text of an object.
+ * @param members of it, in their order.
+ * @param edit what becomes of a member: null leaves it out, a text replaces its value, and undefined keeps it.
+ */
+export function editedMembers(
+  text: string,
+  members: readonly Member[],
+  edit: (member: Member) => string | null | undefined,
+): string {
   let kept = ''
-  // The text range of the current run of kept members; `runStart` is -1 outside a run.
-  let runStart = -1
-  let runEnd = -1
-  const add = (piece: string) => {
+  const keep = (piece: string) => {
     kept += kept === '' ? piece : `,${piece}`
   }
-  const keepRun = () => {
-    if (runStart >= 0) add(text.slice(runStart, runEnd))
-    runStart = -1
+  // Where the members begin that are not taken over yet.
+  let rest = behindBlanks(text, text.indexOf('{') + 1)
+  for (const member of members) {
+    const edited = edit(member)
+    if (edited === undefined) continue
+    const { start, valueStart, end } = member
+    if (rest < start) keep(text.slice(rest, text.lastIndexOf(',', start - 1)))
+    if (edited !== null) keep(text.slice(start, valueStart) + edited)
+    rest = behindBlanks(text, end)
+    if (text.charCodeAt(rest) === comma) rest = behindBlanks(text, rest + 1)
   }
-  let at = behindBlanks(text, text.indexOf('{') + 1)
-  while (text.charCodeAt(at) !== closeBrace) {
-    const keyEnd = stringEnd(text, at)
-    const start = behindBlanks(text, behindBlanks(text, keyEnd) + 1)
-    const end = endOfValue(text, start)
-    const name = names.nameAt(text, at, keyEnd, hasEscapes)
-    const edited = name === null ? undefined : edit(name, start, end)
-    if (edited === undefined) {
-      if (runStart < 0) runStart = at
-      runEnd = end
-    } else {
-      keepRun()
-      if (edited !== null) add(text.slice(at, start) + edited)
-    }
-    at = text.charCodeAt(end) === comma ? behindBlanks(text, end + 1) : end
-  }
-  keepRun()
+  const close = text.lastIndexOf('}')
+  if (rest < close) keep(text.slice(rest, close))
   return `{${kept}}`
 }
 

@@ -4,6 +4,8 @@
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
 import { tellingNames } from './cookieless-event.ts'
 
+const isTelling: ReadonlySet<string> = new Set(tellingNames)
+
 /** A request that is refused may have its events where none are read, such as in a list of lists. */
 const depthMax = 16
 
@@ -67,7 +69,7 @@ function isMap(name: string): boolean {
 
 function stripped(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !tellingNames.includes(name)))
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !isTelling.has(name)))
 }
 
 /** The object itself when no value becomes another. */

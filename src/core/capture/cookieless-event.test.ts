@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { dropOfMode, readVisitor, strippedMap, withIds } from './cookieless-event.ts'
+import { dropOfMode, readVisitor, strippedMap } from './cookieless-event.ts'
 
 describe('what an event says of its visitor', () => {
   it('is read from the texts among its properties, however they are written, the last of a name', () => {
@@ -10,7 +10,7 @@ describe('what an event says of its visitor', () => {
     )
     assert.deepEqual(facts, {
       ...{ ip: '2.2.2.2', userAgent: 'A "B" é', host: '', extra: '', timezone: '' },
-      ...{ isGeoipDisabled: false, hasIds: false },
+      isGeoipDisabled: false,
     })
     const disabled = (value: string) => readVisitor(`{"$geoip_disable":${value}}`).facts.isGeoipDisabled
     assert.deepEqual(['true', '1', '"yes"', 'false', '0', 'null', '""'].map(disabled), [
@@ -24,28 +24,15 @@ describe('what an event says of its visitor', () => {
     ])
   })
 
-  it('is left out of its text, and the rest stays as it was written', () => {
-    const { strippedJson, facts } = readVisitor(
+  it('is left out of its text, as ids are, and the rest stays as it was written', () => {
+    const { strippedJson } = readVisitor(
       '{"a":1.0,"$ip":"1.1.1.1","\\u0024raw_user_agent":"A","$set":{ "n":1e2,"$raw_user_agent":"A" },' +
-        '"$set_once":{"$initial_raw_user_agent":{"b":"}"}},"$cookieless_extra":"x","$session_id":"s","$ip":5,' +
+        '"$set_once":{"$initial_raw_user_agent":{"b":"}"}},"$cookieless_extra":"x","$session_id":"s","$ip":5,"$device_id":null,' +
         '"$set":"none","big":12345678901234567890}',
     )
-    assert.equal(
-      strippedJson,
-      '{"a":1.0,"$set":{"n":1e2},"$set_once":{},"$session_id":"s","$set":"none","big":12345678901234567890}',
-    )
-    assert.equal(facts.hasIds, true)
+    assert.equal(strippedJson, '{"a":1.0,"$set":{"n":1e2},"$set_once":{},"$set":"none","big":12345678901234567890}')
     assert.equal(strippedMap('{"a":1.0 }'), undefined)
   })
-})
-
-it('ids take the place of those that were sent, once each, and stand at the end otherwise', () => {
-  const ids = { $device_id: 'd', $session_id: 's', $distinct_id: 'i' }
-  assert.equal(withIds('{}', ids, false), '{"$device_id":"d","$session_id":"s","$distinct_id":"i"}')
-  assert.equal(
-    withIds('{"$session_id":{"a":1},"b":2.0,"$session_id":"x","$distinct_id":5}', ids, true),
-    '{"$session_id":"s","b":2.0,"$distinct_id":"i","$device_id":"d"}',
-  )
 })
 
 it('a project’s mode drops merges first, identification where nothing is kept of it, and all where it is off', () => {

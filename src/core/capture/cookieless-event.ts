@@ -1,13 +1,11 @@
-// An event of cookieless mode: what identifies its visitor, and what it keeps of that. The edge replaces address and
-// user agent by a hash before anything is written (`services/capture/hide-visitors.ts`).
+// An event of cookieless mode: what identifies its visitor is taken out of it before its record is made, and stands
+// beside the records of its request only until the edge has made a hash of it (`services/capture/hide-visitors.ts`).
 // Source: docs/wire/ingestion.md 13.
 
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { isTruthy } from '../events/group-identity.ts'
-import { withAdded } from '../events/properties-draft.ts'
-import type { JsonObject } from '../json.ts'
-import { editedMembers, keyAt, MemberNames, stringEnd } from '../json-text.ts'
+import { editedMembers, keyAt, type Member, MemberNames, membersNamed, stringEnd } from '../json-text.ts'
 import type { CookielessMode } from '../project.ts'
 
 /** In the order in which they are looked for. */
@@ -45,6 +43,7 @@ export function dropOfImport(distinctId: string): CookielessDrop | null {
 
 /** What an event says of its visitor; '' for a part that it does not have as text. */
 export interface VisitorFacts {
+  /** The connection's address when the event names none. */
   ip: string
   userAgent: string
   host: string
@@ -52,59 +51,60 @@ export interface VisitorFacts {
   timezone: string
   /** It asks that its address is not looked up. */
   isGeoipDisabled: boolean
-  /** It was sent with an id that the hash replaces. */
-  hasIds: boolean
 }
 
 /** What tells a visitor's address or user agent, or helps to guess the hash. */
-export const tellingNames: readonly string[] = [
-  '$ip',
-  '$raw_user_agent',
-  '$initial_raw_user_agent',
-  '$cookieless_extra',
-]
-/** The ids that a settled event has; those that were sent keep their places. */
-const idNames: readonly string[] = ['$device_id', '$session_id', '$distinct_id']
+export const tellingNames = ['$ip', '$raw_user_agent', '$initial_raw_user_agent', '$cookieless_extra'] as const
+/** The properties that say something of the visitor, or are made of its hash. */
+export const visitorNames = [
+  ...tellingNames,
+  '$device_id',
+  '$session_id',
+  '$distinct_id',
+  '$host',
+  '$timezone',
+  '$geoip_disable',
+  '$set',
+  '$set_once',
+] as const
 
 const telling = new MemberNames(tellingNames)
-const ids = new MemberNames(idNames)
-const readNames = new MemberNames([
-  ...[...tellingNames, ...idNames, '$host', '$timezone', '$geoip_disable', '$set', '$set_once'],
-])
+const ofVisitor = new MemberNames(visitorNames)
 
-/** @returns what the properties say of the visitor, and their text without what tells who it is. */
-export function readVisitor(propertiesJson: string): { readonly facts: VisitorFacts; readonly strippedJson: string } {
-  const facts: VisitorFacts = {
-    ...{ ip: '', userAgent: '', host: '', extra: '', timezone: '', isGeoipDisabled: false, hasIds: false },
-  }
-  const strippedJson = editedMembers(propertiesJson, readNames, (name, start, end) => {
-    switch (name) {
+/**
+ * @param members the properties of `visitorNames`, where they are known.
+ * @returns what the properties say of the visitor, and their text without that and without ids.
+ */
+export function readVisitor(
+  propertiesJson: string,
+  members: readonly Member[] = membersNamed(propertiesJson, ofVisitor),
+): { readonly facts: VisitorFacts; readonly strippedJson: string } {
+  const facts: VisitorFacts = { ip: '', userAgent: '', host: '', extra: '', timezone: '', isGeoipDisabled: false }
+  const strippedJson = editedMembers(propertiesJson, members, ({ name, valueStart, end }) => {
+    switch (name as (typeof visitorNames)[number]) {
       case '$host':
-        facts.host = textAt(propertiesJson, start)
+        facts.host = textAt(propertiesJson, valueStart)
         return undefined
       case '$timezone':
-        facts.timezone = textAt(propertiesJson, start)
+        facts.timezone = textAt(propertiesJson, valueStart)
         return undefined
       case '$geoip_disable':
-        facts.isGeoipDisabled = isTruthy(JSON.parse(propertiesJson.slice(start, end)))
+        facts.isGeoipDisabled = isTruthy(JSON.parse(propertiesJson.slice(valueStart, end)))
         return undefined
       case '$ip':
-        facts.ip = textAt(propertiesJson, start)
+        facts.ip = textAt(propertiesJson, valueStart)
         return null
       case '$raw_user_agent':
-        facts.userAgent = textAt(propertiesJson, start)
+        facts.userAgent = textAt(propertiesJson, valueStart)
         return null
       case '$cookieless_extra':
-        facts.extra = textAt(propertiesJson, start)
+        facts.extra = textAt(propertiesJson, valueStart)
         return null
       case '$set':
       case '$set_once':
-        return strippedMap(propertiesJson.slice(start, end))
-      case '$initial_raw_user_agent':
-        return null
+        return strippedMap(propertiesJson.slice(valueStart, end))
       default:
-        facts.hasIds = true
-        return undefined
+        return null
     }
   })
   return { facts, strippedJson }
@@ -113,42 +113,37 @@ export function readVisitor(propertiesJson: string): { readonly facts: VisitorFa
 /** The text of an object without what tells who the visitor is; undefined when there is none in it. */
 export function strippedMap(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
-  let isStripped = false
-  const stripped = editedMembers(text, telling, () => {
-    isStripped = true
-    return null
-  })
-  return isStripped ? stripped : undefined
+  const members = membersNamed(text, telling)
+  return members.length === 0 ? undefined : editedMembers(text, members, () => null)
 }
 
-/** The event without its address and with the properties given. */
-export function strippedEvent(
+/** An event of cookieless mode as its record may have it, and what it said of its visitor. @param members of `readVisitor`. */
+export function withoutVisitor(
   event: CapturedEvent,
-  changes: Pick<CapturedEvent, 'distinctId' | 'visitor' | 'propertiesJson'>,
-): CapturedEvent {
-  const { setJson, setOnceJson } = event
-  return {
+  members?: readonly Member[],
+): { readonly event: CapturedEvent; readonly visitor: VisitorFacts } {
+  const { setJson, setOnceJson, ip } = event
+  const { facts, strippedJson } = readVisitor(event.propertiesJson, members)
+  if (facts.ip === '') facts.ip = ip
+  const stripped = {
     ...event,
-    ...changes,
     ip: '',
+    propertiesJson: strippedJson,
     setJson: setJson === null ? null : (strippedMap(setJson) ?? setJson),
     setOnceJson: setOnceJson === null ? null : (strippedMap(setOnceJson) ?? setOnceJson),
   }
+  return { event: stripped, visitor: facts }
 }
 
-/**
- * The properties with these ids. @param texts one for each of `$device_id`, `$session_id` and `$distinct_id`.
- * @param hasIds whether some may be there already: those are replaced in their places.
- */
-export function withIds(propertiesJson: string, texts: JsonObject, hasIds: boolean): string {
-  if (!hasIds) return withAdded(propertiesJson, texts)
-  const left = { ...texts }
-  const replaced = editedMembers(propertiesJson, ids, name => {
-    if (!Object.hasOwn(left, name)) return null
-    delete left[name]
-    return JSON.stringify(texts[name])
-  })
-  return withAdded(replaced, left)
+export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
+  return (
+    one.ip === other.ip &&
+    one.userAgent === other.userAgent &&
+    one.host === other.host &&
+    one.extra === other.extra &&
+    one.timezone === other.timezone &&
+    one.isGeoipDisabled === other.isGeoipDisabled
+  )
 }
 
 /** The text that begins at `start`; '' for a value that is none. */

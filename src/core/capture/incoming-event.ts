@@ -3,6 +3,7 @@
 // outcomes.
 
 import type { ClientSdk } from '../events/captured-event.ts'
+import type { Member } from '../json-text.ts'
 
 export type IncomingItem = IncomingEvent | ItemFault | PerformanceEvent
 
@@ -85,6 +86,8 @@ export interface IncomingEvent {
   readonly propertiesJson: string
   readonly setJson: string | null
   readonly setOnceJson: string | null
+  /** Where in the properties the members of `visitorNames` stand, where that is known and the event is cookieless. */
+  readonly visitorMembers?: readonly Member[] | undefined
 }
 
 export interface IncomingV1Event {

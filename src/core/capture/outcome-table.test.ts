@@ -4,10 +4,11 @@ import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured
 import { decoded, outcomesOf } from '../../../tests/support/incoming-requests.ts'
 import { type CapturedEvent, lanes } from '../events/captured-event.ts'
 import { atOnce } from '../maybe-steps.ts'
+import type { VisitorFacts } from './cookieless-event.ts'
 import {
   compact,
   EventRewriter,
-  isCookielessAt,
+  hasVisitorAt,
   isKeptAt,
   isUuidMadeAt,
   keepRejects,
@@ -24,12 +25,15 @@ import {
 import { importOnlyCode, okCode, outcomes, overQuotaCode, rejectCodes, unknownKeyCode } from './outcomes.ts'
 import { eventResources } from './quota-resource.ts'
 
+const shown = (ip: string): VisitorFacts => ({
+  ...{ ip, userAgent: 'A', host: 'example.com', extra: '', timezone: '', isGeoipDisabled: false },
+})
+
 const noQuota = { resource: null, isNameless: false, refusesRequest: false }
 
 function tableOf(events: readonly CapturedEvent[], rejectCount = 0): OutcomeTable {
   const writer = new TableWriter(events.length + rejectCount)
-  for (const [row, event] of events.entries())
-    writer.addEvent(row, event, okCode, { isUuidMade: false, isCookieless: false })
+  for (const [row, event] of events.entries()) writer.addEvent(row, event, okCode, { isUuidMade: false, visitor: null })
   for (let row = events.length; row < events.length + rejectCount; row++)
     writer.addReject(row, aCapturedReject({ name: `reject ${row}` }), rejectCodes.missing_event_name, noQuota)
   return writer.finish()
@@ -46,7 +50,7 @@ describe('a row', () => {
       const writer = new TableWriter(1)
       writer.addEvent(0, aCapturedEvent(1, { name: '$ai_x', lane: 'ai' }), okCode, {
         isUuidMade: true,
-        isCookieless: true,
+        visitor: shown('203.0.113.7'),
       })
       const table = writer.finish()
       setCode(table, 0, code)
@@ -56,7 +60,7 @@ describe('a row', () => {
           [
             laneAt(table, 0),
             resourceAt(table, 0),
-            isUuidMadeAt(table, 0) && isCookielessAt(table, 0),
+            isUuidMadeAt(table, 0) && hasVisitorAt(table, 0),
             outcomesOf(table)[0]!.split(':')[0],
           ],
           [lane, 'llm_events', true, outcomes[code]!.result],
@@ -156,18 +160,33 @@ describe('why a request left nothing', () => {
   })
 })
 
-describe('events written anew', () => {
+it('neighbours that say the same of their visitor share it', () => {
+  const writer = new TableWriter(4)
+  for (const [row, ip] of ['1.1.1.1', '1.1.1.1', '2.2.2.2', '1.1.1.1'].entries())
+    writer.addEvent(row, aCapturedEvent(row), okCode, { isUuidMade: false, visitor: shown(ip) })
+  const { visitors } = writer.finish()
+  assert.deepEqual(
+    visitors.map(({ ip }) => ip),
+    ['1.1.1.1', '1.1.1.1', '2.2.2.2', '1.1.1.1'],
+  )
+  assert.equal(new Set(visitors).size, 3)
+})
+
+describe('events whose visitors are settled', () => {
   it('stand in their rows and runs, beside those that were kept', () => {
     const events = [
       aCapturedEvent(1),
       aCapturedEvent(2, { lane: 'historical', historicalMigration: true }),
-      aCapturedEvent(3),
+      aCapturedEvent(3, { ip: '', propertiesJson: '{"a":1.0}' }),
       aCapturedEvent(4, { lane: 'historical', historicalMigration: true }),
     ]
     const table = tableOf(events, 1)
     const rewriter = new EventRewriter(table)
-    const changed = { ...events[2]!, distinctId: 'Zoë 🐎 with a longer name', propertiesJson: '{}' }
-    for (const row of [0, 1, 2, 3]) rewriter.add(row, row === 2 ? changed : null)
+    const distinctId = 'Zoë 🐎 with a longer name'
+    const settled = { distinctId, visitorText: '{}', membersText: '"b":2' }
+    const visitor = { stateful: null, location: null }
+    const changed = { ...events[2]!, distinctId, visitor, propertiesJson: '{"a":1.0,"b":2}' }
+    for (const row of [0, 1, 2, 3]) rewriter.add(row, row === 2 ? settled : null)
     assert.deepEqual(eventsOf(table), [events[0], events[2]], 'the table is as it was until the end')
     rewriter.finish()
     assert.deepEqual(eventsOf(table), [events[0], changed])

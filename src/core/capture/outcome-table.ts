@@ -6,9 +6,10 @@
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { type Traffic, trafficOf } from '../events/log-stream.ts'
 import { freeBytes } from '../free-bytes.ts'
-import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
+import { type EncodedRecords, RecordEncoder, type SettledVisitor } from '../log/record-codec.ts'
 import { RecordView } from '../log/record-view.ts'
 import type { Steps } from '../maybe-steps.ts'
+import { isSameVisitor, type VisitorFacts } from './cookieless-event.ts'
 import type { EventRefusal } from './normalize-event.ts'
 import { importOnlyCode, type Outcome, outcomes, resourceOverQuota } from './outcomes.ts'
 import { type EventResource, eventResources, resourceOf } from './quota-resource.ts'
@@ -21,6 +22,8 @@ export interface OutcomeTable {
   import: EncodedRecords | null
   /** Records of the items that did not become events. Those that may be kept come first. */
   rejects: EncodedRecords | null
+  /** Of the events that `hasVisitorAt`, in the order of their rows. What they say is in no record. */
+  readonly visitors: readonly VisitorFacts[]
 }
 
 type Run = Traffic | 'rejects'
@@ -44,8 +47,8 @@ const column = {
   isNameless: { at: 18, mask: 1 },
   /** A bad item for which the whole request is refused. */
   refusesRequest: { at: 19, mask: 1 },
-  /** An event of cookieless mode. */
-  isCookieless: { at: 20, mask: 1 },
+  /** An event of cookieless mode that is to be hashed. */
+  hasVisitor: { at: 20, mask: 1 },
 } as const
 type Column = (typeof column)[keyof typeof column]
 
@@ -96,9 +99,9 @@ export function isUuidMadeAt(table: OutcomeTable, row: number): boolean {
   return read(table, row, column.isUuidMade) === 1
 }
 
-/** Whether it is an event of cookieless mode. */
-export function isCookielessAt(table: OutcomeTable, row: number): boolean {
-  return read(table, row, column.isCookieless) === 1
+/** Whether it is an event of cookieless mode that is to be hashed. */
+export function hasVisitorAt(table: OutcomeTable, row: number): boolean {
+  return read(table, row, column.hasVisitor) === 1
 }
 
 /** Whether a bad item is kept by itself instead of refusing its request. */
@@ -164,21 +167,26 @@ export function leftOutReason(table: OutcomeTable): string | null {
   return first
 }
 
-/** Builds a table. Rows may be added in any order; each run keeps its records in the order in which they were added. */
+/**
+ * Builds a table. Rows may be added in any order, but those of events in theirs; each run keeps its records in the order
+ * in which they were added.
+ */
 export class TableWriter {
   readonly #cells: Int32Array<ArrayBuffer>
   readonly #encoders: Record<Run, RecordEncoder | null> = { live: null, import: null, rejects: null }
+  readonly #visitors: VisitorFacts[] = []
 
   constructor(itemCount: number) {
     this.#cells = newCells(itemCount * cellsPerRow)
   }
 
-  addEvent(row: number, event: CapturedEvent, code: number, { isUuidMade, isCookieless }: EventRow): void {
+  addEvent(row: number, event: CapturedEvent, code: number, { isUuidMade, visitor }: EventRow): void {
     const { lane } = event
     const encoder = this.#encoderOf(trafficOf(lane))
     // No quota applies to imports. Source: docs/wire/ingestion.md 5.
     const resource = event.historicalMigration ? null : resourceOf(event.name, event.propertiesJson)
-    const flags = (isUuidMade ? bitOf(column.isUuidMade) : 0) | (isCookieless ? bitOf(column.isCookieless) : 0)
+    const flags = (isUuidMade ? bitOf(column.isUuidMade) : 0) | (visitor === null ? 0 : bitOf(column.hasVisitor))
+    if (visitor !== null) this.#addVisitor(visitor)
     this.#addRow(row, encoder, code, lane, resource, flags)
     encoder.addEvent(event)
   }
@@ -205,7 +213,14 @@ export class TableWriter {
       live: live?.finish() ?? null,
       import: imports?.finish() ?? null,
       rejects: rejects?.finish() ?? null,
+      visitors: this.#visitors,
     }
+  }
+
+  /** Events of one request are mostly one visitor's, so that neighbours share what they say. */
+  #addVisitor(visitor: VisitorFacts): void {
+    const last = this.#visitors.at(-1)
+    this.#visitors.push(last !== undefined && isSameVisitor(last, visitor) ? last : visitor)
   }
 
   #encoderOf(run: Run): RecordEncoder {
@@ -243,7 +258,8 @@ function newCells(length: number): Int32Array<ArrayBuffer> {
 /** The further columns of an event. */
 export interface EventRow {
   readonly isUuidMade: boolean
-  readonly isCookieless: boolean
+  /** What an event of cookieless mode said of its visitor, if it is to be hashed; null for every other event. */
+  readonly visitor: VisitorFacts | null
 }
 
 /** The further columns of an item that did not become an event. */
@@ -304,7 +320,7 @@ function* keptRecords(
   return null
 }
 
-/** Writes the two runs of events anew, with other records for some rows. The table changes only with `finish`. */
+/** Writes the two runs of events anew, with settled visitors. The table changes only with `finish`. */
 export class EventRewriter {
   readonly #table: OutcomeTable
   readonly #records: TableRecords
@@ -317,14 +333,13 @@ export class EventRewriter {
     this.#starts = new Int32Array(rowCountOf(table)).fill(-1)
   }
 
-  /** Adds the record of a row; each row of an event has to be added, in their order. @param event null to keep its own. */
-  add(row: number, event: CapturedEvent | null): void {
+  /** Adds the record of a row; each row of an event has to be added, in their order. @param settled null to keep it. */
+  add(row: number, settled: SettledVisitor | null): void {
     const run = runAt(this.#table, row)
     this.#encoders[run] ??= new RecordEncoder()
     const encoder = this.#encoders[run]
     this.#starts[row] = encoder.bytes
-    if (event === null) encoder.addRecord(this.#records.at(row).record)
-    else encoder.addEvent(event)
+    this.#records.at(row).addTo(encoder, settled)
   }
 
   finish(): void {

@@ -11,9 +11,11 @@ import {
 } from '../events/captured-event.ts'
 import { findDrop } from '../events/event-drops.ts'
 import type { JsonObject } from '../json.ts'
+import type { Member } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
 import { withoutVisitors } from './cookieless-body.ts'
+import { dropOfImport, withoutVisitor } from './cookieless-event.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import {
@@ -30,6 +32,7 @@ import { type EventContext, normalizeEvent, type RequestContext, refusedFields }
 import { isCookielessV1, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
 import { type OutcomeTable, rejectCountMax, TableWriter } from './outcome-table.ts'
 import {
+  cookielessDropCodes,
   okCode,
   performanceCode,
   personlessCode,
@@ -98,6 +101,8 @@ interface Protocol<Event, Context> {
   readonly name: 'v0' | 'v1'
   normalize(item: Event, context: Context): Result<CapturedEvent, Fault>
   isCookieless(item: Event): boolean
+  /** `visitorMembers` of an incoming event. */
+  membersOf(item: Event): readonly Member[] | undefined
   /** The outcome of an event that is stored. */
   codeOf(event: CapturedEvent): number
   /** What reading a reject again needs in addition to the fields that both protocols have. */
@@ -116,6 +121,7 @@ const v0: Protocol<IncomingEvent, EventContext> = {
     return event.ok ? event : err({ reason: event.error, field: refusedFields[event.error] })
   },
   isCookieless: item => item.isCookieless,
+  membersOf: item => item.visitorMembers,
   codeOf: () => okCode,
   sourceOf: () => ({}),
 }
@@ -126,6 +132,7 @@ const v1: Protocol<IncomingV1Event, V1EventContext> = {
   name: 'v1',
   normalize: normalizeV1Event,
   isCookieless: isCookielessV1,
+  membersOf: () => undefined,
   codeOf: ({ personProcessingForcedOff }) => (personProcessingForcedOff ? personlessCode : okCode),
   sourceOf: ({ sdk, aiOnly }) => ({ v1: { sdk, aiOnly } }),
 }
@@ -135,7 +142,7 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
   context: Context,
   protocol: Protocol<Event, Context>,
 ): OutcomeTable {
-  const { items } = request
+  const { items, historicalMigration } = request
   const table = new TableWriter(items.length)
   const rejects = new RejectWriter(table, request, context, protocol)
   // Rejects are kept in the order in which they are found: items of the wrong shape come first.
@@ -148,8 +155,9 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
     if (item.kind !== 'event') continue
     const event = protocol.normalize(item, context)
     if (event.ok) {
-      const columns = { isUuidMade: item.uuid === null, isCookieless: protocol.isCookieless(item) }
-      table.addEvent(row, event.value, protocol.codeOf(event.value), columns)
+      const isCookieless = protocol.isCookieless(item)
+      const about = { isUuidMade: item.uuid === null, isCookieless, isImport: historicalMigration }
+      addEvent(table, row, event.value, protocol.codeOf(event.value), about, protocol.membersOf(item))
     } else rejects.add(row, item, event.error, resourceOf(item.name, item.propertiesJson ?? '{}'))
   }
   for (let row = 0; row < items.length; row++) {
@@ -157,6 +165,29 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
     if (item.kind === 'performance') rejects.addPerformanceEvent(row, item)
   }
   return table.finish()
+}
+
+/**
+ * Adds an event; of one of cookieless mode nothing that tells its visitor gets into the record.
+ * @param about `isImport`: its whole request is one, whose visitors were hashed where it comes from.
+ * @param members of `readVisitor`.
+ */
+export function addEvent(
+  table: TableWriter,
+  row: number,
+  event: CapturedEvent,
+  code: number,
+  about: { readonly isUuidMade: boolean; readonly isCookieless: boolean; readonly isImport: boolean },
+  members?: readonly Member[],
+): void {
+  const { isUuidMade, isCookieless, isImport } = about
+  if (isCookieless && !isImport) {
+    const { event: stripped, visitor } = withoutVisitor(event, members)
+    table.addEvent(row, stripped, code, { isUuidMade, visitor })
+    return
+  }
+  const drop = isCookieless ? dropOfImport(event.distinctId) : null
+  table.addEvent(row, event, drop === null ? code : cookielessDropCodes[drop], { isUuidMade, visitor: null })
 }
 
 /** Adds the rows of items that do not become events. */

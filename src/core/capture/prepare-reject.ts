@@ -7,7 +7,7 @@ import type { RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent, IncomingRequest, IncomingV1Request } from './incoming-event.ts'
 import { type OutcomeTable, TableWriter } from './outcome-table.ts'
 import { okCode } from './outcomes.ts'
-import { prepareEvents, prepareV1Events } from './prepare-events.ts'
+import { addEvent, prepareEvents, prepareV1Events } from './prepare-events.ts'
 import { parseZonedTimestampText } from './timestamp-text.ts'
 
 /** What is known of a reject besides its body. */
@@ -82,7 +82,8 @@ export function prepareRejectedEvent(
     setOnceJson: item.setOnceJson,
   }
   const table = new TableWriter(1)
-  table.addEvent(0, event, okCode, { isUuidMade: false, isCookieless: item.isCookieless })
+  const { isCookieless } = item
+  addEvent(table, 0, event, okCode, { isUuidMade: false, isCookieless, isImport: event.historicalMigration })
   return table.finish()
 }
 

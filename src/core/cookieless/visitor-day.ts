@@ -12,17 +12,14 @@ const openAfterMs = 86 * hourMs
 export interface VisitorDay {
   /** `2026-11-28`. */
   readonly day: string
-  /** When it began in its zone, epoch ms. */
+  /** When it begins and ends in its zone, epoch ms. */
   readonly startMs: number
-}
-
-interface KnownDay extends VisitorDay {
   readonly endMs: number
 }
 
 const knownMax = 1_000
 /** The last day of each zone: times come in order, more or less. */
-const knownDays = new Map<string, KnownDay>()
+const knownDays = new Map<string, VisitorDay>()
 
 /**
  * @param timeMs when the event happened, epoch ms.
@@ -94,13 +91,13 @@ function mayBeZone(name: string): boolean {
 }
 
 /** @throws RangeError for a zone that does not exist. */
-function dayOf(timeMs: number, zone: string): KnownDay {
+function dayOf(timeMs: number, zone: string): VisitorDay {
   const start = Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(zone).startOfDay()
   const day = start.toPlainDate().toString()
   return { day, startMs: start.epochMilliseconds, endMs: start.add({ days: 1 }).startOfDay().epochMilliseconds }
 }
 
-function remembered(zone: string, day: KnownDay): KnownDay {
+function remembered(zone: string, day: VisitorDay): VisitorDay {
   if (knownDays.size >= knownMax) knownDays.clear()
   knownDays.set(zone, day)
   return day

@@ -9,6 +9,7 @@ import {
   lanes,
   type RejectSource,
 } from '../events/captured-event.ts'
+import { encodeVisitor } from '../events/visitor-text.ts'
 import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords, RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
@@ -193,6 +194,38 @@ describe('record codec', () => {
     assert.equal(places.length, 3)
     assert.equal(places[2], bytes.length)
     assert.throws(() => sealRecords(bytes.slice(0, bytes.length - 1)), RangeError)
+  })
+})
+
+describe('an encoded event whose visitor is settled', () => {
+  it('is the same as if it had been encoded so', () => {
+    const json = fc.dictionary(text, fc.integer(), { maxKeys: 3 }).map(members => JSON.stringify(members))
+    const settled = fc.record({
+      event: capturedEvent,
+      json,
+      to: visitor,
+      id: fc.option(text),
+      hasMembers: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(settled, ({ event: { ...any }, json, to, id, hasMembers }) => {
+        const before = { ...any, ip: '', visitor: null, propertiesJson: json }
+        const run = new RecordEncoder()
+        run.addEvent(aCapturedEvent(1))
+        const start = run.bytes
+        run.addEvent(before)
+        const { bytes } = run.finish()
+        const encoder = new RecordEncoder()
+        const membersText = hasMembers ? '"\u00e9":"\u00e9"' : null
+        encoder.addSettled(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), start, {
+          ...{ distinctId: id, visitorText: encodeVisitor(to), membersText },
+        })
+        const added = json === '{}' ? `{${membersText}}` : `${json.slice(0, -1)},${membersText}}`
+        const propertiesJson = hasMembers ? added : json
+        const expected = { ...before, distinctId: id ?? before.distinctId, visitor: to, propertiesJson }
+        assert.deepEqual(encoder.finish(), encodedEvents([expected]))
+      }),
+    )
   })
 })
 

@@ -106,11 +106,42 @@ export class RecordEncoder {
     this.#finishRecord(start, at + headBytes + bodyBytes + sourceBytes, headBytes, bodyBytes, sourceBytes)
   }
 
-  /** Adds a record that is encoded already. */
-  addRecord(record: Uint8Array): void {
-    const start = this.#used
-    this.#reserve(record.length).set(record, start)
-    this.#used = start + record.length
+  /**
+   * Adds an event of another run, with what became of its visitor.
+   * @param start where its record begins, which has no ip, and properties that end with `}`.
+   */
+  addSettled(run: Buffer, start: number, { distinctId, visitorText, membersText }: SettledVisitor): void {
+    const members = membersText ?? ''
+    const tail = (distinctId ?? '') + visitorText
+    const size = run.readUInt32LE(start + field.size)
+    const target = this.#reserve(size + bytesAtMost(tail) + bytesAtMost(members))
+    const bodyStart = start + headerBytes + run.readUInt32LE(start + field.headBytes)
+    const bodyEnd = bodyStart + run.readUInt32LE(start + field.bodyBytes)
+    const headEnd = distinctId === null ? bodyStart : bodyStart - distinctIdBytes(run, start)
+    const newStart = this.#used
+    let at = newStart + run.copy(target, newStart, start, headEnd)
+    at += target.write(tail, at, 'utf8')
+    const headBytes = at - newStart - headerBytes
+    const newBodyStart = at
+    if (members === '') at += run.copy(target, at, bodyStart, bodyEnd)
+    else {
+      at += run.copy(target, at, bodyStart, bodyEnd - 1)
+      at += target.write(`${bodyEnd - bodyStart > emptyObjectBytes ? ',' : ''}${members}}`, at, 'utf8')
+    }
+    const bodyBytes = at - newBodyStart
+    at += run.copy(target, at, bodyEnd, start + size)
+    const view = this.#view
+    view.setUint8(newStart + field.flags, view.getUint8(newStart + field.flags) | flag.hasVisitor)
+    if (distinctId !== null) view.setUint32(newStart + field.distinctIdLength, distinctId.length, true)
+    view.setUint32(newStart + field.ipLength, visitorText.length, true)
+    this.#finishRecord(newStart, at, headBytes, bodyBytes, view.getUint32(newStart + field.setBytes, true))
+  }
+
+  /** Adds a record of another run as it is. @param start where it begins. */
+  addRecord(run: Buffer, start: number): void {
+    const size = run.readUInt32LE(start + field.size)
+    run.copy(this.#reserve(size), this.#used, start, start + size)
+    this.#used += size
     this.#recordCount++
   }
 
@@ -154,6 +185,32 @@ export class RecordEncoder {
     this.#view = new DataView(next.buffer, next.byteOffset, next.length)
     return next
   }
+}
+
+/** What an encoded event becomes once it is known whose it is. */
+export interface SettledVisitor {
+  /** Null when the event keeps its own. */
+  readonly distinctId: string | null
+  /** Of `encodeVisitor`. */
+  readonly visitorText: string
+  /** Members that its properties get at their end, such as `"a":1,"b":2`; null for none. The properties end with `}`. */
+  readonly membersText: string | null
+}
+
+const emptyObjectBytes = 2
+
+/** The bytes of an event's distinct id, the last text of its head when it has no ip. */
+function distinctIdBytes(run: Buffer, start: number): number {
+  const length = run.readUInt32LE(start + field.distinctIdLength)
+  const headBytes = run.readUInt32LE(start + field.headBytes)
+  const othersLength =
+    run.readUInt32LE(start + field.tokenLength) +
+    run.readUInt32LE(start + field.uuidLength) +
+    run.readUInt32LE(start + field.nameLength)
+  // Lengths count UTF-16 units.
+  if (othersLength + length === headBytes) return length
+  const head = run.toString('utf8', start + headerBytes, start + headerBytes + headBytes)
+  return Buffer.byteLength(head.slice(othersLength))
 }
 
 /**

@@ -1,10 +1,9 @@
 // Reads single fields of records that are encoded but not sealed yet: an answer, a hot-key count or a warning needs
 // only a few texts, and decoding a whole record would cost more.
 
-import { type CapturedEvent, edgeNote, lanes } from '../events/captured-event.ts'
+import { edgeNote, lanes } from '../events/captured-event.ts'
 import { uuidTextLength } from '../events/uuid.ts'
-import { recordBytesAt } from './record-codec.ts'
-import { eventAt } from './record-decoder.ts'
+import { type RecordEncoder, recordBytesAt, type SettledVisitor } from './record-codec.ts'
 import { field, flag, headerBytes, kindReject } from './record-layout.ts'
 
 const overflowLane = lanes.indexOf('overflow')
@@ -53,6 +52,11 @@ export class RecordView {
     return this.#view.getFloat64(this.#at + field.timestampMs, true)
   }
 
+  /** When it was accepted, epoch ms. */
+  get capturedAtMs(): number {
+    return this.#view.getFloat64(this.#at + field.capturedAtMs, true)
+  }
+
   /** Whether it belongs to an import, for which nobody is charged. */
   get isImport(): boolean {
     return (this.#view.getUint8(this.#at + field.flags) & flag.historicalMigration) !== 0
@@ -71,16 +75,10 @@ export class RecordView {
     this.#bytes.copy(target, at, start, start + uuidTextLength)
   }
 
-  /** The bytes of the record, which stay the view's. */
-  get record(): Uint8Array {
-    return this.#bytes.subarray(this.#at, this.#at + this.size)
-  }
-
-  /** For events only. */
-  event(): CapturedEvent {
-    const event = eventAt(this.#bytes, this.#view, this.#at)
-    if (event === undefined) throw new RangeError(`no event of the log begins at byte ${this.#at}`)
-    return event
+  /** Adds the record to another run. @param settled what became of its visitor; null to add it as it is. */
+  addTo(encoder: RecordEncoder, settled: SettledVisitor | null): void {
+    if (settled === null) encoder.addRecord(this.#bytes, this.#at)
+    else encoder.addSettled(this.#bytes, this.#at, settled)
   }
 
   /** For events only: switches person processing off, notes that, and moves an event of the main lane to `overflow`. */

@@ -24,7 +24,7 @@ import { inSlices } from '../shared/in-slices.ts'
 import { createEventAppender, tallyOf } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
 import { coolHotKeys } from './cool-hot-keys.ts'
-import { hasCookieless, type VisitorHider } from './hide-visitors.ts'
+import type { VisitorHider } from './hide-visitors.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
 import type { ProjectBacklog } from './project-backlog.ts'
@@ -91,7 +91,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       if (!historicalMigration) leaveOutLive(project, request)
       const refusal = requestRefusal(table)
       if (refusal !== null) return refuse(project, request, receivedAtMs, refusal)
-      const failure = hasCookieless(table) ? await hideVisitors(project, request) : null
+      const failure = table.visitors.length > 0 ? await hideVisitors(project, request) : null
       const areHotKeysCounted = hotKeys !== undefined && !historicalMigration && failure === null
       const hotCount = areHotKeysCounted ? await inSlices(coolHotKeys(table, hotKeys, project.id, clock.nowMs())) : 0
 
@@ -129,7 +129,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
   /** @returns why nothing of the request may be stored; null when all visitors are hidden. */
   async function hideVisitors(project: Project, request: CaptureRequest): Promise<Unavailable | null> {
     try {
-      await options.visitors.hide(request.table, project, request.historicalMigration)
+      await options.visitors.hide(request.table, project)
       return null
     } catch (error) {
       return unavailable(error)

@@ -1,17 +1,10 @@
 // Replaces address and user agent of cookieless events by a hash of the day, before anything of them is written. It works
 // on encoded records, because the project is not known earlier. Source: docs/wire/ingestion.md 13.
 
-import {
-  type CookielessDrop,
-  dropOfImport,
-  dropOfMode,
-  readVisitor,
-  strippedEvent,
-  withIds,
-} from '#core/capture/cookieless-event.ts'
+import { type CookielessDrop, dropOfMode, type VisitorFacts } from '#core/capture/cookieless-event.ts'
 import {
   EventRewriter,
-  isCookielessAt,
+  hasVisitorAt,
   isNoEventAt,
   type OutcomeTable,
   outcomeAt,
@@ -28,10 +21,11 @@ import {
   hashedDeviceId,
   hashedDistinctId,
   hashText,
-  type VisitorParts,
   visitorHash,
 } from '#core/cookieless/visitor-hash.ts'
-import type { CapturedEvent } from '#core/events/captured-event.ts'
+import { encodeVisitor } from '#core/events/visitor-text.ts'
+import type { SettledVisitor } from '#core/log/record-codec.ts'
+import type { RecordView } from '#core/log/record-view.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
@@ -39,11 +33,10 @@ import { inSlices } from '../shared/in-slices.ts'
 
 export interface VisitorHider {
   /**
-   * Gives events of cookieless mode another outcome or another record.
-   * @param isImport whether the request says that it is an import.
+   * Gives events of cookieless mode another outcome, or the ids that their visitors have.
    * @throws PortError when the salts of a day cannot be had: nothing of the request may be stored then.
    */
-  hide(table: OutcomeTable, project: Project, isImport: boolean): Promise<void>
+  hide(table: OutcomeTable, project: Project): Promise<void>
 }
 
 export interface VisitorHiderOptions {
@@ -61,9 +54,9 @@ const bytesPerStep = 256 * 1024
 
 export function createVisitorHider({ saltOf, geoip }: VisitorHiderOptions): VisitorHider {
   return {
-    async hide(table, project, isImport) {
+    async hide(table, project) {
       const salts: Salts = new Map()
-      const pass = new Pass(table, project, isImport, salts, geoip)
+      const pass = new Pass(table, project, salts, geoip)
       for (;;) {
         const day = await inSlices(pass.run())
         if (day === null) return
@@ -73,40 +66,39 @@ export function createVisitorHider({ saltOf, geoip }: VisitorHiderOptions): Visi
   }
 }
 
-/** Whether a request has an event of cookieless mode; nearly none has. */
-export function hasCookieless(table: OutcomeTable): boolean {
-  for (let row = 0; row < rowCountOf(table); row++) if (isCookielessAt(table, row)) return true
-  return false
+/** A visitor on one day. Events of one request are mostly one visitor's, so only the last one is remembered. */
+interface Visitor extends VisitorDay {
+  readonly facts: VisitorFacts
+  readonly address: string
+  /** The text of the base hash. */
+  readonly hash: string
+  readonly distinctId: string
+  /** The ids that its events have among their properties. */
+  readonly membersText: string
 }
 
-interface KnownParts extends VisitorParts {
-  /** The root domain of the page. */
-  readonly root: string
-}
-
-/** A visitor as the last event showed it: events of one request are mostly one visitor's. */
-interface Visitor extends KnownParts, VisitorDay {
-  /** The texts that the hash becomes. */
-  readonly text: string
-  readonly ids: { readonly $device_id: string; readonly $session_id: string; readonly $distinct_id: string }
+interface LastSettled {
+  readonly visitor: Visitor
+  readonly isSentinel: boolean
+  readonly isImport: boolean
+  readonly settled: SettledVisitor
 }
 
 class Pass {
   readonly #table: OutcomeTable
   readonly #project: Project
-  readonly #isImport: boolean
   readonly #salts: Salts
   readonly #geoip: Geoip | null
   readonly #records: TableRecords
   readonly #rewriter: EventRewriter
   #row = 0
+  #visitorCount = 0
   #last: Visitor | null = null
-  #lastPlace: { readonly address: string; readonly location: ReturnType<Geoip['lookUp']> } | null = null
+  #lastSettled: LastSettled | null = null
 
-  constructor(table: OutcomeTable, project: Project, isImport: boolean, salts: Salts, geoip: Geoip | null) {
+  constructor(table: OutcomeTable, project: Project, salts: Salts, geoip: Geoip | null) {
     this.#table = table
     this.#project = project
-    this.#isImport = isImport
     this.#salts = salts
     this.#geoip = geoip
     this.#records = new TableRecords(table)
@@ -122,92 +114,76 @@ class Pass {
         yield
       }
       if (isNoEventAt(this.#table, this.#row)) continue
-      const isHidden = isCookielessAt(this.#table, this.#row) && outcomeAt(this.#table, this.#row).isStored
-      const event = isHidden ? this.#hidden() : null
-      if (typeof event === 'string') return event
-      this.#rewriter.add(this.#row, event)
-      bytesLeft -= this.#records.at(this.#row).size
+      const record = this.#records.at(this.#row)
+      let settled: SettledVisitor | string | null = null
+      if (hasVisitorAt(this.#table, this.#row)) {
+        const facts = this.#table.visitors[this.#visitorCount]!
+        if (outcomeAt(this.#table, this.#row).isStored) settled = this.#settled(record, facts)
+        if (typeof settled === 'string') return settled
+        this.#visitorCount++
+      }
+      this.#rewriter.add(this.#row, settled)
+      bytesLeft -= record.size
     }
     this.#rewriter.finish()
     return null
   }
 
-  /** The event of this row as it is stored, or the day whose salt is missing; null when its record stays as it is. */
-  #hidden(): CapturedEvent | string | null {
-    const record = this.#records.at(this.#row)
-    if (this.#isImport) return this.#drop(dropOfImport(record.distinctId))
+  /** What the event of this row gets, or the day whose salt is missing; null when it is dropped. */
+  #settled(record: RecordView, facts: VisitorFacts): SettledVisitor | string | null {
     const { cookielessMode: mode } = this.#project.ingestion
     const dropOfName = dropOfMode(record.name, mode)
     if (dropOfName !== null) return this.#drop(dropOfName)
+    const visitor = this.#visitorOf(facts, record)
+    if (visitor === null || typeof visitor === 'string') return visitor
+    const isSentinel = mode === 2 && record.distinctId === cookielessSentinel
+    return this.#settledOf(visitor, mode === 2, isSentinel, record.isImport)
+  }
 
-    const event = record.event()
-    const { facts, strippedJson } = readVisitor(event.propertiesJson)
-    const address = visitorAddress(facts.ip === '' ? event.ip : facts.ip)
+  #drop(reason: CookielessDrop): null {
+    setCode(this.#table, this.#row, cookielessDropCodes[reason])
+    return null
+  }
+
+  /** The visitor of an event, or the day whose salt is missing; null when the event is dropped. */
+  #visitorOf(facts: VisitorFacts, { timestampMs, capturedAtMs }: RecordView): Visitor | string | null {
+    const last = this.#last
+    if (last !== null && last.facts === facts && last.startMs <= timestampMs && timestampMs < last.endMs) return last
+    const address = visitorAddress(facts.ip)
     const root = rootDomain(facts.host)
     if (facts.userAgent === '') return this.#drop('cookieless_missing_user_agent')
     if (address === '') return this.#drop('cookieless_missing_ip')
     if (root === '') return this.#drop('cookieless_missing_host')
-    const day = visitorDay(event.timestampMs, facts.timezone, this.#project.timezone)
-    // All events of a request are accepted at the same time. A replayed one arrived before, when its day may have been open.
-    if (this.#last?.day !== day.day && !isDayOpen(day.day, event.capturedAtMs))
-      return this.#drop('cookieless_timestamp_out_of_range')
-    const parts = { projectId: this.#project.id, address, root, userAgent: facts.userAgent, extra: facts.extra }
-    const visitor = this.#visitorOf(parts, day)
-    if (visitor === null) return day.day
-
-    const location = this.#isLookedUp(event, facts.isGeoipDisabled) ? this.#locationOf(address) : null
-    if (mode === 1)
-      return strippedEvent(event, {
-        distinctId: visitor.ids.$distinct_id,
-        visitor: { stateful: null, location },
-        propertiesJson: withIds(strippedJson, visitor.ids, facts.hasIds),
-      })
-    const isSentinel = event.distinctId === cookielessSentinel
-    return strippedEvent(event, {
-      distinctId: isSentinel ? visitor.ids.$distinct_id : event.distinctId,
-      visitor: { stateful: { hash: visitor.text, day: visitor.day, isSentinel }, location },
-      propertiesJson: strippedJson,
-    })
-  }
-
-  #drop(reason: CookielessDrop | null): null {
-    if (reason !== null) setCode(this.#table, this.#row, cookielessDropCodes[reason])
-    return null
-  }
-
-  /** Null when the salt of the day is not there yet. */
-  #visitorOf(parts: KnownParts, { day, startMs }: VisitorDay): Visitor | null {
-    const last = this.#last
-    if (last !== null && last.day === day && last.startMs === startMs && isSame(last, parts)) return last
-    const salt = this.#salts.get(day)
-    if (salt === undefined) return null
-    const hash = visitorHash(salt, parts, parts.root)
-    const ids = {
-      $device_id: hashedDeviceId(hash),
-      $session_id: statelessSessionId(startMs, hash),
-      $distinct_id: hashedDistinctId(hash),
-    }
-    this.#last = { ...parts, day, startMs, text: hashText(hash), ids }
+    const day = visitorDay(timestampMs, facts.timezone, this.#project.timezone)
+    // A replayed event arrived before, when its day may have been open.
+    if (!isDayOpen(day.day, capturedAtMs)) return this.#drop('cookieless_timestamp_out_of_range')
+    const salt = this.#salts.get(day.day)
+    if (salt === undefined) return day.day
+    const { userAgent, extra } = facts
+    const base = visitorHash(salt, { projectId: this.#project.id, address, userAgent, extra }, root)
+    const distinctId = hashedDistinctId(base)
+    const membersText =
+      `"$device_id":"${hashedDeviceId(base)}","$session_id":"${statelessSessionId(day.startMs, base)}",` +
+      `"$distinct_id":"${distinctId}"`
+    this.#last = { ...day, facts, address, hash: hashText(base), distinctId, membersText }
     return this.#last
   }
 
-  /** As the worker decides for other events (`core/processing/enrich-event.ts`). */
-  #isLookedUp({ historicalMigration }: CapturedEvent, isDisabled: boolean): boolean {
-    return this.#project.geoipEnabled && !historicalMigration && !isDisabled
+  #settledOf(visitor: Visitor, isStateful: boolean, isSentinel: boolean, isImport: boolean): SettledVisitor {
+    const last = this.#lastSettled
+    if (last?.visitor === visitor && last.isSentinel === isSentinel && last.isImport === isImport) return last.settled
+    const { hash, day, distinctId, membersText, facts, address } = visitor
+    // As the worker decides for other events (`core/processing/enrich-event.ts`).
+    const isLookedUp = this.#project.geoipEnabled && !isImport && !facts.isGeoipDisabled
+    const location = isLookedUp ? (this.#geoip?.lookUp(address) ?? null) : null
+    const settled = isStateful
+      ? {
+          distinctId: isSentinel ? distinctId : null,
+          visitorText: encodeVisitor({ stateful: { hash, day, isSentinel }, location }),
+          membersText: null,
+        }
+      : { distinctId, visitorText: encodeVisitor({ stateful: null, location }), membersText }
+    this.#lastSettled = { visitor, isSentinel, isImport, settled }
+    return settled
   }
-
-  #locationOf(address: string) {
-    if (this.#lastPlace?.address !== address)
-      this.#lastPlace = { address, location: this.#geoip?.lookUp(address) ?? null }
-    return this.#lastPlace.location
-  }
-}
-
-function isSame(one: KnownParts, other: KnownParts): boolean {
-  return (
-    one.address === other.address &&
-    one.root === other.root &&
-    one.userAgent === other.userAgent &&
-    one.extra === other.extra
-  )
 }

@@ -1,9 +1,9 @@
-// Finds a key of JSON text among a few known ones without making a string of it: length and first byte are enough to
-// exclude nearly all other keys.
+// Finds a key of JSON text among a few known ones without making a string of it: length and second byte are enough to
+// exclude nearly all other keys. Many keys begin with `$`.
 
 import { backslash, behindPlain, hexUnit, lowerU, notWalkable, quote, skipString } from './json-tokens.ts'
 
-/** A key in ASCII; no other key of the table has the same length and first byte. */
+/** A key in ASCII; no other key of the table has the same length and second byte. */
 interface KnownKey<Name extends string> {
   readonly name: Name
   readonly bytes: Uint8Array
@@ -13,13 +13,14 @@ export class KeyTable<Name extends string> {
   readonly #keys: (KnownKey<Name> | undefined)[]
   readonly #lengthMax: number
 
-  /** @throws Error when two keys have the same length and first byte. */
+  /** @throws Error when two keys have the same length and second byte, or one has no second byte. */
   constructor(names: readonly Name[]) {
     this.#lengthMax = Math.max(...names.map(({ length }) => length))
-    this.#keys = new Array((this.#lengthMax + 1) * firstBytes).fill(undefined)
+    this.#keys = new Array((this.#lengthMax + 1) * byteValues).fill(undefined)
     for (const name of names) {
       const bytes = Buffer.from(name)
-      const place = placeOf(bytes.length, bytes[0]!)
+      if (bytes.length < 2) throw new Error(`${name} is too short`)
+      const place = placeOf(bytes.length, bytes[1]!)
       if (this.#keys[place] !== undefined) throw new Error(`${name} and ${this.#keys[place].name} share a place`)
       this.#keys[place] = { name, bytes }
     }
@@ -33,10 +34,10 @@ export class KeyTable<Name extends string> {
   find(json: Uint8Array, start: number, end: number): Name | null {
     const length = end - start - 2
     if (length > this.#lengthMax) return null
-    const first = json[start + 1]!
-    const known = first < firstBytes ? this.#keys[placeOf(length, first)] : undefined
+    const second = json[start + 2]!
+    const known = second < byteValues ? this.#keys[placeOf(length, second)] : undefined
     if (known === undefined) return null
-    for (let index = 1; index < length; index++) if (json[start + 1 + index] !== known.bytes[index]) return null
+    for (let index = 0; index < length; index++) if (json[start + 1 + index] !== known.bytes[index]) return null
     return known.name
   }
 }
@@ -56,8 +57,8 @@ export function skipKey(json: Uint8Array, start: number): number {
 }
 
 /** The number of ASCII bytes. */
-const firstBytes = 128
+const byteValues = 128
 
-function placeOf(length: number, first: number): number {
-  return length * firstBytes + first
+function placeOf(length: number, second: number): number {
+  return length * byteValues + second
 }

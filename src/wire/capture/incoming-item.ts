@@ -6,6 +6,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { type ItemSlices, memberSlice, slice } from '../bytes/json-slices.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { type Fields, hasName, isObject, soundUuidOf, uuidOf } from './event-fields.ts'
+import { visitorMembersOf } from './request-outline.ts'
 
 const emptyProperties: Fields = Object.freeze({})
 
@@ -58,6 +59,7 @@ export function incomingEvent(
     propertiesJson,
     setJson: isObject(item.$set) ? textAt(payload, slices, base + slice.set) : null,
     setOnceJson: isObject(item.$set_once) ? textAt(payload, slices, base + slice.setOnce) : null,
+    visitorMembers: visitorMembersOf(properties),
   }
 }
 

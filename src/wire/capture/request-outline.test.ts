@@ -2,12 +2,20 @@ import assert from 'node:assert/strict'
 import { isAscii } from 'node:buffer'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { readVisitor, visitorNames } from '#core/capture/cookieless-event.ts'
 import { takesAtMost } from '../../../tests/support/cpu-time.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
 import { sliceItems } from '../bytes/json-slices.ts'
 import { nestingDepthMax } from '../bytes/json-walk.ts'
-import { envelopeNames, itemNames, outlineOf, propertyNames, type RequestOutline } from './request-outline.ts'
+import {
+  envelopeNames,
+  itemNames,
+  outlineOf,
+  propertyNames,
+  type RequestOutline,
+  visitorMembersOf,
+} from './request-outline.ts'
 
 type Members = Record<string, unknown>
 
@@ -169,6 +177,23 @@ describe('outlineOf', () => {
       }
     }
     assert.ok(outlined > 1_000, `${outlined} of them are JSON`)
+  })
+  it('tells where the members that say something of a visitor stand, as a search for them does', () => {
+    const others = objectText([...visitorNames, '$lib'], name => (name === '$distinct_id' ? scalar : anyValue))
+    let told = 0
+    fc.assert(
+      fc.property(others, blanks, (other, blank) => {
+        const text = other.replace('{', '{"$cookieless_mode":true,')
+        const before = `${blank}{"event":"e","properties":`
+        const outline = outlineOfText(`${before}${text}}`)
+        const members = outline && visitorMembersOf((outline.root as { properties: object }).properties)
+        if (members === null || members === undefined) return
+        told++
+        assert.deepEqual(readVisitor(text, members), readVisitor(text))
+      }),
+      { numRuns: 1_000 },
+    )
+    assert.ok(told > 100, `of ${told}`)
   })
   it('reads what SDKs send, plain ASCII and not', () => {
     for (const title of ['Running shoes', 'Løpesko 😀', 'a "b" \\ c']) {

@@ -7,11 +7,14 @@
 // writes ASCII as `\u…`. So an outline never decides that something is wrong, and it holds exactly what `JSON.parse`
 // would return.
 
+import { visitorNames } from '#core/capture/cookieless-event.ts'
+import type { Member } from '#core/json-text.ts'
 import { type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import {
   behindPlain,
   closeBracket,
   endedText,
+  lowerT,
   NotWalkable,
   notWalkable,
   openBrace,
@@ -61,12 +64,22 @@ export const propertyNames = [
 
 type FieldName = (typeof itemNames)[number] | (typeof envelopeNames)[number]
 type OutlinedFields = { [Name in FieldName]: unknown }
+type VisitorName = (typeof visitorNames)[number]
 type PropertyName = (typeof propertyNames)[number]
-type OutlinedProperties = { [Name in PropertyName]?: unknown }
+/** A symbol, because no key that a client sends can be one. */
+const visitorMembers = Symbol('visitor members')
+type OutlinedProperties = { [Name in PropertyName]?: unknown } & { [visitorMembers]?: readonly Member[] }
 
 const itemKeys = new KeyTable<FieldName>(itemNames)
 const rootKeys = new KeyTable<FieldName>([...itemNames, ...envelopeNames])
-const propertyKeys = new KeyTable<PropertyName>(propertyNames)
+const propertyKeys = new KeyTable<PropertyName | VisitorName>([...new Set([...propertyNames, ...visitorNames])])
+const isRead: ReadonlySet<string> = new Set(propertyNames)
+const isOfVisitor: ReadonlySet<string> = new Set(visitorNames)
+
+/** Where the members that say something of a cookieless event's visitor stand in its properties, if its outline tells. */
+export function visitorMembersOf(properties: object): readonly Member[] | undefined {
+  return (properties as OutlinedProperties)[visitorMembers]
+}
 
 /** Gives all objects one shape, which makes reading them faster. */
 function noFields(): OutlinedFields {
@@ -115,6 +128,8 @@ class OutlineReader {
   #at = 0
   #listKey: ListKey | null = null
   #slicesOfList: ItemSlices | null = null
+  /** Of the known keys of the properties that are being read: name, where the value begins, where it ends. */
+  readonly #found: (PropertyName | VisitorName | number)[] = []
 
   constructor(payload: CapturePayload, itemCountMax: number) {
     this.#payload = payload
@@ -198,14 +213,42 @@ class OutlineReader {
   }
 
   #properties(start: number): OutlinedProperties {
+    const json = this.#json
     let properties = noProperties
-    this.#at = walkObject(this.#json, start, nestingDepthMax, propertyKeys, (name, valueStart) => {
-      if (properties === noProperties) properties = {}
-      if (properties[name] !== undefined) notWalkable()
-      properties[name] = this.#scalar(valueStart)
+    this.#found.length = 0
+    this.#at = walkObject(json, start, nestingDepthMax, propertyKeys, (name, valueStart) => {
+      if (isRead.has(name)) {
+        if (properties === noProperties) properties = {}
+        if (properties[name as PropertyName] !== undefined) notWalkable()
+        properties[name as PropertyName] = this.#scalar(valueStart)
+      } else this.#at = skipValue(json, valueStart, nestingDepthMax - 1)
+      this.#found.push(name, valueStart, this.#at)
       return this.#at
     })
+    // Only of ASCII text the offsets are places in the text, too.
+    if (properties.$cookieless_mode === true && this.#payload.ascii)
+      properties[visitorMembers] = this.#membersWithin(start)
     return properties
+  }
+
+  #membersWithin(start: number): Member[] {
+    const found = this.#found
+    const members: Member[] = []
+    for (let index = 0; index < found.length; index += 3) {
+      const name = found[index] as VisitorName
+      if (!isOfVisitor.has(name)) continue
+      const valueStart = found[index + 1] as number
+      let keyEnd = valueStart - 1
+      while (this.#json[keyEnd] !== quote) keyEnd--
+      const keyStart = keyEnd - name.length - 1
+      members.push({
+        name,
+        start: keyStart - start,
+        valueStart: valueStart - start,
+        end: (found[index + 2] as number) - start,
+      })
+    }
+    return members
   }
 
   /** Reads text, a number, a boolean or null. */
@@ -221,6 +264,7 @@ class OutlineReader {
       }
     }
     this.#at = skipValue(json, start)
+    if (first === lowerT) return true
     return JSON.parse(this.#text(start, this.#at))
   }
 
