@@ -48,7 +48,7 @@ export async function confirmChange(
     throw new ClientError(
       'Nothing was changed, since there is no terminal to ask. --yes changes it without a question.',
     )
-  if (await isMeant(personAtTerminal, 'Change it')) return true
+  if (await isMeant(personAtTerminal, before === null ? 'Make it' : 'Change it')) return true
   printLines(['Nothing was changed.'])
   return false
 }

@@ -30,11 +30,13 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     const file = { ...decoded.value, flags: decoded.value.flags.map(withSets) }
     return { file, notes: [] }
   }
-  const flags = read.flatMap(({ path, value }) => rowsOf(path, value, ['key', 'active', 'filters']))
+  const flags = read.flatMap(({ path, value }) => rowsOf(path, value, 'flags', ['key', 'active', 'filters']))
   const { file, notes } = nameLists({
     flags: flags.map(withSets),
-    cohorts: cohorts.flatMap(path => rowsOf(path, readJson(path), ['id', 'name'])),
-    groupTypes: groupTypes.flatMap(path => rowsOf(path, readJson(path), ['group_type', 'group_type_index'])),
+    cohorts: cohorts.flatMap(path => rowsOf(path, readJson(path), 'cohorts', ['id', 'name', 'is_static'])),
+    groupTypes: groupTypes.flatMap(path =>
+      rowsOf(path, readJson(path), 'group types', ['group_type', 'group_type_index']),
+    ),
   })
   const deletedCount = flags.filter(flag => !isThere(flag)).length
   return {
@@ -73,13 +75,14 @@ function readJson(path: string): JsonValue {
 }
 
 /** @param names fields that each row has to have. */
-function rowsOf(path: string, value: JsonValue, names: readonly string[]): JsonObject[] {
+function rowsOf(path: string, value: JsonValue, what: string, names: readonly string[]): JsonObject[] {
   const results = isJsonObject(value) ? ownValue(value, 'results') : value
   if (!Array.isArray(results))
     throw new ClientError(`${path} is neither a file of pennon flags export nor a list as PostHog's API answers it.`)
   return results.map((row: JsonValue, index) => {
     const lacked = names.find(name => !isJsonObject(row) || (ownValue(row, name) ?? null) === null)
-    if (lacked !== undefined) throw new ClientError(`${path}: the entry ${index} has no ${lacked}.`)
+    if (lacked !== undefined)
+      throw new ClientError(`${path} is no list of ${what}: the entry ${index} has no ${lacked}.`)
     return row as JsonObject
   })
 }

@@ -21,7 +21,8 @@ const filtersLevel = level(
     ...['super_groups', 'holdout', 'holdout_groups', 'properties'],
   ],
   {
-    groups: ['conditions', 'condition_sets', 'sets', 'rules', 'targeting', 'filters'],
+    groups: ['conditions', 'condition_sets', 'sets', 'targeting', 'filters'],
+    'groups, or a document with "version": 2': ['rules'],
     'multivariate.variants': ['variants', 'variations'],
     'groups.0.rollout_percentage': ['rollout_percentage', ...percentages],
   },

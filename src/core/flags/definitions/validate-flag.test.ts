@@ -52,6 +52,8 @@ describe('validateFlag', () => {
     assert.deepEqual(wrong(`{"groups":[{"rollout_percentage":5,${ofTools}}],"properties":[],${ofTools}}`), [])
     const [issue] = validateFlag({ filters: { group: [], groups: [] } })
     assert.equal(issue?.message, 'Unknown field group. Did you mean groups?')
+    const [unversioned] = validateFlag({ filters: { rules: [] } })
+    assert.match(unversioned!.message, /^Unknown field rules\. .* a document with "version": 2\?$/)
   })
 
   it('refuses them at every level, and what other products call a field', () => {
