@@ -154,12 +154,13 @@ async function reachOf(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): 
 }
 
 function resultsOf({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {
+  const unchanged = new Set(same)
   const resultOf = (write: PlannedWrite): JsonObject => {
     const { kind, name, before, changes } = write
     const now = written.get(write) ?? before
     return {
       [kind === 'flag' ? 'key' : 'name']: name,
-      action: same.includes(write) ? 'none' : before === null ? 'create' : 'update',
+      action: unchanged.has(write) ? 'none' : before === null ? 'create' : 'update',
       written: written.has(write),
       id: now?.id ?? null,
       version: now?.version ?? null,

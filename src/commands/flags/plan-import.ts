@@ -71,7 +71,8 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
   const all: PlannedWrite[] = [...cohorts, ...flags]
   for (const name of repeated(all.map(titleOf))) problems.push(`${name}: is in the file twice.`)
   const ids = new ReferenceIds(there, cohortsThere)
-  const toWrite = all.filter(({ before, changes }) => before === null || changes.length > 0)
+  const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
+  const toWrite = all.filter(isToWrite)
   const planned = new Set(all.map(titleOf))
   for (const write of toWrite) problems.push(...referenceProblems(write, ids, planned))
   // What refers to nothing that is known is no reason to find fault with the rest.
@@ -86,7 +87,7 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
   for (const write of all) graph.set(titleOf(write), write.wanted.filters)
   return {
     writes: problems.length > 0 ? toWrite : inOrder(toWrite, graph, problems),
-    same: all.filter(write => !toWrite.includes(write)),
+    same: all.filter(write => !isToWrite(write)),
     problems,
     ids,
   }
@@ -195,8 +196,11 @@ function worded(issues: readonly FlagIssue[]): string[] {
   return issues.map(({ path, message }) => `${path}: ${message}`)
 }
 
+/** How many cohorts and flags may refer to one another in a row. No project needs nearly as many. */
+const wayLengthMax = 500
+
 /**
- * Adds a problem for a circle, and for a filter that leads to a flag with rules.
+ * Adds a problem for a circle, for references that go too far, and for a filter that leads to a flag with rules.
  * @param graph the filters of all that there will be, by title.
  */
 function inOrder(
@@ -215,6 +219,10 @@ function inOrder(
     if (filters === undefined) return null
     if (way.includes(title)) {
       problems.push(`${[...way.slice(way.indexOf(title)), title].join(' → ')}: each refers to the next.`)
+      return null
+    }
+    if (way.length === wayLengthMax) {
+      problems.push(`${way[0]}: more than ${wayLengthMax} cohorts and flags stand in a row behind it.`)
       return null
     }
     const write = byTitle.get(title)

@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { planImport } from './plan-import.ts'
+
+it('an import of cohorts that stand in a row without end is refused in words', async () => {
+  const valuesOf = (index: number) =>
+    index === 10_000
+      ? [{ key: 'plan', type: 'person', operator: 'exact', value: 'pro' }]
+      : [{ key: 'id', type: 'cohort', value: `c${index + 1}` }]
+  const cohorts = Array.from({ length: 10_001 }, (_, index) => {
+    const filters = { properties: { type: 'OR', values: valuesOf(index) } }
+    return { name: `c${index}`, is_static: false, filters }
+  })
+  const none = { flags: [], cohorts: [], groupTypes: [] }
+  const { problems } = await planImport({ groupTypes: [], cohorts, flags: [] }, none)
+  assert.deepEqual(problems, ['cohort "c0": more than 500 cohorts and flags stand in a row behind it.'])
+})
