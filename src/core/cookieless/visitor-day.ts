@@ -41,13 +41,17 @@ export function visitorDay(timeMs: number, ...zones: readonly (string | null)[])
 
 /** Whether something may still be hashed with the day's salt. @param day `2026-11-28`. */
 export function isDayOpen(day: string, nowMs: number): boolean {
-  const startMs = Date.parse(`${day}T00:00:00Z`)
-  return nowMs >= startMs - openBeforeMs && nowMs < closesAtMs(day)
+  const midnightMs = midnightOf(day)
+  return nowMs >= midnightMs - openBeforeMs && nowMs < midnightMs + openAfterMs
 }
 
 /** When everything that makes a day's visitors recognisable goes, epoch ms. */
 export function closesAtMs(day: string): number {
-  return Date.parse(`${day}T00:00:00Z`) + openAfterMs
+  return midnightOf(day) + openAfterMs
+}
+
+function midnightOf(day: string): number {
+  return Date.parse(`${day}T00:00:00Z`)
 }
 
 export interface DayRange {

@@ -41,13 +41,14 @@ export function hashText(hash: Uint8Array): string {
   return Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString('base64').slice(0, 22)
 }
 
-export function hashedDistinctId(hash: Uint8Array): string {
-  return `cookieless_${hashText(hash)}`
+/** @param hash its text (`hashText`). */
+export function hashedDistinctId(hash: string): string {
+  return `cookieless_${hash}`
 }
 
-/** @param hash the base hash. */
-export function hashedDeviceId(hash: Uint8Array): string {
-  return `cookielessd_${hashText(hash)}`
+/** @param hash the text of the base hash. */
+export function hashedDeviceId(hash: string): string {
+  return `cookielessd_${hash}`
 }
 
 const userAgentLengthMax = 1_000

@@ -5,7 +5,7 @@
 
 import { sipHash128 } from '../cookieless/siphash.ts'
 import { statelessSessionId } from '../cookieless/visitor-day.ts'
-import { hashedDeviceId, hashedDistinctId, identifiedHash } from '../cookieless/visitor-hash.ts'
+import { hashedDeviceId, hashedDistinctId, hashText, identifiedHash } from '../cookieless/visitor-hash.ts'
 import type { StatefulVisitor } from '../events/captured-event.ts'
 import type { Traffic } from '../events/log-stream.ts'
 import { PropertiesDraft } from '../events/properties-draft.ts'
@@ -132,9 +132,10 @@ export function settleVisitors(
   for (const [index, { record, visitor }] of events.entries()) {
     const identifies = counted.counts[index]!
     const hash = Buffer.from(visitor.hash, 'base64')
-    const idOfVisitor = () => hashedDistinctId(identifiedHash(salts.get(visitor.day) ?? hash, hash, identifies))
+    const idOfVisitor = () =>
+      hashedDistinctId(hashText(identifiedHash(salts.get(visitor.day) ?? hash, hash, identifies)))
     const properties: JsonObject = {
-      $device_id: hashedDeviceId(hash),
+      $device_id: hashedDeviceId(visitor.hash),
       $session_id: sessions.idOf(record, visitor, identifies),
     }
     if (isIdentify(record)) properties.$anon_distinct_id = idOfVisitor()

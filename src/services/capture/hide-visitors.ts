@@ -161,11 +161,12 @@ class Pass {
     if (salt === undefined) return day.day
     const { userAgent, extra } = facts
     const base = visitorHash(salt, { projectId: this.#project.id, address, userAgent, extra }, root)
-    const distinctId = hashedDistinctId(base)
+    const hash = hashText(base)
+    const distinctId = hashedDistinctId(hash)
     const membersText =
-      `"$device_id":"${hashedDeviceId(base)}","$session_id":"${statelessSessionId(day.startMs, base)}",` +
+      `"$device_id":"${hashedDeviceId(hash)}","$session_id":"${statelessSessionId(day.startMs, base)}",` +
       `"$distinct_id":"${distinctId}"`
-    this.#last = { ...day, facts, address, hash: hashText(base), distinctId, membersText }
+    this.#last = { ...day, facts, address, hash, distinctId, membersText }
     return this.#last
   }
 

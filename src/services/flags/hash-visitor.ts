@@ -68,8 +68,8 @@ export function createVisitorHasher({
       salt => {
         const hash = visitorHash(salt, parts, root)
         const identified = (identifies: number): Hashed => {
-          const distinctId = hashedDistinctId(identifiedHash(salt, hash, identifies))
-          return ok({ ...request, distinctId, deviceId: request.deviceId ?? hashedDeviceId(hash) })
+          const distinctId = hashedDistinctId(hashText(identifiedHash(salt, hash, identifies)))
+          return ok({ ...request, distinctId, deviceId: request.deviceId ?? hashedDeviceId(hashText(hash)) })
         }
         if (mode === 1) return identified(0)
         return then(

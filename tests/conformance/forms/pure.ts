@@ -3,7 +3,13 @@
 
 import { rootDomain } from '#core/cookieless/root-domain.ts'
 import { isDayOpen, statelessSessionId, visitorDay } from '#core/cookieless/visitor-day.ts'
-import { hashedDeviceId, hashedDistinctId, identifiedHash, visitorHash } from '#core/cookieless/visitor-hash.ts'
+import {
+  hashedDeviceId,
+  hashedDistinctId,
+  hashText,
+  identifiedHash,
+  visitorHash,
+} from '#core/cookieless/visitor-hash.ts'
 import { assertKnownFields, assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
 
@@ -44,8 +50,8 @@ const coreFunctions: PureFunctions = {
     const hash = visitorHash(key, { projectId: team_id as number, ...parts }, root_domain as string)
     return {
       hash: Buffer.from(hash).toString('base64'),
-      distinct_id: hashedDistinctId(identifiedHash(key, hash, identifies as number)),
-      device_id: hashedDeviceId(hash),
+      distinct_id: hashedDistinctId(hashText(identifiedHash(key, hash, identifies as number))),
+      device_id: hashedDeviceId(hashText(hash)),
     }
   },
   root_domain_vectors: ({ host }) => rootDomain(host as string),
