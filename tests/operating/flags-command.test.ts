@@ -121,6 +121,13 @@ describe('pennon flags', () => {
     const bar = await linesOf(['explain', 'bar', 'ada', '--property', 'age=16'])
     assert.match(bar[0]!, new RegExp(`\\(set 1 failed at: flag ${id} is true\\)`))
     assert.match(bar.at(-1)!, /✗ flag \d+ is true: false \(flag\); the flag adult$/)
+    const variants = [{ key: 'only', rollout_percentage: 100 }]
+    const filters = { ...everybody, multivariate: { variants } }
+    await front.api('POST', '/api/projects/1/feature_flags/', { key: 'split', filters })
+    assert.match(
+      (await linesOf(['explain', 'split', 'ada'])).at(-1)!,
+      / set 1: matched; 100 %: in; variant only, by hash$/,
+    )
   })
 
   const stuck: [what: string, args: string[], over: Parameters<typeof flags>[1], says: RegExp][] = [

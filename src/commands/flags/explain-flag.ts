@@ -56,7 +56,8 @@ export function explanationLines(explanation: ExplanationJson, terminal: Termina
   for (const { condition_index, result, note, filters, rollout, variant, rule } of explanation.conditions) {
     const percentage = rollout.percentage ?? 100
     const share = rollout.in === null ? '' : `; ${percentage} %: ${rollout.in ? 'in' : 'out'}`
-    const named = variant === null ? '' : `; variant ${variant}`
+    const hashed = result === 'matched' && explanation.variant?.by === 'hash' ? explanation.variant.chosen : null
+    const named = variant !== null ? `; variant ${variant}` : hashed !== null ? `; variant ${hashed}, by hash` : ''
     const name = rule === undefined ? 'set' : `${rule.rule_type.replaceAll('_', ' ')}, rule`
     const words = `${name} ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
