@@ -24,6 +24,17 @@ describe('what an event says of its visitor', () => {
     ])
   })
 
+  it('is read up to a length that no browser exceeds', () => {
+    const long = JSON.stringify('x'.repeat(100_000))
+    const { facts } = readVisitor(
+      `{"$ip":${long},"$raw_user_agent":${long},"$host":${long},"$cookieless_extra":${long}}`,
+    )
+    assert.deepEqual(
+      [facts.ip, facts.userAgent, facts.host, facts.extra].map(text => text.length),
+      Array(4).fill(4_096),
+    )
+  })
+
   it('is left out of its text, as ids are, and the rest stays as it was written', () => {
     const { strippedJson } = readVisitor(
       '{"a":1.0,"$ip":"1.1.1.1","\\u0024raw_user_agent":"A","$set":{ "n":1e2,"$raw_user_agent":"A" },' +

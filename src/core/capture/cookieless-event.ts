@@ -146,9 +146,12 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
   )
 }
 
-/** The text that begins at `start`; '' for a value that is none. */
+/** No browser or page has a part as long. What is longer would be hashed where requests wait, a millisecond per 100 KB. */
+const partCharsMax = 4_096
+
+/** The first characters of the text that begins at `start`; '' for a value that is none. */
 function textAt(text: string, start: number): string {
-  return text.charCodeAt(start) === quote ? keyAt(text, start, stringEnd(text, start)) : ''
+  return text.charCodeAt(start) === quote ? keyAt(text, start, stringEnd(text, start)).slice(0, partCharsMax) : ''
 }
 
 const quote = 0x22
