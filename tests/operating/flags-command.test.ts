@@ -97,6 +97,10 @@ describe('pennon flags', () => {
     assert.ok(shown.includes('called      never, as far as is known'), shown.join('\n'))
   })
 
+  it('says that no flag fits where a choice leaves none', async () => {
+    assert.deepEqual(await linesOf(['list', '--search', 'nowhere']), ['No flags fit.'])
+  })
+
   it('explains the value of a flag for somebody', async () => {
     const [summary] = await linesOf(['explain', 'new-checkout', 'ada'])
     assert.match(summary!, /^new-checkout is true for ada/)

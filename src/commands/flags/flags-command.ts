@@ -29,7 +29,8 @@ PORT, PENNON_ADMIN_PORT); --host names another, whose key is another, too.
 
 What changes a flag shows first what will change and how many of the stored persons get another value, which takes the
 scope person:read, and asks. --yes changes it without a question and a count, for scripts; where nobody can be asked,
-nothing is changed without it. What is that way already stays, and nothing is written.
+nothing is changed without it. What is that way already stays, and nothing is written. What no command changes is changed
+in a file: export, an editor, import.
 
 A terminal gets tables and colours, a file or a pipe tables without colours, and --json what the private API answers.
 
