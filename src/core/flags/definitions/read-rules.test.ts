@@ -128,6 +128,11 @@ describe('readRules', () => {
     })
   })
 
+  it('tells ids in lower case', () => {
+    const read = readRules(documentOf({ ...release, id: 'ABCDEF00-1111-4111-8111-111111111111' }))
+    assert.equal(read.ok && read.value.rules[0]?.id, 'abcdef00-1111-4111-8111-111111111111')
+  })
+
   const { seed: __, ...withoutSeed } = rollout
   const faults: readonly [what: string, document: JsonObject, fault: string][] = [
     ['no return type', { version: 2, rules: [] }, 'filters.return_type required'],

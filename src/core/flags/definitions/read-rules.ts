@@ -70,9 +70,8 @@ function readDocument(filters: JsonObject): RulesDocument {
   const ids = new Set<string>()
   const rules = document.list('rules', ruleCountMax).map((value, index) => {
     const rule = readRule(Fields.of(value, `filters.rules.${index}`), returnType)
-    const id = rule.id.toLowerCase()
-    if (ids.has(id)) throw new Fault(`filters.rules.${index}.id`, 'invalid_input', 'Two rules have this id.')
-    ids.add(id)
+    if (ids.has(rule.id)) throw new Fault(`filters.rules.${index}.id`, 'invalid_input', 'Two rules have this id.')
+    ids.add(rule.id)
     return rule
   })
   checkNumbers(filters)
@@ -91,8 +90,8 @@ const ruleTypes = Object.keys(fieldsOfType) as Rule['type'][]
 function readRule(rule: Fields, returnType: ReturnType): Rule {
   const type = rule.oneOf('rule_type', ruleTypes)
   rule.mustBeAmong(fieldsOfType[type])
-  const id = rule.text('id')
-  if (!/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i.test(id)) rule.refuse('id', 'The id of a rule is a UUID.')
+  const id = rule.text('id').toLowerCase()
+  if (!/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/.test(id)) rule.refuse('id', 'The id of a rule is a UUID.')
   const predicates = readTargeting(rule.object('targeting'))
   if (rule.has('description')) rule.text('description')
   if (rule.has('metadata')) rule.object('metadata')
