@@ -292,6 +292,24 @@ describe('an import', () => {
     )
   })
 
+  it('of a static cohort is none of its filters, however they are written', async t => {
+    const { fileOf, imported } = await twoProjects(t)
+    const cohort = { name: 'Static', is_static: true, filters: allOf(person('a', 'b')) }
+    const path = fileOf(one({ key: 'f', active: true, filters: sets(inCohort('Static')) }, { cohorts: [cohort] }))
+    assert.deepEqual(await imported(1, [path]), ['cohort "Static"', 'flag f'])
+    assert.deepEqual(await imported(1, [path]), [])
+  })
+
+  it('takes null for what it means', async t => {
+    const { fileOf, imported } = await twoProjects(t)
+    const nothing = { name: null, tags: null, archived: null, evaluation_contexts: null, evaluation_runtime: null }
+    const cohort = { name: 'Pro', is_static: false, description: null, filters: allOf(person('plan', 'pro')) }
+    const flag = { key: 'f', active: true, ...nothing, filters: sets(inCohort('Pro')) }
+    const path = fileOf(one(flag, { cohorts: [cohort] }))
+    assert.deepEqual(await imported(1, [path]), ['cohort "Pro"', 'flag f'])
+    assert.deepEqual(await imported(1, [path]), [])
+  })
+
   it('finds circles through what the project has', async t => {
     const { make, fileOf, planned } = await twoProjects(t)
     const a = await make(1, 'feature_flags', { key: 'a', filters: sets() })
@@ -444,5 +462,9 @@ describe('an import', () => {
     await imported(1, [fileOf(text.replace('"paused": false', '"paused": true'))])
     const [stored] = (await api.call('GET', `/api/projects/1/feature_flags/${id}/`)).body.filters.rules
     assert.deepEqual([stored.paused, stored.experiment_id, stored.holdout.id], [true, 4, 9])
+    const byHand = text
+      .replace('"experiment_id": null', '"experiment_id": 8')
+      .replace('"paused": false', '"paused": true')
+    assert.deepEqual(await imported(1, [fileOf(byHand)]), [], 'an experiment of another project means nothing here')
   })
 })

@@ -4,10 +4,12 @@
 import { readFileSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
+import { configVersion } from '#core/flags/definitions/read-rules.ts'
+import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { repeatedKey } from '#core/json-text.ts'
-import { decodeFlagFile, isFlagFile, isThere } from '#wire/management/flags/flag-file.ts'
+import { decodeFlagFile, type FileFlag, isFlagFile, isThere } from '#wire/management/flags/flag-file.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type NamedLists, nameLists } from './export-flags.ts'
 
@@ -27,7 +29,13 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
       throw new ClientError(`${own.path} is a file of pennon flags export, which has all in it: give it alone.`)
     const decoded = decodeFlagFile(own.value as JsonObject)
     if (!decoded.ok) throw new ClientError(`${own.path}: ${decoded.error}`)
-    const file = { ...decoded.value, flags: decoded.value.flags.map(withSets) }
+    const { flags, cohorts: ofFile } = decoded.value
+    const file = {
+      ...decoded.value,
+      // Filters of a static cohort mean nothing.
+      cohorts: ofFile.map(cohort => (cohort.is_static ? { ...cohort, filters: {} } : cohort)),
+      flags: flags.map(flag => withoutExperiments(withSets(flag))),
+    }
     return { file, notes: [] }
   }
   const flags = read.flatMap(({ path, value }) => rowsOf(path, value, 'flags', ['key', 'active', 'filters']))
@@ -92,6 +100,11 @@ function withSets<T extends JsonObject>(flag: T): T {
   const { filters, rollout_percentage: percentage } = flag
   if (!isJsonObject(filters)) return flag
   return { ...flag, filters: normalizeFilters(filters, percentage) }
+}
+
+/** Experiments belong to one project: a file that names some, which no export does, would never be what is stored. */
+function withoutExperiments(flag: FileFlag): FileFlag {
+  return configVersion(flag.filters) === 2 ? { ...flag, filters: withExperimentsOf(flag.filters, null) } : flag
 }
 
 /** A page says how many there are in all. */

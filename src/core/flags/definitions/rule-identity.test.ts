@@ -118,7 +118,12 @@ describe('the rules of a copy', () => {
   })
 
   it('stay malformed where they are', () => {
-    for (const rule of [{ ...third, experiment_id: undefined }, { ...third, holdout: { seed: 'held' } }, 'none']) {
+    for (const rule of [
+      { ...third, experiment_id: undefined },
+      { ...third, experiment_id: '7' },
+      { ...third, holdout: { seed: 'held' } },
+      'none',
+    ]) {
       const malformed = JSON.parse(JSON.stringify(documentOf(first, rule as JsonObject))) as JsonObject
       assert.deepEqual(withExperimentsOf(malformed, null), malformed)
     }

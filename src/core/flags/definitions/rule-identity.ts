@@ -2,7 +2,7 @@
 // holdout. They are the service's: a caller sends them back and never chooses them, so that no edit moves people between
 // buckets by accident. Source: docs/wire/private-api.md 4.3.
 
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue } from '../../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
 import type { FlagIssue } from './flag-issue.ts'
 
@@ -78,17 +78,21 @@ export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newU
 export function withExperimentsOf(filters: JsonObject, other: JsonObject | null): JsonObject {
   const otherRules = rulesById(other)
   return mapRules(filters, rule => {
-    if (!Object.hasOwn(rule, 'experiment_id')) return rule
+    if (!isIdOrNull(ownValue(rule, 'experiment_id'))) return rule
     const counterpart = otherRules.get(ownValue(rule, 'id') ?? null) ?? {}
     const [holdout, its] = [ownValue(rule, 'holdout'), ownValue(counterpart, 'holdout')]
     return mergeObjects(rule, {
       experiment_id: ownValue(counterpart, 'experiment_id') ?? null,
       ...(isJsonObject(holdout) &&
-        Object.hasOwn(holdout, 'id') && {
+        isIdOrNull(ownValue(holdout, 'id')) && {
           holdout: mergeObjects(holdout, { id: (isJsonObject(its) ? ownValue(its, 'id') : null) ?? null }),
         }),
     })
   })
+}
+
+function isIdOrNull(value: JsonValue | undefined): boolean {
+  return value === null || (value !== undefined && Number.isSafeInteger(numberOf(value)))
 }
 
 /** The document with other rules; what is no rule stays as it is. */

@@ -82,9 +82,15 @@ export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
   }
   return ok({
     groupTypes: (groupTypes as readonly JsonValue[]).filter(name => typeof name === 'string'),
-    cohorts: cohorts as unknown as readonly FileCohort[],
-    flags: flags as unknown as readonly FileFlag[],
+    cohorts: (cohorts as unknown as readonly FileCohort[]).map(withDefaults),
+    flags: (flags as unknown as readonly FileFlag[]).map(withDefaults),
   })
+}
+
+/** With what null means; what is left out stays so. */
+function withDefaults<T extends JsonObject>(object: T): T {
+  const entries = Object.entries(object).map(([name, value]) => [name, value ?? ownValue(defaults, name) ?? null])
+  return Object.fromEntries(entries) as T
 }
 
 function faultOf(
