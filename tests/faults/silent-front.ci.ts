@@ -1,42 +1,63 @@
-// One of several fronts is stopped (SIGSTOP). It may hold the write lock of the log at that moment, and it keeps its
-// share of the port's connections: only its supervisor can resolve that.
+// Several fronts on one data folder: what they have to agree on, and what happens when one of them is stopped (SIGSTOP).
+// It may hold the write lock of the log at that moment, and it keeps its share of the port's connections: only its
+// supervisor can resolve that.
 
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { childProcessesOf } from '../support/child-processes.ts'
+import { after, before, describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { assertOneVisitorOnAllFronts, frontsOf, visitorTraces } from '../support/same-visitor-on-fronts.ts'
+import { searchFiles } from '../support/search-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-test('replaces a front that is stopped, and counts it no more until it is', async t => {
-  const pennon = await startPennon({ dataFolder: tempDir(t), settings: { PENNON_FRONT_PROCESSES: '2' } })
-  t.after(() => pennon.killTree())
-  const before = frontsOf(pennon)
-  assert.equal(before.length, 2)
-  process.kill(before[0]!, 'SIGSTOP')
-  await eventually(async () => (await countedFronts(pennon)) === 1, { timeoutMs: 60_000 })
-  await eventually(async () => (await countedFronts(pennon)) === 2, { timeoutMs: 60_000 })
-  const now = frontsOf(pennon)
-  assert.equal(now.length, 2)
-  assert.ok(!now.includes(before[0]!) && now.includes(before[1]!), `${before} became ${now}`)
-  const sent = await Promise.all(
-    Array.from({ length: 12 }, (_, index) =>
-      pennon.post(
-        '/capture/',
-        { api_key: testProjectKey, event: 'after', distinct_id: `u${index}` },
-        { connection: 'close' },
-      ),
-    ),
-  )
-  assert.deepEqual(new Set(sent.map(({ status }) => status)), new Set([200]))
-  assert.match(pennon.output(), /"child":"front","silentAfterMs":12000/)
-  assert.equal(await pennon.stop(), 0)
-})
+describe('several fronts', () => {
+  const dataFolder = tempDir({ after })
+  let pennon: Pennon
+  before(async () => {
+    pennon = await startPennon({
+      dataFolder,
+      settings: { PENNON_FRONT_PROCESSES: '2', PENNON_LOG_LEVEL: 'debug' },
+    })
+  })
+  after(() => pennon?.killTree())
 
-function frontsOf(pennon: Pennon): number[] {
-  const { work, events } = pennon.childPids()
-  return childProcessesOf(pennon.pid).filter(pid => pid !== work && pid !== events)
-}
+  it('know a visitor without cookies by one id, in events and flags, though they make its salt at once', async () => {
+    await assertOneVisitorOnAllFronts(pennon)
+  })
+
+  it('lose one that is stopped, which is replaced, and not counted until then', async () => {
+    const before = frontsOf(pennon)
+    assert.equal(before.length, 2)
+    process.kill(before[0]!, 'SIGSTOP')
+    await eventually(async () => (await countedFronts(pennon)) === 1, { timeoutMs: 60_000 })
+    await eventually(async () => (await countedFronts(pennon)) === 2, { timeoutMs: 60_000 })
+    const now = frontsOf(pennon)
+    assert.equal(now.length, 2)
+    assert.ok(!now.includes(before[0]!) && now.includes(before[1]!), `${before} became ${now}`)
+    const sent = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        pennon.post(
+          '/capture/',
+          { api_key: testProjectKey, event: 'after', distinct_id: `u${index}` },
+          { connection: 'close' },
+        ),
+      ),
+    )
+    assert.deepEqual(new Set(sent.map(({ status }) => status)), new Set([200]))
+    assert.match(pennon.output(), /"child":"front","silentAfterMs":12000/)
+  })
+
+  it('leave neither address nor user agent of that visitor in a file, nor in what any process said', async () => {
+    assert.equal(await pennon.stop(), 0)
+    const found = searchFiles(dataFolder, [...visitorTraces, 'seen 1'])
+    for (const trace of visitorTraces) {
+      assert.deepEqual(found.get(trace), [])
+      assert.ok(!pennon.output().includes(trace))
+    }
+    assert.ok(found.get('seen 1')!.length > 1)
+    for (const name of ['serve', 'front', 'work']) assert.match(pennon.output(), new RegExp(`"process":"${name}"`))
+  })
+})
 
 /** Undefined when the connection went to the front that does not answer. */
 async function countedFronts({ url }: Pennon): Promise<number | undefined> {

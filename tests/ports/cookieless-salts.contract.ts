@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { describe, it, type TestContext } from 'node:test'
 import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
+import { createDailySalts } from '#services/shared/daily-salts.ts'
+import { createVisitorRetention } from '#services/worker/visitor-retention.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+import { movedTime } from '../support/moved-time.ts'
 
 /** @param open two stores of one installation. */
 export function cookielessSaltsContract(
@@ -35,6 +41,42 @@ export function cookielessSaltsContract(
       assert.deepEqual(await one.keepSalt('2026-11-28', salt(2)), salt(2))
       assert.deepEqual(await other.keepSalt('2026-11-27', salt(3)), salt(3))
       assert.deepEqual(await other.keepSalt('2026-12-01', salt(4)), salt(4))
+    })
+
+    it('are remembered by several processes until their day is over, and by none from then on', async t => {
+      const stores = await open(t)
+      const time = movedTime()
+      const clock = fixedClock('2026-11-28T12:00:00Z')
+      const { monotonicNowMs } = time
+      const calls: Promise<unknown>[] = []
+      const processes = stores.map(store => {
+        const keepSalt: CookielessSalts['keepSalt'] = (...salt) => {
+          const call = store.keepSalt(...salt)
+          calls.push(call)
+          return call
+        }
+        return createDailySalts({ store: { keepSalt }, clock, timers: time, monotonicNowMs, randomBytes })
+      })
+      t.after(() => processes.map(each => each.close()))
+      const noVisitors = { deleteVisitorsExcept: async () => 0 }
+      const retention = createVisitorRetention({
+        salts: stores[0],
+        visitors: noVisitors,
+        clock,
+        logger: silentLogger(),
+      })
+      const saltAt = async (now: string) => {
+        clock.set(Date.parse(now))
+        await retention.forgetNow(new AbortController().signal)
+        await time.move(60_000)
+        await Promise.all(calls)
+        const salts = await Promise.all(processes.map(each => each.saltOf('2026-11-28')))
+        assert.deepEqual(salts[0], salts[1])
+        return salts[0]
+      }
+      const first = await saltAt('2026-11-28T12:00:00Z')
+      assert.deepEqual(await saltAt('2026-12-01T13:59:59Z'), first)
+      assert.notDeepEqual(await saltAt('2026-12-01T14:00:00Z'), first)
     })
   })
 }

@@ -1,7 +1,9 @@
-// A backup with the state in PostgreSQL: first the database, then the folder. Both are restored.
+// A backup with the state in PostgreSQL: first the database, then the folder. Both are restored. Salts of visitors without
+// cookies are left out of dumps.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +11,8 @@ import { findFaults, nothingFound, patientTarget, startCheckedLoad } from '../fa
 import { eventually } from '../support/eventually.ts'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
 import { runCommand } from '../support/pennon-command.ts'
-import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
+import { noPostgres, startPostgresForTests, type TestPostgres } from '../support/postgres.ts'
+import { assertOneVisitorOnAllFronts, visitorTraces } from '../support/same-visitor-on-fronts.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 test('brings back what was acknowledged before the copy of the database, and says which half it holds', {
@@ -19,8 +22,11 @@ test('brings back what was acknowledged before the copy of the database, and say
   const postgres = await startPostgresForTests(t)
   const url = await postgres.createDatabase()
   const [original, restored, file] = [join(folder, 'original'), join(folder, 'restored'), join(folder, 'b.tar')]
-  const pennon = await startPennon({ dataFolder: original, settings: { DATABASE_URL: url } })
+  const settings = { DATABASE_URL: url, PENNON_FRONT_PROCESSES: '2' }
+  const pennon = await startPennon({ dataFolder: original, settings })
   t.after(() => pennon.killTree())
+  await t.test('has fronts that know a visitor without cookies by one id', () => assertOneVisitorOnAllFronts(pennon))
+  await t.test('is dumped without salts, as the page on backups says', () => assertDumpedWithoutSalts(postgres, url))
   const load = startCheckedLoad(() => patientTarget(pennon))
   await eventually(() => load.acknowledgedCount() > 200)
   const sent = await load.stop()
@@ -70,3 +76,16 @@ test('brings back what was acknowledged before the copy of the database, and say
   assert.deepEqual(await findFaults(patientTarget(again), [sent]), nothingFound)
   assert.doesNotMatch(again.output(), /not as it was left/, 'nothing was lost')
 })
+
+/** Of a database with salts and a visitor who was identified. */
+async function assertDumpedWithoutSalts(postgres: TestPostgres, url: string): Promise<void> {
+  const page = readFileSync('docs/operating/backup.md', 'utf8')
+  const option = /pg_dump (--exclude-table-data)='([^']+)'/.exec(page)!.slice(1).join('=')
+  const [whole, documented] = [postgres.dump(url), postgres.dump(url, option)]
+  const salts = await postgres.query<{ hex: string }>("SELECT encode(salt, 'hex') AS hex FROM cookieless_salt", [], url)
+  assert.equal(salts.length, 3)
+  for (const { hex } of salts) assert.ok(whole.includes(hex) && !documented.includes(hex))
+  assert.match(documented, /CREATE TABLE \S*cookieless_salt /)
+  assert.match(documented, /user 2/)
+  for (const trace of visitorTraces) assert.ok(!whole.includes(trace), trace)
+}

@@ -41,6 +41,8 @@ export interface TestPostgres extends Databases {
   readonly pid: number
   /** Runs statements on a new connection, in the database of `url` or the default one. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[], url?: string): Promise<Row[]>
+  /** What `pg_dump` writes of the database, as SQL. */
+  dump(url: string, ...options: readonly string[]): string
   /** Kills (kill -9) the server and its sessions; `restart` brings it back with what was committed. */
   kill(): Promise<void>
   restart(): Promise<void>
@@ -120,6 +122,8 @@ export async function startPostgres(): Promise<TestPostgres> {
     },
     ...databases,
     query: (text, values, url = adminUrl) => queryOnce(url, text, values),
+    dump: (url, ...options) =>
+      execFileSync(join(binaries, 'pg_dump'), [...options, url], { encoding: 'utf8', maxBuffer: 2 ** 30 }),
     kill: () => kill('SIGKILL'),
     restart: async () => {
       await kill('SIGKILL')
