@@ -172,8 +172,12 @@ function hasSocket(pid: number, inode: string | undefined): boolean {
   })
 }
 
+/** A busy machine may be too slow for the stores' time limits: then the answer is 503, and nothing was done. */
 async function post<T>(front: FrontConnection, path: string, body: JsonObject): Promise<T> {
-  const { status, text, port } = await ask(front, 'POST', path, JSON.stringify(body))
+  const { status, text, port } = await eventually(async () => {
+    const answer = await ask(front, 'POST', path, JSON.stringify(body))
+    return answer.status === 503 ? null : answer
+  })
   assert.equal(status, 200, text)
   assert.equal(port, front.port, 'still the connection to this front')
   return JSON.parse(text)
