@@ -12,19 +12,19 @@ const connectMsMax = 2_000
 /** Writes nothing for a day that has a salt. `findText` then reads the salt that counts, whoever wrote it. */
 const insertText = 'INSERT INTO cookieless_salt (day, salt) VALUES ($1, $2) ON CONFLICT (day) DO NOTHING'
 const findText = 'SELECT salt FROM cookieless_salt WHERE day = $1'
-const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1 OR day > $2'
+const deleteText = 'DELETE FROM cookieless_salt WHERE day < $1 OR day > $2 RETURNING day'
 
 /** Requires a migrated state. The first call opens the session. */
 export function openPostgresSalts(options: { readonly url: string; readonly logger: Logger }): CookielessSalts {
   const pool = openPool({ ...options, name: 'salts', sizeMax: 1, statementMsMax, connectMsMax })
-  const run = async (text: string, values: unknown[]) => {
+  const run = async <T>(text: string, values: unknown[]) => {
     try {
-      return (await pool.query<[Buffer]>({ text, values, rowMode: 'array' })).rows
+      return (await pool.query<[T]>({ text, values, rowMode: 'array' })).rows
     } catch (cause) {
       throw postgresPortError(cause)
     }
   }
-  const find = async (day: string) => (await run(findText, [day]))[0]?.[0]
+  const find = async (day: string) => (await run<Buffer>(findText, [day]))[0]?.[0]
   return {
     keepSalt: async (day, fresh) => {
       const known = await find(day)
@@ -35,9 +35,7 @@ export function openPostgresSalts(options: { readonly url: string; readonly logg
       if (kept === undefined) throw new PortError('state', 'unavailable')
       return new Uint8Array(kept)
     },
-    deleteSaltsExcept: async ({ first, last }) => {
-      await run(deleteText, [first, last])
-    },
+    deleteSaltsExcept: async ({ first, last }) => (await run<string>(deleteText, [first, last])).map(([day]) => day),
     close: () => pool.end(),
   }
 }

@@ -61,14 +61,17 @@ async function makeFile(draft: string, path: string, content: Uint8Array): Promi
 }
 
 /** Drafts that a killed process left go with their day: those of an open day may be about to get its name. */
-async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<void> {
+async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<string[]> {
+  const deleted: string[] = []
   const failures: unknown[] = []
   for (const name of await namesIn(folder)) {
     const day = saltName.exec(name)?.[1]
     if (day === undefined || isIn(kept, day)) continue
     await remove(folder, name, day).catch(cause => failures.push(cause))
+    if (name === day) deleted.push(day)
   }
   if (failures.length > 0) throw failures[0]
+  return deleted
 }
 
 /** It is renamed first, so that nobody reads a salt that is only half overwritten. */

@@ -11,7 +11,11 @@ export interface CookielessSalts {
    * @throws PortError
    */
   keepSalt(day: string, fresh: Uint8Array): Promise<Uint8Array>
-  /** Deletes the salts of all other days, of later ones too. @throws PortError, after it deleted what it could. */
-  deleteSaltsExcept(kept: DayRange): Promise<void>
+  /**
+   * Deletes the salts of all other days, of later ones too.
+   * @returns the days that had one.
+   * @throws PortError, after it deleted what it could.
+   */
+  deleteSaltsExcept(kept: DayRange): Promise<readonly string[]>
   close(): Promise<void>
 }

@@ -18,8 +18,9 @@ export interface CookielessVisitors {
 export interface CookielessVisitorUpkeep {
   /**
    * Deletes what is known of visitors of all other days, of later ones too, in all projects.
+   * @param days are kept as well.
    * @param rowCountMax how many rows of each kind one call deletes at most.
    * @returns how many rows were deleted; 0 when none is left.
    */
-  deleteVisitorsExcept(kept: DayRange, rowCountMax: number): Promise<number>
+  deleteVisitorsExcept(kept: DayRange, days: readonly string[], rowCountMax: number): Promise<number>
 }

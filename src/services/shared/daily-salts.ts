@@ -1,4 +1,4 @@
-// Remembers the salts of the days that are open, and forgets each when its day closes. Every minute it offers the store
+// Remembers the salts of the days that are open, and forgets each when its day closes. Twice a minute it offers the store
 // what it remembers: a salt that a worker with a wrong clock deleted is back then, and processes that had different ones
 // agree on the one that is stored. Source: docs/wire/ingestion.md 13.
 
@@ -17,7 +17,8 @@ export interface DailySalts {
   close(): void
 }
 
-const lookEveryMs = 60_000
+/** A worker deletes once a minute, and has to notice in the next round that a salt is back. */
+const lookEveryMs = 30_000
 /** While the store is away, one request a second and day waits for it. */
 const restMs = 1_000
 

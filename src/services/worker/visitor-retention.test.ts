@@ -10,10 +10,15 @@ it('visitors without cookies are forgotten when their day closes, and not before
   const left = [1_700, 3, 0, 0]
   const clock = fixedClock('2026-11-28T13:59:59Z')
   const retention = createVisitorRetention({
-    salts: { deleteSaltsExcept: async ({ first, last }) => void calls.push(`salts ${first} ${last}`) },
+    salts: {
+      deleteSaltsExcept: async ({ first, last }) => {
+        calls.push(`salts ${first} ${last}`)
+        return first === '2026-11-26' ? ['2026-11-25'] : []
+      },
+    },
     visitors: {
-      deleteVisitorsExcept: async ({ first, last }) => {
-        calls.push(`visitors ${first} ${last}`)
+      deleteVisitorsExcept: async ({ first, last }, days) => {
+        calls.push(['visitors', first, last, ...days].join(' '))
         return left.shift()!
       },
     },
@@ -25,7 +30,7 @@ it('visitors without cookies are forgotten when their day closes, and not before
   clock.set(Date.parse('2026-11-28T14:00:00Z'))
   await retention.forgetNow(signal)
   const before = ['salts 2026-11-25 2026-11-29', ...Array<string>(3).fill('visitors 2026-11-25 2026-11-29')]
-  assert.deepEqual(calls, [...before, 'salts 2026-11-26 2026-11-29', 'visitors 2026-11-26 2026-11-29'])
+  assert.deepEqual(calls, [...before, 'salts 2026-11-26 2026-11-29', 'visitors 2026-11-26 2026-11-29 2026-11-25'])
 })
 
 it('visitors are forgotten though a salt cannot be deleted', async () => {

@@ -29,10 +29,13 @@ export function createVisitorRetention(options: {
   /** Runs one round. @throws PortError */
   async function forgetNow(signal: AbortSignal): Promise<void> {
     const kept = keptDays(clock.nowMs())
+    let justGone: readonly string[] = []
     try {
-      await salts.deleteSaltsExcept(kept)
+      // A front for which the day is open brings its salt back until the next round: then the clock here is ahead. Its
+      // visitors have to be known for as long, or one who identified would be taken for who came before.
+      justGone = await salts.deleteSaltsExcept(kept)
     } finally {
-      while (!signal.aborted && (await visitors.deleteVisitorsExcept(kept, rowsAtOnceMax)) > 0);
+      while (!signal.aborted && (await visitors.deleteVisitorsExcept(kept, justGone, rowsAtOnceMax)) > 0);
     }
   }
 

@@ -56,15 +56,17 @@ export const keepLastText = `
 
 export function cookielessVisitorQueries(db: Kysely<StateSchema>): CookielessVisitorUpkeep {
   return {
-    async deleteVisitorsExcept({ first, last }, rowCountMax) {
+    async deleteVisitorsExcept({ first, last }, days, rowCountMax) {
+      // PostgreSQL takes no empty list.
+      const isOver = sql`(day < ${first} OR day > ${last}) AND day NOT IN (${sql.join(['', ...days])})`
       const { numAffectedRows: identifies = 0n } = await sql`
         DELETE FROM cookieless_identify WHERE (project_id, hash, log_offset) IN (
           SELECT project_id, hash, log_offset FROM cookieless_identify
-          WHERE day < ${first} OR day > ${last} LIMIT ${rowCountMax})`.execute(db)
+          WHERE ${isOver} LIMIT ${rowCountMax})`.execute(db)
       const { numAffectedRows: sessions = 0n } = await sql`
         DELETE FROM cookieless_session WHERE (project_id, hash, identifies, log_offset) IN (
           SELECT project_id, hash, identifies, log_offset FROM cookieless_session
-          WHERE day < ${first} OR day > ${last} LIMIT ${rowCountMax})`.execute(db)
+          WHERE ${isOver} LIMIT ${rowCountMax})`.execute(db)
       return Number(identifies + sessions)
     },
   }
