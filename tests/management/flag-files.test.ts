@@ -447,7 +447,7 @@ describe('an import', () => {
   })
 
   it('keeps the experiments of rules that are there', async t => {
-    const { make, api, textOf, fileOf, imported } = await twoProjects(t)
+    const { make, api, textOf, fileOf, imported, exported } = await twoProjects(t)
     const rule = {
       ...rulesDocument.rules[0]!,
       ...{ rule_type: 'experiment', experiment_id: 4, paused: false, value: undefined },
@@ -458,6 +458,7 @@ describe('an import', () => {
     const id = await make(1, 'feature_flags', { key: 'r', filters }, '?skip_validation=true')
     const text = await textOf(1)
     assert.match(text, /"experiment_id": null/)
+    assert.deepEqual((await exported(1)).notes, ['flags of experiments, which are not in the file: r.'])
     assert.deepEqual(await imported(1, [fileOf(text)]), [])
     await imported(1, [fileOf(text.replace('"paused": false', '"paused": true'))])
     const [stored] = (await api.call('GET', `/api/projects/1/feature_flags/${id}/`)).body.filters.rules

@@ -1,6 +1,7 @@
 // `pennon flags export`: the flags of a project, and the cohorts that they use, as a file for another project.
 
 import { firstFew } from '#core/counted.ts'
+import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable, printableName } from '#core/printable.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
@@ -92,14 +93,16 @@ function notesOf({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[
   const keysOf = (is: (flag: JsonObject) => boolean) => flags.filter(is).map(({ key }) => String(key))
   const encrypted = isWhole ? keysOf(flag => isThere(flag) && flag.has_encrypted_payloads === true) : []
   const surveys = isWhole ? keysOf(flag => isThere(flag) && isSurveyFlagKey(String(flag.key))) : []
-  const withOwner = (field: string) =>
-    keysOf(flag => inFile.has(String(flag.key)) && Array.isArray(flag[field]) && flag[field].length > 0)
+  const inFileWith = (is: (flag: JsonObject) => boolean) => keysOf(flag => inFile.has(String(flag.key)) && is(flag))
+  const hasAny = (field: string) => (flag: JsonObject) => Array.isArray(flag[field]) && flag[field].length > 0
+  const hasExperiment = (flag: JsonObject) =>
+    hasAny('experiment_set')(flag) || referencesOfFlag(flag.filters ?? null).some(({ kind }) => kind === 'experiment')
   const statics = file.cohorts.filter(cohort => cohort.is_static).map(({ name }) => `"${name}"`)
   return [
     ...note(encrypted, 'left out, since encrypted payloads can be read nowhere else: '),
     ...note(surveys, 'left out, since surveys make these flags themselves: '),
-    ...note(withOwner('experiment_set'), 'flags of experiments, which are not in the file: '),
-    ...note(withOwner('features'), 'flags of early access features, which are not in the file: '),
+    ...note(inFileWith(hasExperiment), 'flags of experiments, which are not in the file: '),
+    ...note(inFileWith(hasAny('features')), 'flags of early access features, which are not in the file: '),
     ...note(statics, 'static cohorts, whose members are not in the file: '),
   ]
 }
