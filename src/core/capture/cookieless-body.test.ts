@@ -76,4 +76,13 @@ describe('a body without its visitors', () => {
   it('is nothing where it names the mode and cannot be read', () => {
     assert.equal(withoutVisitors('{"$cookieless_mode":true,"$ip":"1.1.1.1"'), '')
   })
+
+  it('is empty where it names the mode and is too long to be read in time', () => {
+    const long = (mode: string) =>
+      JSON.stringify({ event: 'e', properties: { $ip: '1.1.1.1', [mode]: true, x: filler } })
+    const filler = 'x'.repeat(300_000)
+    assert.equal(withoutVisitors(long('$cookieless_mode')), '')
+    assert.equal(withoutVisitors(long('$cookieless_mode').replace('_mode', '\\u005fmode')), '')
+    assert.equal(withoutVisitors(long('$other')), null)
+  })
 })

@@ -12,13 +12,26 @@ const depthMax = 16
 /** An escape that may spell a character of the mode's name; texts that are not ASCII have others. */
 const escapedName = /\\u00(?:5f|[67])/i
 
+/** Reading longer texts, of which a request may have many, would take seconds, and at most a quarter would be kept. */
+const textCharsMax = 256 * 1024
+
+/** Whether a text may name the mode. Takes one look at it, however long it is. */
+export function mayHaveVisitors(text: string): boolean {
+  return isModeNamed(text) || escapedName.test(text)
+}
+
+function isModeNamed(text: string): boolean {
+  return text.includes('cookieless_mode')
+}
+
 /**
  * @param text what was sent, whole.
- * @returns null when there is nothing to remove; '' when it names the mode and is not JSON.
+ * @returns null when there is nothing to remove; '' when it names the mode and is not JSON, or is too long to be read.
  */
 export function withoutVisitors(text: string): string | null {
-  const isNamed = text.includes('cookieless_mode')
-  if (!isNamed && !escapedName.test(text)) return null
+  if (!mayHaveVisitors(text)) return null
+  const isNamed = isModeNamed(text)
+  if (text.length > textCharsMax) return ''
   let body: JsonValue
   try {
     body = parseJson(text)

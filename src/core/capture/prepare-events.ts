@@ -14,7 +14,7 @@ import type { JsonObject } from '../json.ts'
 import type { Member } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
-import { withoutVisitors } from './cookieless-body.ts'
+import { mayHaveVisitors } from './cookieless-body.ts'
 import { dropOfImport, withoutVisitor } from './cookieless-event.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
@@ -243,10 +243,10 @@ class RejectWriter<Event, Context extends RequestContext> {
     this.#table.addReject(row, reject, performanceCode, { resource: null, isNameless: false, refusesRequest: false })
   }
 
-  /** Whether any item is of cookieless mode: its sender is that of the others, too. */
+  /** Whether any item may be of cookieless mode: its sender is that of the others, too. */
   #hasVisitors(): boolean {
     const { items, sourceJson } = this.#request
-    this.#isOfVisitors ??= items.some((_, row) => withoutVisitors(sourceJson(row)) !== null)
+    this.#isOfVisitors ??= items.some((_, row) => mayHaveVisitors(sourceJson(row)))
     return this.#isOfVisitors
   }
 
