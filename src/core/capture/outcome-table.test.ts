@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
 import { decoded, outcomesOf } from '../../../tests/support/incoming-requests.ts'
 import { type CapturedEvent, lanes } from '../events/captured-event.ts'
+import { settledVisitor } from '../log/record-codec.ts'
 import { atOnce } from '../maybe-steps.ts'
 import type { VisitorFacts } from './cookieless-event.ts'
 import {
@@ -183,7 +184,7 @@ describe('events whose visitors are settled', () => {
     const table = tableOf(events, 1)
     const rewriter = new EventRewriter(table)
     const distinctId = 'Zoë 🐎 with a longer name'
-    const settled = { distinctId, visitorText: '{}', membersText: '"b":2' }
+    const settled = settledVisitor(distinctId, '{}', '"b":2')
     const visitor = { stateful: null, location: null }
     const changed = { ...events[2]!, distinctId, visitor, propertiesJson: '{"a":1.0,"b":2}' }
     for (const row of [0, 1, 2, 3]) rewriter.add(row, row === 2 ? settled : null)

@@ -50,8 +50,16 @@ export function closesAtMs(day: string): number {
   return midnightOf(day) + openAfterMs
 }
 
+/** The day that was asked for last; nearly all are the same. */
+let lastDay = ''
+let lastMidnightMs = 0
+
 function midnightOf(day: string): number {
-  return Date.parse(`${day}T00:00:00Z`)
+  if (day !== lastDay) {
+    lastMidnightMs = Date.parse(`${day}T00:00:00Z`)
+    lastDay = day
+  }
+  return lastMidnightMs
 }
 
 export interface DayRange {

@@ -10,7 +10,7 @@ import {
   type RejectSource,
 } from '../events/captured-event.ts'
 import { encodeVisitor } from '../events/visitor-text.ts'
-import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
+import { assignProject, RecordEncoder, sealRecords, settledVisitor } from './record-codec.ts'
 import { decodeRecords, RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
 
@@ -216,10 +216,12 @@ describe('an encoded event whose visitor is settled', () => {
         run.addEvent(before)
         const { bytes } = run.finish()
         const encoder = new RecordEncoder()
-        const membersText = hasMembers ? '"\u00e9":"\u00e9"' : null
-        encoder.addSettled(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), start, {
-          ...{ distinctId: id, visitorText: encodeVisitor(to), membersText },
-        })
+        const membersText = hasMembers ? '"\u00e9":"\u00e9"' : ''
+        encoder.addSettled(
+          Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+          start,
+          settledVisitor(id, encodeVisitor(to), membersText),
+        )
         const added = json === '{}' ? `{${membersText}}` : `${json.slice(0, -1)},${membersText}}`
         const propertiesJson = hasMembers ? added : json
         const expected = { ...before, distinctId: id ?? before.distinctId, visitor: to, propertiesJson }

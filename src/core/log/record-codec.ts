@@ -110,31 +110,28 @@ export class RecordEncoder {
    * Adds an event of another run, with what became of its visitor.
    * @param start where its record begins, which has no ip, and properties that end with `}`.
    */
-  addSettled(run: Buffer, start: number, { distinctId, visitorText, membersText }: SettledVisitor): void {
-    const members = membersText ?? ''
-    const tail = (distinctId ?? '') + visitorText
+  addSettled(run: Buffer, start: number, { distinctIdLength, visitorLength, headEnd, bodyEnd }: SettledVisitor): void {
     const size = run.readUInt32LE(start + field.size)
-    const target = this.#reserve(size + bytesAtMost(tail) + bytesAtMost(members))
+    const target = this.#reserve(size + bytesAtMost(headEnd) + bytesAtMost(bodyEnd))
     const bodyStart = start + headerBytes + run.readUInt32LE(start + field.headBytes)
-    const bodyEnd = bodyStart + run.readUInt32LE(start + field.bodyBytes)
-    const headEnd = distinctId === null ? bodyStart : bodyStart - distinctIdBytes(run, start)
+    const setStart = bodyStart + run.readUInt32LE(start + field.bodyBytes)
+    const keptHeadEnd = distinctIdLength === null ? bodyStart : bodyStart - distinctIdBytes(run, start)
     const newStart = this.#used
-    let at = newStart + run.copy(target, newStart, start, headEnd)
-    at += target.write(tail, at, 'utf8')
-    const headBytes = at - newStart - headerBytes
+    let at = newStart + run.copy(target, newStart, start, keptHeadEnd)
+    at += target.write(headEnd, at, 'utf8')
     const newBodyStart = at
-    if (members === '') at += run.copy(target, at, bodyStart, bodyEnd)
-    else {
-      at += run.copy(target, at, bodyStart, bodyEnd - 1)
-      at += target.write(`${bodyEnd - bodyStart > emptyObjectBytes ? ',' : ''}${members}}`, at, 'utf8')
-    }
-    const bodyBytes = at - newBodyStart
-    at += run.copy(target, at, bodyEnd, start + size)
+    at += run.copy(target, at, bodyStart, bodyEnd === '' ? setStart : setStart - 1)
+    if (bodyEnd !== '')
+      at += target.write(setStart - bodyStart === emptyBodyBytes ? bodyEnd.slice(1) : bodyEnd, at, 'utf8')
+    const newSetStart = at
+    at += run.copy(target, at, setStart, start + size)
     const view = this.#view
     view.setUint8(newStart + field.flags, view.getUint8(newStart + field.flags) | flag.hasVisitor)
-    if (distinctId !== null) view.setUint32(newStart + field.distinctIdLength, distinctId.length, true)
-    view.setUint32(newStart + field.ipLength, visitorText.length, true)
-    this.#finishRecord(newStart, at, headBytes, bodyBytes, view.getUint32(newStart + field.setBytes, true))
+    if (distinctIdLength !== null) view.setUint32(newStart + field.distinctIdLength, distinctIdLength, true)
+    view.setUint32(newStart + field.ipLength, visitorLength, true)
+    const headBytes = newBodyStart - newStart - headerBytes
+    const setBytes = view.getUint32(newStart + field.setBytes, true)
+    this.#finishRecord(newStart, at, headBytes, newSetStart - newBodyStart, setBytes)
   }
 
   /** Adds a record of another run as it is. @param start where it begins. */
@@ -187,17 +184,32 @@ export class RecordEncoder {
   }
 }
 
-/** What an encoded event becomes once it is known whose it is. */
+/** What an encoded event gets once it is known whose it is, as its record has it. */
 export interface SettledVisitor {
-  /** Null when the event keeps its own. */
-  readonly distinctId: string | null
-  /** Of `encodeVisitor`. */
-  readonly visitorText: string
-  /** Members that its properties get at their end, such as `"a":1,"b":2`; null for none. The properties end with `}`. */
-  readonly membersText: string | null
+  /** Lengths of the two texts of `headEnd`; the first is null when the event keeps its distinct id. */
+  readonly distinctIdLength: number | null
+  readonly visitorLength: number
+  readonly headEnd: string
+  /** What stands in the place of the last brace of its properties; '' for the brace. */
+  readonly bodyEnd: string
 }
 
-const emptyObjectBytes = 2
+/**
+ * @param distinctId null when the event keeps its own.
+ * @param visitorText of `encodeVisitor`.
+ * @param membersText what the properties get at their end, such as `"a":1,"b":2`; '' for nothing.
+ */
+export function settledVisitor(distinctId: string | null, visitorText: string, membersText: string): SettledVisitor {
+  return {
+    distinctIdLength: distinctId === null ? null : distinctId.length,
+    visitorLength: visitorText.length,
+    headEnd: distinctId === null ? visitorText : distinctId + visitorText,
+    bodyEnd: membersText === '' ? '' : `,${membersText}}`,
+  }
+}
+
+/** A body of `{}`. */
+const emptyBodyBytes = 2
 
 /** The bytes of an event's distinct id, the last text of its head when it has no ip. */
 function distinctIdBytes(run: Buffer, start: number): number {

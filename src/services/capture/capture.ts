@@ -7,6 +7,7 @@ import {
   compact,
   freeTable,
   leftOutReason,
+  type OutcomeTable,
   type RequestRefusal,
   requestRefusal,
   rowCountOf,
@@ -15,6 +16,7 @@ import {
 import { importOnlyCode, outcomes, performanceCode, unknownKeyCode } from '#core/capture/outcomes.ts'
 import type { PreparedRequest } from '#core/capture/prepare-events.ts'
 import type { QuotaResource } from '#core/capture/quota-resource.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
@@ -91,7 +93,8 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       if (!historicalMigration) leaveOutLive(project, request)
       const refusal = requestRefusal(table)
       if (refusal !== null) return refuse(project, request, receivedAtMs, refusal)
-      const failure = table.visitors.length > 0 ? await hideVisitors(project, request) : null
+      const hidden = table.visitors.length > 0 ? hideVisitors(project, table) : null
+      const failure = hidden instanceof Promise ? await hidden : hidden
       const areHotKeysCounted = hotKeys !== undefined && !historicalMigration && failure === null
       const hotCount = areHotKeysCounted ? await inSlices(coolHotKeys(table, hotKeys, project.id, clock.nowMs())) : 0
 
@@ -127,10 +130,10 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
   }
 
   /** @returns why nothing of the request may be stored; null when all visitors are hidden. */
-  async function hideVisitors(project: Project, request: CaptureRequest): Promise<Unavailable | null> {
+  function hideVisitors(project: Project, table: OutcomeTable): MaybePromise<Unavailable | null> {
     try {
-      await options.visitors.hide(request.table, project)
-      return null
+      const hiding = options.visitors.hide(table, project)
+      return hiding instanceof Promise ? hiding.then(() => null, unavailable) : null
     } catch (error) {
       return unavailable(error)
     }

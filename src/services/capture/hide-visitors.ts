@@ -24,8 +24,9 @@ import {
   visitorHash,
 } from '#core/cookieless/visitor-hash.ts'
 import { encodeVisitor } from '#core/events/visitor-text.ts'
-import type { SettledVisitor } from '#core/log/record-codec.ts'
+import { type SettledVisitor, settledVisitor } from '#core/log/record-codec.ts'
 import type { RecordView } from '#core/log/record-view.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
@@ -34,19 +35,16 @@ import { inSlices } from '../shared/in-slices.ts'
 export interface VisitorHider {
   /**
    * Gives events of cookieless mode another outcome, or the ids that their visitors have.
-   * @throws PortError when the salts of a day cannot be had: nothing of the request may be stored then.
+   * @throws (or rejects with) PortError when the salts of a day cannot be had: nothing of the request may be stored then.
    */
-  hide(table: OutcomeTable, project: Project): Promise<void>
+  hide(table: OutcomeTable, project: Project): MaybePromise<void>
 }
 
 export interface VisitorHiderOptions {
   /** @throws PortError when the store is away. */
-  readonly saltOf: (day: string) => Uint8Array | Promise<Uint8Array>
+  readonly saltOf: (day: string) => MaybePromise<Uint8Array>
   readonly geoip: Geoip | null
 }
-
-/** A request has few days, since few are open at a time. */
-type Salts = Map<string, Uint8Array>
 
 /** About a millisecond of work. */
 const rowsPerStep = 64
@@ -54,16 +52,25 @@ const bytesPerStep = 256 * 1024
 
 export function createVisitorHider({ saltOf, geoip }: VisitorHiderOptions): VisitorHider {
   return {
-    async hide(table, project) {
-      const salts: Salts = new Map()
-      const pass = new Pass(table, project, salts, geoip)
-      for (;;) {
-        const day = await inSlices(pass.run())
-        if (day === null) return
-        salts.set(day, await saltOf(day))
-      }
+    hide(table, project) {
+      const pass = new Pass(table, project, saltOf, geoip)
+      const salt = inSlices(pass.run())
+      return salt === null ? undefined : finish(pass, salt)
     },
   }
+}
+
+async function finish(pass: Pass, first: MaybePromise<AwaitedSalt | null>): Promise<void> {
+  let awaited = await first
+  while (awaited !== null) {
+    pass.salts.set(awaited.day, await awaited.salt)
+    awaited = await inSlices(pass.run())
+  }
+}
+
+interface AwaitedSalt {
+  readonly day: string
+  readonly salt: Promise<Uint8Array>
 }
 
 /** A visitor on one day. Events of one request are mostly one visitor's, so only the last one is remembered. */
@@ -87,7 +94,9 @@ interface LastSettled {
 class Pass {
   readonly #table: OutcomeTable
   readonly #project: Project
-  readonly #salts: Salts
+  /** Of the days that the request has had; few are open at a time. */
+  readonly salts = new Map<string, Uint8Array>()
+  readonly #saltOf: VisitorHiderOptions['saltOf']
   readonly #geoip: Geoip | null
   readonly #records: TableRecords
   readonly #rewriter: EventRewriter
@@ -96,17 +105,17 @@ class Pass {
   #last: Visitor | null = null
   #lastSettled: LastSettled | null = null
 
-  constructor(table: OutcomeTable, project: Project, salts: Salts, geoip: Geoip | null) {
+  constructor(table: OutcomeTable, project: Project, saltOf: VisitorHiderOptions['saltOf'], geoip: Geoip | null) {
     this.#table = table
     this.#project = project
-    this.#salts = salts
+    this.#saltOf = saltOf
     this.#geoip = geoip
     this.#records = new TableRecords(table)
     this.#rewriter = new EventRewriter(table)
   }
 
-  /** Goes on where it stopped. @returns the day whose salt it needs first; null at the end. */
-  *run(): Steps<string | null> {
+  /** Goes on where it stopped. @returns the salt that it needs first; null at the end. */
+  *run(): Steps<AwaitedSalt | null> {
     let bytesLeft = bytesPerStep
     for (; this.#row < rowCountOf(this.#table); this.#row++) {
       if ((this.#row + 1) % rowsPerStep === 0 || bytesLeft < 0) {
@@ -115,11 +124,11 @@ class Pass {
       }
       if (isNoEventAt(this.#table, this.#row)) continue
       const record = this.#records.at(this.#row)
-      let settled: SettledVisitor | string | null = null
+      let settled: SettledVisitor | AwaitedSalt | null = null
       if (hasVisitorAt(this.#table, this.#row)) {
         const facts = this.#table.visitors[this.#visitorCount]!
         if (outcomeAt(this.#table, this.#row).isStored) settled = this.#settled(record, facts)
-        if (typeof settled === 'string') return settled
+        if (settled !== null && 'salt' in settled) return settled
         this.#visitorCount++
       }
       this.#rewriter.add(this.#row, settled)
@@ -129,13 +138,13 @@ class Pass {
     return null
   }
 
-  /** What the event of this row gets, or the day whose salt is missing; null when it is dropped. */
-  #settled(record: RecordView, facts: VisitorFacts): SettledVisitor | string | null {
+  /** What the event of this row gets, or the salt that is missing; null when it is dropped. */
+  #settled(record: RecordView, facts: VisitorFacts): SettledVisitor | AwaitedSalt | null {
     const { cookielessMode: mode } = this.#project.ingestion
     const dropOfName = dropOfMode(record.name, mode)
     if (dropOfName !== null) return this.#drop(dropOfName)
     const visitor = this.#visitorOf(facts, record)
-    if (visitor === null || typeof visitor === 'string') return visitor
+    if (visitor === null || 'salt' in visitor) return visitor
     const isSentinel = mode === 2 && record.distinctId === cookielessSentinel
     return this.#settledOf(visitor, mode === 2, isSentinel, record.isImport)
   }
@@ -145,8 +154,8 @@ class Pass {
     return null
   }
 
-  /** The visitor of an event, or the day whose salt is missing; null when the event is dropped. */
-  #visitorOf(facts: VisitorFacts, { timestampMs, capturedAtMs }: RecordView): Visitor | string | null {
+  /** The visitor of an event, or the salt that is missing; null when the event is dropped. */
+  #visitorOf(facts: VisitorFacts, { timestampMs, capturedAtMs }: RecordView): Visitor | AwaitedSalt | null {
     const last = this.#last
     if (last !== null && last.facts === facts && last.startMs <= timestampMs && timestampMs < last.endMs) return last
     const address = visitorAddress(facts.ip)
@@ -157,8 +166,9 @@ class Pass {
     const day = visitorDay(timestampMs, facts.timezone, this.#project.timezone)
     // A replayed event arrived before, when its day may have been open.
     if (!isDayOpen(day.day, capturedAtMs)) return this.#drop('cookieless_timestamp_out_of_range')
-    const salt = this.#salts.get(day.day)
-    if (salt === undefined) return day.day
+    const salt = this.salts.get(day.day) ?? this.#saltOf(day.day)
+    if (salt instanceof Promise) return { day: day.day, salt }
+    this.salts.set(day.day, salt)
     const { userAgent, extra } = facts
     const base = visitorHash(salt, { projectId: this.#project.id, address, userAgent, extra }, root)
     const hash = hashText(base)
@@ -178,12 +188,12 @@ class Pass {
     const isLookedUp = this.#project.geoipEnabled && !isImport && !facts.isGeoipDisabled
     const location = isLookedUp ? (this.#geoip?.lookUp(address) ?? null) : null
     const settled = isStateful
-      ? {
-          distinctId: isSentinel ? distinctId : null,
-          visitorText: encodeVisitor({ stateful: { hash, day, isSentinel }, location }),
-          membersText: null,
-        }
-      : { distinctId, visitorText: encodeVisitor({ stateful: null, location }), membersText }
+      ? settledVisitor(
+          isSentinel ? distinctId : null,
+          encodeVisitor({ stateful: { hash, day, isSentinel }, location }),
+          '',
+        )
+      : settledVisitor(distinctId, encodeVisitor({ stateful: null, location }), membersText)
     this.#lastSettled = { visitor, isSentinel, isImport, settled }
     return settled
   }
