@@ -3,6 +3,7 @@
 import '../bin/compile-cache.js'
 import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
+import { addressed } from './commands/client/instance-address.ts'
 import { addEventsCommand } from './commands/events/events-command.ts'
 import { addFlagsCommand } from './commands/flags/flags-command.ts'
 import { addImportCommand } from './commands/import/import-command.ts'
@@ -76,11 +77,7 @@ A key with fewer scopes: POST /api/personal_api_keys/ with this one.
   )
   .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).newKey(options))
 
-program
-  .command('tail')
-  .description('print events of a running instance as they come in')
-  .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
-  .option('--project <id>', 'id of the project', '@current')
+addressed(program.command('tail').description('print events of a running instance as they come in'))
   .option('--event <name>', 'only events of this name; may be repeated', repeated)
   .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated)
   .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', repeated)

@@ -1,9 +1,17 @@
 // Where the private API of an instance is: what `--host` or PENNON says, or where this configuration would serve it.
 
+import type { Command } from 'commander'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
 export type AddressConfig = Pick<Config, 'instance' | 'host' | 'port' | 'adminPort'>
+
+/** Adds the options that say which instance, and which of its projects, a command asks. */
+export function addressed(command: Command): Command {
+  return command
+    .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
+    .option('--project <id>', 'id of the project', '@current')
+}
 
 /**
  * @param given the value of `--host`: an address such as `https://pennon.example`, or since its name sounds like one, a

@@ -1,6 +1,7 @@
 // The options and help of `pennon events`. What the commands do is loaded only when one is called.
 
 import { type Command, Option } from 'commander'
+import { addressed } from '../client/instance-address.ts'
 import type { CountOptions } from './count-events.ts'
 import type { ExportOptions } from './export-events.ts'
 
@@ -21,7 +22,7 @@ runs. The instance is the one at the address in PENNON, else that of the setting
 Exit codes: 0 done; 1 it broke off or the instance failed; 2 no key, no instance, or a file that is in the way; 130 Ctrl-C.`,
     )
 
-  asking(events.command('count').description('how many events there are, by name and day'))
+  addressed(events.command('count').description('how many events there are, by name and day'))
     .option('--event <name>', 'only events of this name; may be repeated', repeated)
     .option('--from <date>', 'from when: a date, or a span such as -7d, which begins with its whole day', '-30d')
     .option('--to <date>', 'until when; until now unless given')
@@ -43,7 +44,7 @@ event_definition:read; a key without it needs --event.
     )
     .action(async (options: CountOptions) => (await import('./count-events.ts')).countEvents(options))
 
-  asking(events.command('export <file>').description('download events into a file, exactly as they were sent'))
+  addressed(events.command('export <file>').description('download events into a file, exactly as they were sent'))
     .addOption(
       new Option('--format <format>', 'by the end of the name of the file unless given').choices([
         'jsonl',
@@ -78,12 +79,6 @@ gone on with, since a file without its end has nothing that can be read.
     .action(async (file: string, options: ExportOptions) =>
       (await import('./export-events.ts')).exportEvents(file, options),
     )
-}
-
-function asking(command: Command): Command {
-  return command
-    .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
-    .option('--project <id>', 'id of the project', '@current')
 }
 
 function repeated(value: string, before: readonly string[] = []): string[] {

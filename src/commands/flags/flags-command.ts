@@ -1,6 +1,7 @@
 // The options and help of `pennon flags`. What the commands do is loaded only when one is called.
 
 import { type Command, Option } from 'commander'
+import { addressed } from '../client/instance-address.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import type { ChangeOptions } from './confirm-change.ts'
 import type { CreateOptions } from './create-flag.ts'
@@ -220,12 +221,6 @@ person:read for the numbers; all scopes for flags with rules.
 
 function changing(command: Command): Command {
   return asking(command).option('--yes', 'change it without a question')
-}
-
-function addressed(command: Command): Command {
-  return command
-    .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
-    .option('--project <id>', 'id of the project', '@current')
 }
 
 function asking(command: Command): Command {
