@@ -26,7 +26,7 @@ async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise
   const file = join(folder, day)
   const known = await readSalt(file)
   if (known !== null && known.length === saltBytes) return known
-  // A damaged file would refuse the day's visitors until somebody removes it. Without it they are counted anew.
+  // With a damaged file, all visitors of the day would be refused. A new salt only counts them a second time.
   if (known !== null) await remove(folder, day, day)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await makeFile(draftOf(folder, day), file, fresh)
@@ -35,7 +35,7 @@ async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise
   return kept
 }
 
-/** @returns what the day's file holds, of any length when it is damaged; null when there is none. */
+/** @returns the bytes of the file; a damaged file may have any number of them. Null when there is no file. */
 async function readSalt(file: string): Promise<Uint8Array | null> {
   try {
     return new Uint8Array(await readFile(file))
@@ -74,7 +74,7 @@ async function deleteSaltsExcept(folder: string, kept: DayRange): Promise<string
   return deleted
 }
 
-/** It is renamed first, so that nobody reads a salt that is only half overwritten. */
+/** Renames the file before it is overwritten: another process must never read a salt that is half overwritten. */
 async function remove(folder: string, name: string, day: string): Promise<void> {
   const draft = draftOf(folder, day)
   await rename(join(folder, name), draft)

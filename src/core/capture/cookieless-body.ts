@@ -15,7 +15,7 @@ const escapedName = /\\u00(?:5f|[67])/i
 /** Reading longer texts, of which a request may have many, would take seconds, and at most a quarter would be kept. */
 const textCharsMax = 256 * 1024
 
-/** Whether a text may name the mode. Takes one look at it, however long it is. */
+/** Whether a text may name the mode. It is only searched, however long it is. */
 export function mayHaveVisitors(text: string): boolean {
   return isModeNamed(text) || escapedName.test(text)
 }
@@ -29,8 +29,8 @@ function isModeNamed(text: string): boolean {
  * @returns null when there is nothing to remove; '' when it names the mode and is not JSON, or is too long to be read.
  */
 export function withoutVisitors(text: string): string | null {
-  if (!mayHaveVisitors(text)) return null
   const isNamed = isModeNamed(text)
+  if (!isNamed && !escapedName.test(text)) return null
   if (text.length > textCharsMax) return ''
   let body: JsonValue
   try {

@@ -149,7 +149,7 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
 /** No browser or page has a part as long. What is longer would be hashed where requests wait, a millisecond per 100 KB. */
 const partCharsMax = 4_096
 
-/** The first characters of the text that begins at `start`; '' for a value that is none. */
+/** The string value that begins at `start`, cut to `partCharsMax` characters; '' for a value that is not a string. */
 function textAt(text: string, start: number): string {
   return text.charCodeAt(start) === quote ? keyAt(text, start, stringEnd(text, start)).slice(0, partCharsMax) : ''
 }

@@ -22,7 +22,7 @@ export interface OutcomeTable {
   import: EncodedRecords | null
   /** Records of the items that did not become events. Those that may be kept come first. */
   rejects: EncodedRecords | null
-  /** Of the events that `hasVisitorAt`, in the order of their rows. What they say is in no record. */
+  /** One entry for each row with `hasVisitorAt`, in the order of the rows. No record contains what is in here. */
   readonly visitors: readonly VisitorFacts[]
 }
 
@@ -167,10 +167,7 @@ export function leftOutReason(table: OutcomeTable): string | null {
   return first
 }
 
-/**
- * Builds a table. Rows may be added in any order, but those of events in theirs; each run keeps its records in the order
- * in which they were added.
- */
+/** Builds a table. Events have to be added in the order of their rows. Each run is in the order of the additions. */
 export class TableWriter {
   readonly #cells: Int32Array<ArrayBuffer>
   readonly #encoders: Record<Run, RecordEncoder | null> = { live: null, import: null, rejects: null }
@@ -320,7 +317,7 @@ function* keptRecords(
   return null
 }
 
-/** Writes the two runs of events anew, with settled visitors. The table changes only with `finish`. */
+/** Writes both runs of events again and fills in the settled visitors. The table stays as it is until `finish`. */
 export class EventRewriter {
   readonly #table: OutcomeTable
   readonly #records: TableRecords
@@ -333,7 +330,7 @@ export class EventRewriter {
     this.#starts = new Int32Array(rowCountOf(table)).fill(-1)
   }
 
-  /** Adds the record of a row; each row of an event has to be added, in their order. @param settled null to keep it. */
+  /** Call it for every row that is an event, in the order of the rows. @param settled null to copy the record as it is. */
   add(row: number, settled: SettledVisitor | null): void {
     const run = runAt(this.#table, row)
     this.#encoders[run] ??= new RecordEncoder()

@@ -243,7 +243,7 @@ class RejectWriter<Event, Context extends RequestContext> {
     this.#table.addReject(row, reject, performanceCode, { resource: null, isNameless: false, refusesRequest: false })
   }
 
-  /** Whether any item may be of cookieless mode: its sender is that of the others, too. */
+  /** Whether any item may be of cookieless mode. All items of a request have the same sender, whose address is hidden then. */
   #hasVisitors(): boolean {
     const { items, sourceJson } = this.#request
     this.#isOfVisitors ??= items.some((_, row) => mayHaveVisitors(sourceJson(row)))

@@ -41,8 +41,7 @@ export function visitorDay(timeMs: number, ...zones: readonly (string | null)[])
 
 /** Whether something may still be hashed with the day's salt. @param day `2026-11-28`. */
 export function isDayOpen(day: string, nowMs: number): boolean {
-  const midnightMs = midnightOf(day)
-  return nowMs >= midnightMs - openBeforeMs && nowMs < midnightMs + openAfterMs
+  return nowMs >= midnightOf(day) - openBeforeMs && nowMs < closesAtMs(day)
 }
 
 /** When everything that makes a day's visitors recognisable goes, epoch ms. */

@@ -123,7 +123,7 @@ export class RecordCursor {
  * @param view of the same bytes.
  * @returns undefined when its texts cannot be told apart.
  */
-export function eventAt(bytes: Buffer, view: DataView, start: number): CapturedEvent | undefined {
+function eventAt(bytes: Buffer, view: DataView, start: number): CapturedEvent | undefined {
   const bodyStart = start + headerBytes + view.getUint32(start + field.headBytes, true)
   const setStart = bodyStart + view.getUint32(start + field.bodyBytes, true)
   const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)
