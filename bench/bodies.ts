@@ -109,13 +109,21 @@ export function eventBody(index: number, overrides: Record<string, unknown> = {}
   }
 }
 
-/** The same as posthog-js sends it without cookies. Ten in a row are of one visitor, as in a page's batch. */
-export function cookielessBody(index: number): object {
-  const { properties, ...event } = eventBody(index, { distinct_id: '$posthog_cookieless' })
-  const { $session_id, $window_id, ...others } = properties as Record<string, unknown>
+/** The same with what posthog-js adds of the visitor. Ten in a row are of one, as in a page's batch. */
+export function visitBody(index: number): Record<string, unknown> {
+  const { properties, ...event } = eventBody(index)
   const visitor = Math.floor(index / 10) % 2_000
   const $raw_user_agent = `Mozilla/5.0 (X11; Linux x86_64; rv:${visitor}.0) Gecko/20100101 Firefox/${visitor}.0`
-  return { ...event, properties: { ...others, $cookieless_mode: true, $raw_user_agent, $timezone: 'Europe/Oslo' } }
+  const $device_id = `0197c5a0-0000-7000-8000-${visitor.toString(16).padStart(12, '0')}`
+  const more = { $raw_user_agent, $timezone: 'Europe/Oslo', $device_id }
+  return { ...event, properties: { ...(properties as object), ...more } }
+}
+
+/** A visit as posthog-js sends it without cookies. */
+export function cookielessBody(index: number): object {
+  const { properties, ...event } = visitBody(index)
+  const { $session_id, $window_id, $device_id, ...others } = properties as Record<string, unknown>
+  return { ...event, distinct_id: '$posthog_cookieless', properties: { ...others, $cookieless_mode: true } }
 }
 
 export function captureBody(index: number, event: (index: number) => object = eventBody): Buffer {

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { compareWith } from './against.ts'
 import { keepStateInPostgres } from './bench-server.ts'
 import { cores } from './processes.ts'
+import { beside } from './scenarios/beside.ts'
 import { capture } from './scenarios/capture.ts'
 import { decide } from './scenarios/decide.ts'
 import { evaluation } from './scenarios/evaluation.ts'
@@ -13,7 +14,7 @@ import { importing } from './scenarios/import.ts'
 import { startup } from './scenarios/startup.ts'
 import { worker } from './scenarios/worker.ts'
 
-const scenarios = { startup, decide, evaluation, capture, worker, import: importing }
+const scenarios = { startup, decide, evaluation, capture, beside, worker, import: importing }
 
 const { values, positionals: words } = parseArgs({
   allowPositionals: true,
