@@ -158,10 +158,10 @@ const texts = new PreparedTexts(
 function valuesAndPayloads(evaluation: FlagEvaluation): string {
   let values = ''
   let payloads = ''
-  texts.forEach(evaluation, ({ value, payload }) => {
+  for (const { value, payload } of texts.of(evaluation)) {
     values += value
     payloads += payload
-  })
+  }
   // Drop the comma with which each text starts.
   return `"featureFlags":{${values.slice(1)}},"featureFlagPayloads":{${payloads.slice(1)}}`
 }
@@ -172,8 +172,6 @@ function joined<T extends NonNullable<unknown>>(
   textOf: (texts: T) => string,
 ): string {
   let text = ''
-  prepared.forEach(evaluation, texts => {
-    text += textOf(texts)
-  })
+  for (const texts of prepared.of(evaluation)) text += textOf(texts)
   return text.slice(1)
 }

@@ -87,7 +87,7 @@ function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRunt
   }
   const outcome = outcomes[entry.position]
   if (outcome === undefined) return undefined
-  const known = entry.texts.bySlot[outcome.slot]
+  const known = entry.texts[outcome.slot]
   if (known !== undefined) return known
   const made = encodeOutcome(entry.flag, outcome)
   return keep(entry.texts, outcome, made, made.ok ? made.value.length : 0)
@@ -127,7 +127,7 @@ function entryOf(flag: Flag, project: CompiledProject): Entry {
   const position = project.positionOfKey.get(flag.key)
   if (position === undefined) return { kind: 'fixed', flag, answer: beyondEvaluation }
   const compiled = project.flags[position]!
-  const texts = textsOfFlag.get(compiled) ?? { bySlot: [], chars: 0 }
+  const texts = textsOfFlag.get(compiled) ?? []
   textsOfFlag.set(compiled, texts)
   return { kind: 'evaluated', flag: compiled, position, texts }
 }

@@ -15,7 +15,7 @@ it('texts are made once, unless those of one flag become too many characters to 
   const project = { flags: [{ key: 'large' }, { key: 'small' }] }
   const ask = (slot: number) => {
     made.length = 0
-    texts.forEach({ project, outcomes: [{ slot }, { slot }] } as unknown as FlagEvaluation, () => undefined)
+    texts.of({ project, outcomes: [{ slot }, { slot }] } as unknown as FlagEvaluation)
     return made.join()
   }
   for (let slot = 0; slot < 100; slot++) assert.equal(ask(slot), `large ${slot},small ${slot}`)

@@ -9,23 +9,20 @@ import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.t
 /** More flags than this are prepared in steps of this many, because making a text takes up to 10 µs. */
 export const flagsPerStep = 128
 
-/** What is kept of the outcomes of one flag. */
-export interface KeptTexts<T> {
-  readonly bySlot: (T | undefined)[]
-  chars: number
-}
+/** What is kept of the outcomes of one flag, by their slots. */
+export type KeptTexts<T> = (T | undefined)[]
 
 /** A flag of a hundred rules may have its large default in the text of each of them. */
 const charsOfFlagMax = 1024 * 1024
+/** Not beside the texts: an answer reads hundreds of those, and each step to them costs as much as joining the text. */
+const charsOf = new WeakMap<KeptTexts<unknown>, number>()
 
 /** Keeps what was made for an outcome; all that was kept before goes when it becomes too much. */
 export function keep<T>(kept: KeptTexts<T>, { slot }: PreparedOutcome, made: T, chars: number): T {
-  kept.chars += chars
-  if (kept.chars > charsOfFlagMax) {
-    kept.bySlot.length = 0
-    kept.chars = chars
-  }
-  kept.bySlot[slot] = made
+  const total = (charsOf.get(kept) ?? 0) + chars
+  if (total > charsOfFlagMax) kept.length = 0
+  charsOf.set(kept, total > charsOfFlagMax ? chars : total)
+  kept[slot] = made
   return made
 }
 
@@ -48,21 +45,23 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
       const outcome = outcomes[position]
       if (outcome === undefined) continue
       const kept = prepared[position]!
-      if (kept.bySlot[outcome.slot] !== undefined) continue
+      if (kept[outcome.slot] !== undefined) continue
       this.#made(project.flags[position]!, outcome, kept)
       if (++madeCount % flagsPerStep === 0) yield
     }
   }
 
-  /** Calls `use` with what each answered flag has, by ascending id. */
-  forEach({ project, outcomes }: FlagEvaluation, use: (texts: T) => void): void {
+  /** What each answered flag has, by ascending id. */
+  of({ project, outcomes }: FlagEvaluation): T[] {
     const prepared = this.#of(project)
+    const all: T[] = []
     for (let position = 0; position < outcomes.length; position++) {
       const outcome = outcomes[position]
       if (outcome === undefined) continue
       const kept = prepared[position]!
-      use(kept.bySlot[outcome.slot] ?? this.#made(project.flags[position]!, outcome, kept))
+      all.push(kept[outcome.slot] ?? this.#made(project.flags[position]!, outcome, kept))
     }
+    return all
   }
 
   #made(flag: CompiledFlag, outcome: PreparedOutcome, kept: KeptTexts<T>): T {
@@ -74,7 +73,7 @@ export class PreparedTexts<T extends NonNullable<unknown>> {
     const known = this.#ofProject.get(project)
     if (known !== undefined) return known
     const texts = project.flags.map(flag => {
-      const kept = (flag && this.#ofFlag.get(flag)) ?? { bySlot: [], chars: 0 }
+      const kept = (flag && this.#ofFlag.get(flag)) ?? []
       if (flag !== undefined) this.#ofFlag.set(flag, kept)
       return kept
     })
