@@ -36,7 +36,7 @@ it('members are edited one by one, each told where its value stands', () => {
     return name === 'a' ? `[${seen.length}]` : undefined
   })
   assert.deepEqual(seen, ['a=1.0', 'b={"a":2}', 'c="x"', 'a=3'])
-  assert.equal(edited, '{"a" : [1],"b":{"a":2} ,"a":[4]}')
+  assert.equal(edited, ' { "a" : [1], "b":{"a":2} , "a":[4]} ')
 })
 
 describe('the text of an object without some members', () => {
@@ -49,12 +49,15 @@ describe('the text of an object without some members', () => {
       ['{"$lib":1,"b":1.0,"$lib":2}', '{"b":1.0}'],
       [
         ' { "b" : 1e2 ,\n"c":[ 1 , {"a":2} ] , "a" : {"b":"}"} , "d" : "\\"," } ',
-        '{"b" : 1e2 ,\n"c":[ 1 , {"a":2} ] ,"d" : "\\"," }',
+        ' { "b" : 1e2 ,\n"c":[ 1 , {"a":2} ] , "d" : "\\"," } ',
       ],
+      ['{ "a" : 1 ,"b":2 , "a":3, "$lib":4 }', '{ "b":2 }'],
+      ['{ "a" : 1 , "a":2 }', '{}'],
+      ['{ "b":1 , "a":2}', '{ "b":1 }'],
       ['{"\\u0024lib":1,"b\\\\":2,"$li\\u0062":"\\\\"}', '{"b\\\\":2}'],
       ['{"b":1,"c":2,"a":3,"d":4,"e":5}', '{"b":1,"c":2,"d":4,"e":5}'],
     ] as const)
-      assert.equal(withoutMembers(text, names).replaceAll(/\s+(?=[,}])/g, ''), expected.replaceAll(/\s+(?=[,}])/g, ''))
+      assert.equal(withoutMembers(text, names), expected)
   })
 
   it('says what the object says without them, whatever stands in it', () => {

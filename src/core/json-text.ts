@@ -108,7 +108,8 @@ export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): 
 }
 
 /**
- * The object's text with some members edited, each repeat by itself; the others stay as they were written.
+ * The object's text with some members edited, each repeat by itself; the others stay as they were written, and so do the
+ * blanks between and around them. An object without members is `{}`.
  * @param text valid JSON text of an object.
  * @param members of it, in their order.
  * @param edit what becomes of a member: null leaves it out, a text replaces its value, and undefined keeps it.
@@ -118,24 +119,31 @@ export function editedMembers(
   members: readonly Member[],
   edit: (member: Member) => string | null | undefined,
 ): string {
-  let kept = ''
-  const keep = (piece: string) => {
-    kept += kept === '' ? piece : `,${piece}`
-  }
-  // Where the members begin that are not taken over yet.
-  let rest = behindBlanks(text, text.indexOf('{') + 1)
+  let edited = ''
+  // Up to where the text is taken over or left out.
+  let done = 0
+  let isAnyKept = false
+  const first = behindBlanks(text, text.indexOf('{') + 1)
   for (const member of members) {
-    const edited = edit(member)
-    if (edited === undefined) continue
+    const value = edit(member)
+    if (value === undefined) continue
     const { start, valueStart, end } = member
-    if (rest < start) keep(text.slice(rest, text.lastIndexOf(',', start - 1)))
-    if (edited !== null) keep(text.slice(start, valueStart) + edited)
-    rest = behindBlanks(text, end)
-    if (text.charCodeAt(rest) === comma) rest = behindBlanks(text, rest + 1)
+    isAnyKept ||= start > Math.max(first, done)
+    if (value !== null) {
+      edited += text.slice(done, valueStart) + value
+      done = end
+      isAnyKept = true
+    } else if (isAnyKept) {
+      edited += text.slice(done, text.lastIndexOf(',', start - 1))
+      done = end
+    } else {
+      edited += text.slice(done, start)
+      const behind = behindBlanks(text, end)
+      done = text.charCodeAt(behind) === comma ? behindBlanks(text, behind + 1) : behind
+    }
   }
-  const close = text.lastIndexOf('}')
-  if (rest < close) keep(text.slice(rest, close))
-  return `{${kept}}`
+  if (!isAnyKept && text.charCodeAt(Math.max(first, done)) === closeBrace) return '{}'
+  return edited + text.slice(done)
 }
 
 /**

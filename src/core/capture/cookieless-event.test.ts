@@ -41,7 +41,7 @@ describe('what an event says of its visitor', () => {
         '"$set_once":{"$initial_raw_user_agent":{"b":"}"}},"$cookieless_extra":"x","$session_id":"s","$ip":5,"$device_id":null,' +
         '"$set":"none","big":12345678901234567890}',
     )
-    assert.equal(strippedJson, '{"a":1.0,"$set":{"n":1e2},"$set_once":{},"$set":"none","big":12345678901234567890}')
+    assert.equal(strippedJson, '{"a":1.0,"$set":{ "n":1e2},"$set_once":{},"$set":"none","big":12345678901234567890}')
     assert.equal(strippedMap('{"a":1.0 }'), undefined)
   })
 })

@@ -27,9 +27,10 @@ const knownDays = new Map<string, VisitorDay>()
  */
 export function visitorDay(timeMs: number, ...zones: readonly (string | null)[]): VisitorDay {
   for (const zone of zones) {
-    if (zone === null || !mayBeZone(zone)) continue
+    if (zone === null) continue
     const known = knownDays.get(zone)
     if (known !== undefined && known.startMs <= timeMs && timeMs < known.endMs) return known
+    if (!mayBeZone(zone)) continue
     try {
       return remembered(zone, dayOf(timeMs, zone))
     } catch (cause) {
