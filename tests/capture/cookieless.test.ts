@@ -36,7 +36,7 @@ function start(
 ) {
   return startCaptureServer(t, {
     now,
-    saltOf: () => salt,
+    salts: { knownSalt: () => salt, saltOf: () => salt },
     settings: { PENNON_TRUSTED_PROXIES: '127.0.0.1' },
     project: { geoipEnabled, ingestion: { ...testProject.ingestion, cookielessMode: mode } },
     ...options,
@@ -264,6 +264,36 @@ describe('a cookieless event that is not stored', () => {
   })
 })
 
+describe('a cookieless event of a day whose salt has to be waited for', () => {
+  it('is the same, beside the same others, as where the salt is known', async t => {
+    const sent: object[] = [
+      visit,
+      { event: 'ordinary', distinct_id: 'ada', properties: { $ip: '203.0.113.8' } },
+      visitWith({ $ip: '203.0.113.8', $geoip_disable: true }),
+      visitWith({ $timezone: 'Asia/Tokyo' }, { timestamp: '2026-01-14T20:00:00Z' }),
+      visitWith({ $raw_user_agent: '' }),
+      visitWith({ $cookieless_extra: 'é', $set: { $ip: '1.2.3.4', a: 1 } }, { distinct_id: 'ada' }),
+      { ...visit, event: '$identify', distinct_id: 'ada' },
+      { ...visit, event: '$create_alias' },
+      visit,
+    ]
+    const events = sent.map((event, index) => ({ ...event, uuid: uuidOf(index + 1) }))
+    const geoip = { lookUp: (address: string) => (address === '203.0.113.7' ? { city_name: 'Here' } : null) }
+    for (const mode of [0, 1, 2] as const) {
+      const [known, awaited] = await Promise.all(
+        [salt, null].map(async knownSalt => {
+          const salts = { knownSalt: () => knownSalt, saltOf: async () => salt }
+          const server = await start(t, { mode, geoip, salts })
+          const { body } = await send(server, events, {}, '?verbose=1')
+          return { body, records: await server.records(), refused: server.refused }
+        }),
+      )
+      assert.deepEqual(known, awaited)
+      assert.equal(known!.records.events.length, [1, 6, 7][mode])
+    }
+  })
+})
+
 describe('salts that cannot be had', () => {
   it('refuse a request for now, with nothing of it stored', async t => {
     let isAway = true
@@ -271,7 +301,7 @@ describe('salts that cannot be had', () => {
       if (isAway) throw new PortError('cookieless-salts', 'unavailable')
       return salt
     }
-    const server = await start(t, { saltOf })
+    const server = await start(t, { salts: { knownSalt: () => null, saltOf } })
     const events = [{ event: 'e', distinct_id: 'ada' }, visit]
     const { status, body, retryAfter } = await send(server, events)
     assert.deepEqual([status, body.code], [503, 'transient_error'])
@@ -284,7 +314,8 @@ describe('salts that cannot be had', () => {
   })
 
   it('have a v1 batch sent again', async t => {
-    const server = await start(t, { saltOf: () => Promise.reject(new PortError('cookieless-salts', 'unavailable')) })
+    const saltOf = () => Promise.reject(new PortError('cookieless-salts', 'unavailable'))
+    const server = await start(t, { salts: { knownSalt: () => null, saltOf } })
     const event = v1Event(1, { distinct_id: sentinel, timestamp: now, properties: page })
     const body = v1Batch([event], { created_at: now })
     const answer = await server.post(v1Path, body, forwardedV1)
@@ -298,7 +329,7 @@ describe('salts that cannot be had', () => {
       asked.push(day)
       return salt
     }
-    const server = await start(t, { saltOf })
+    const server = await start(t, { salts: { knownSalt: () => null, saltOf } })
     const yesterday = { ...visit, timestamp: '2026-01-14T12:00:00Z' }
     await send(server, [visit, yesterday, visit, yesterday])
     assert.deepEqual(asked, ['2026-01-15', '2026-01-14'])

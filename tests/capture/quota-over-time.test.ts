@@ -60,7 +60,7 @@ async function start(t: TestContext) {
       importOnly: false,
       isOverQuota: quotas.isOverQuota,
       refused,
-      visitors: { hide: async () => undefined },
+      visitors: { settlerOf: () => () => null, hide: async () => undefined },
       eventLog: {
         append: (lane, records) => world.log.append(lane, records).then(() => undefined),
       },

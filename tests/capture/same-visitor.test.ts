@@ -42,7 +42,7 @@ async function start(t: TestContext, now: string) {
   })
   const capture = await startCaptureServer(t, {
     now,
-    saltOf,
+    salts: { knownSalt: saltOf, saltOf },
     project,
     settings: { PENNON_TRUSTED_PROXIES: 'loopback' },
   })

@@ -30,7 +30,7 @@ export interface CaptureServerOptions {
   readonly quotas?: Partial<Quotas>
   readonly project?: Partial<Project>
   readonly geoip?: FrontParts['geoip']
-  readonly saltOf?: FrontParts['salts']['saltOf']
+  readonly salts?: Pick<FrontParts['salts'], 'knownSalt' | 'saltOf'>
   /** Quotas that are used up, in addition to those that are 0. */
   readonly usedUp?: ReadonlySet<QuotaResource>
   /** Replaces the look-up of the one project. */
@@ -86,7 +86,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       },
     },
     eventLog: options.wrapLog?.(log) ?? log,
-    ...(options.saltOf && { salts: { saltOf: options.saltOf } }),
+    ...(options.salts && { salts: options.salts }),
     stores: { eventStore: { ...(options.countStored && { countStored: options.countStored }) } },
     decodeThreads: testDecodePool(context, opened, {
       findProject,

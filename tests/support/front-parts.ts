@@ -105,7 +105,7 @@ export function testParts(context: FrontContext, opened: AsyncDisposableStack, g
       findProject,
     }),
     liveEvents: only('live view', { enter: async () => err('closed'), close: async () => undefined, ...liveEvents }),
-    salts: only('salts', { saltOf: () => Buffer.alloc(16, 7), ...salts }),
+    salts: only('salts', { knownSalt: () => null, saltOf: () => Buffer.alloc(16, 7), ...salts }),
     decodeThreads: decodeThreads ?? testDecodePool(context, opened, { findProject }),
   }
 }

@@ -66,7 +66,7 @@ export function composeCapture(
     ...(config.hotKeyEventsPerMinute !== null && {
       hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
     }),
-    visitors: createVisitorHider({ saltOf: parts.salts.saltOf, geoip: parts.geoip }),
+    visitors: createVisitorHider(parts),
     clock,
   }
   const capture = createCaptureService(captureOptions)

@@ -6,6 +6,7 @@ import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { isTruthy } from '../events/group-identity.ts'
 import { editedMembers, keyAt, type Member, MemberNames, membersNamed, stringEnd } from '../json-text.ts'
+import type { SettledVisitor } from '../log/record-codec.ts'
 import type { CookielessMode } from '../project.ts'
 
 /** In the order in which they are looked for. */
@@ -83,22 +84,22 @@ export function readVisitor(
   const strippedJson = editedMembers(propertiesJson, members, ({ name, valueStart, end }) => {
     switch (name as (typeof visitorNames)[number]) {
       case '$host':
-        facts.host = textAt(propertiesJson, valueStart)
+        facts.host = textAt(propertiesJson, valueStart, end)
         return undefined
       case '$timezone':
-        facts.timezone = textAt(propertiesJson, valueStart)
+        facts.timezone = textAt(propertiesJson, valueStart, end)
         return undefined
       case '$geoip_disable':
         facts.isGeoipDisabled = isTruthy(JSON.parse(propertiesJson.slice(valueStart, end)))
         return undefined
       case '$ip':
-        facts.ip = textAt(propertiesJson, valueStart)
+        facts.ip = textAt(propertiesJson, valueStart, end)
         return null
       case '$raw_user_agent':
-        facts.userAgent = textAt(propertiesJson, valueStart)
+        facts.userAgent = textAt(propertiesJson, valueStart, end)
         return null
       case '$cookieless_extra':
-        facts.extra = textAt(propertiesJson, valueStart)
+        facts.extra = textAt(propertiesJson, valueStart, end)
         return null
       case '$set':
       case '$set_once':
@@ -135,6 +136,9 @@ export function withoutVisitor(
   return { event: stripped, visitor: facts }
 }
 
+/** What the record of an event gets; null when that has to wait. */
+export type SettleVisitor = (event: CapturedEvent, facts: VisitorFacts) => SettledVisitor | null
+
 export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
   return (
     one.ip === other.ip &&
@@ -149,9 +153,11 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
 /** No browser or page has a part as long. What is longer would be hashed where requests wait, a millisecond per 100 KB. */
 const partCharsMax = 4_096
 
-/** The string value that begins at `start`, cut to `partCharsMax` characters; '' for a value that is not a string. */
-function textAt(text: string, start: number): string {
-  return text.charCodeAt(start) === quote ? keyAt(text, start, stringEnd(text, start)).slice(0, partCharsMax) : ''
+/** The string value of a member, cut to `partCharsMax` characters; '' for a value that is not a string. */
+function textAt(text: string, start: number, end: number): string {
+  if (text.charCodeAt(start) !== quote) return ''
+  const value = keyAt(text, start, text.charCodeAt(end - 1) === quote ? end : stringEnd(text, start))
+  return value.length <= partCharsMax ? value : value.slice(0, partCharsMax)
 }
 
 const quote = 0x22

@@ -177,7 +177,7 @@ export class TableWriter {
     this.#cells = newCells(itemCount * cellsPerRow)
   }
 
-  addEvent(row: number, event: CapturedEvent, code: number, { isUuidMade, visitor }: EventRow): void {
+  addEvent(row: number, event: CapturedEvent, code: number, { isUuidMade, visitor, settled = null }: EventRow): void {
     const { lane } = event
     const encoder = this.#encoderOf(trafficOf(lane))
     // No quota applies to imports. Source: docs/wire/ingestion.md 5.
@@ -185,7 +185,7 @@ export class TableWriter {
     const flags = (isUuidMade ? bitOf(column.isUuidMade) : 0) | (visitor === null ? 0 : bitOf(column.hasVisitor))
     if (visitor !== null) this.#addVisitor(visitor)
     this.#addRow(row, encoder, code, lane, resource, flags)
-    encoder.addEvent(event)
+    encoder.addEvent(event, settled)
   }
 
   addReject(
@@ -257,6 +257,8 @@ export interface EventRow {
   readonly isUuidMade: boolean
   /** What an event of cookieless mode said of its visitor, if it is to be hashed; null for every other event. */
   readonly visitor: VisitorFacts | null
+  /** What an event of cookieless mode gets whose visitor is known already. */
+  readonly settled?: SettledVisitor | null
 }
 
 /** The further columns of an item that did not become an event. */

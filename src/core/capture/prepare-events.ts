@@ -15,7 +15,7 @@ import type { Member } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
 import { mayHaveVisitors } from './cookieless-body.ts'
-import { dropOfImport, withoutVisitor } from './cookieless-event.ts'
+import { dropOfImport, type SettleVisitor, withoutVisitor } from './cookieless-event.ts'
 import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import {
@@ -67,6 +67,9 @@ export interface ReceivedRequest {
   readonly importJobId?: number
 }
 
+/** Finds what settles the visitors of a key's project; null when that has to wait. Absent in threads. */
+export type VisitorsOf = (token: string) => SettleVisitor | null
+
 /**
  * Normalises and encodes the items in order, with the project left open (0). A bad item refuses the whole request, with
  * one exception: an event of a historical migration with an unreadable time alone is left out and becomes a reject. In
@@ -77,6 +80,7 @@ export interface ReceivedRequest {
 export function prepareEvents(
   request: IncomingRequest,
   received: ReceivedRequest & { readonly random: RandomUint32 },
+  visitorsOf?: VisitorsOf,
 ): OutcomeTable {
   const { historicalMigration, isItemised } = request
   const context: EventContext = {
@@ -85,15 +89,19 @@ export function prepareEvents(
     sentAtMs: historicalMigration ? null : request.sentAtMs,
     random: received.random,
   }
-  return prepareItems(request, context, isItemised ? itemisedV0 : v0)
+  return prepareItems(request, context, isItemised ? itemisedV0 : v0, visitorsOf)
 }
 
 /** `prepareEvents` for v1, whose requests are always itemised. Source: docs/wire/ingestion.md 4. */
-export function prepareV1Events(request: IncomingV1Request, received: ReceivedRequest): OutcomeTable {
+export function prepareV1Events(
+  request: IncomingV1Request,
+  received: ReceivedRequest,
+  visitorsOf?: VisitorsOf,
+): OutcomeTable {
   const { sentAtMs, sdk, aiOnly, captureInternal } = request
   const ip = captureInternal ? '127.0.0.1' : received.ip
   const context: V1EventContext = { ...contextOf(request, { ...received, ip }), sentAtMs, sdk, aiOnly }
-  return prepareItems(request, context, v1)
+  return prepareItems(request, context, v1, visitorsOf)
 }
 
 /** What differs between the protocols. */
@@ -141,8 +149,11 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
   request: IncomingItems<Event>,
   context: Context,
   protocol: Protocol<Event, Context>,
+  visitorsOf?: VisitorsOf,
 ): OutcomeTable {
   const { items, historicalMigration } = request
+  /** Looked for at the first event of cookieless mode. */
+  let settle: SettleVisitor | null | undefined
   const table = new TableWriter(items.length)
   const rejects = new RejectWriter(table, request, context, protocol)
   // Rejects are kept in the order in which they are found: items of the wrong shape come first.
@@ -156,8 +167,11 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
     const event = protocol.normalize(item, context)
     if (event.ok) {
       const isCookieless = protocol.isCookieless(item)
-      const about = { isUuidMade: item.uuid === null, isCookieless, isImport: historicalMigration }
-      addEvent(table, row, event.value, protocol.codeOf(event.value), about, protocol.membersOf(item))
+      if (isCookieless) settle ??= visitorsOf?.(request.token) ?? null
+      addEvent(table, row, event.value, protocol.codeOf(event.value), {
+        ...{ isUuidMade: item.uuid === null, isCookieless, isImport: historicalMigration },
+        ...{ members: protocol.membersOf(item), settle: settle ?? null },
+      })
     } else rejects.add(row, item, event.error, resourceOf(item.name, item.propertiesJson ?? '{}'))
   }
   for (let row = 0; row < items.length; row++) {
@@ -169,25 +183,31 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
 
 /**
  * Adds an event; of one of cookieless mode nothing that tells its visitor gets into the record.
- * @param about `isImport`: its whole request is one, whose visitors were hashed where it comes from.
- * @param members of `readVisitor`.
+ * @param about `isImport`: its whole request is one, whose visitors were hashed where it comes from. `members`: of
+ *   `readVisitor`.
  */
 export function addEvent(
   table: TableWriter,
   row: number,
   event: CapturedEvent,
   code: number,
-  about: { readonly isUuidMade: boolean; readonly isCookieless: boolean; readonly isImport: boolean },
-  members?: readonly Member[],
+  about: {
+    readonly isUuidMade: boolean
+    readonly isCookieless: boolean
+    readonly isImport: boolean
+    readonly members?: readonly Member[] | undefined
+    readonly settle?: SettleVisitor | null
+  },
 ): void {
-  const { isUuidMade, isCookieless, isImport } = about
-  if (isCookieless && !isImport) {
-    const { event: stripped, visitor } = withoutVisitor(event, members)
-    table.addEvent(row, stripped, code, { isUuidMade, visitor })
+  const { isUuidMade, isCookieless, isImport, members, settle = null } = about
+  if (!isCookieless || isImport) {
+    const drop = isCookieless ? dropOfImport(event.distinctId) : null
+    table.addEvent(row, event, drop === null ? code : cookielessDropCodes[drop], { isUuidMade, visitor: null })
     return
   }
-  const drop = isCookieless ? dropOfImport(event.distinctId) : null
-  table.addEvent(row, event, drop === null ? code : cookielessDropCodes[drop], { isUuidMade, visitor: null })
+  const { event: stripped, visitor } = withoutVisitor(event, members)
+  const settled = settle === null ? null : settle(stripped, visitor)
+  table.addEvent(row, stripped, code, { isUuidMade, visitor: settled === null ? visitor : null, settled })
 }
 
 /** Adds the rows of items that do not become events. */

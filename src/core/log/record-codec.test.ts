@@ -217,15 +217,15 @@ describe('an encoded event whose visitor is settled', () => {
         const { bytes } = run.finish()
         const encoder = new RecordEncoder()
         const membersText = hasMembers ? '"\u00e9":"\u00e9"' : ''
-        encoder.addSettled(
-          Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
-          start,
-          settledVisitor(id, encodeVisitor(to), membersText),
-        )
+        const visitor = settledVisitor(id, encodeVisitor(to), membersText)
+        encoder.addSettled(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), start, visitor)
+        const atOnce = new RecordEncoder()
+        atOnce.addEvent(before, visitor)
         const added = json === '{}' ? `{${membersText}}` : `${json.slice(0, -1)},${membersText}}`
         const propertiesJson = hasMembers ? added : json
         const expected = { ...before, distinctId: id ?? before.distinctId, visitor: to, propertiesJson }
         assert.deepEqual(encoder.finish(), encodedEvents([expected]))
+        assert.deepEqual(atOnce.finish(), encodedEvents([expected]))
       }),
     )
   })

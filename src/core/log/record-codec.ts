@@ -50,7 +50,8 @@ export class RecordEncoder {
     return this.#used
   }
 
-  addEvent(event: CapturedEvent): void {
+  /** @param settled of an event of cookieless mode without `ip` and `visitor`: what these are, and its ids. */
+  addEvent(event: CapturedEvent, settled: SettledVisitor | null = null): void {
     const set = event.setJson
     const setOnce = event.setOnceJson
     const flags =
@@ -60,27 +61,42 @@ export class RecordEncoder {
       (event.sentAtMs !== null ? flag.hasSentAt : 0) |
       (set !== null ? flag.hasSet : 0) |
       (setOnce !== null ? flag.hasSetOnce : 0) |
-      (event.visitor !== null ? flag.hasVisitor : 0)
+      (event.visitor !== null || settled !== null ? flag.hasVisitor : 0)
     const ip = event.visitor === null ? event.ip : encodeVisitor(event.visitor)
-    const head = event.token + event.uuid + event.name + event.distinctId + ip
+    const headEnd =
+      settled === null
+        ? event.distinctId + ip
+        : settled.distinctIdLength === null
+          ? event.distinctId + settled.headEnd
+          : settled.headEnd
+    const head = event.token + event.uuid + event.name + headEnd
+    const body = event.propertiesJson
+    const bodyEnd = settled === null ? '' : settled.bodyEnd
     const start = this.#used
     const buffer = this.#reserve(
       headerBytes +
         bytesAtMost(head) +
-        bytesAtMost(event.propertiesJson) +
+        bytesAtMost(body) +
+        bytesAtMost(bodyEnd) +
         (set === null ? 0 : bytesAtMost(set)) +
         (setOnce === null ? 0 : bytesAtMost(setOnce)),
     )
     const view = this.#view
     writeHeader(view, start, kindEvent, flags, event)
-    view.setUint32(start + field.ipLength, ip.length, true)
+    if (settled !== null && settled.distinctIdLength !== null)
+      view.setUint32(start + field.distinctIdLength, settled.distinctIdLength, true)
+    view.setUint32(start + field.ipLength, settled === null ? ip.length : settled.visitorLength, true)
     view.setUint32(start + field.notes, event.notes, true)
     view.setFloat64(start + field.timestampMs, event.timestampMs, true)
     view.setFloat64(start + field.sentAtMs, event.sentAtMs ?? 0, true)
     let at = start + headerBytes
     const headBytes = buffer.write(head, at, 'utf8')
     at += headBytes
-    const bodyBytes = buffer.write(event.propertiesJson, at, 'utf8')
+    let bodyBytes = buffer.write(body, at, 'utf8')
+    if (bodyEnd !== '') {
+      const end = body.length === emptyBodyBytes ? bodyEnd.slice(1) : bodyEnd
+      bodyBytes += buffer.write(end, at + bodyBytes - 1, 'utf8') - 1
+    }
     at += bodyBytes
     const setBytes = set === null ? 0 : buffer.write(set, at, 'utf8')
     at += setBytes

@@ -95,7 +95,7 @@ async function handleBatch(
     rerouteOlderThanMs: deps.rerouteOlderThanMs ?? null,
   }
   const input: V1CaptureInput = { headers, body: request.body as Buffer, aiOnly }
-  const inline = prepareV1Inline(input, received)
+  const inline = prepareV1Inline(input, received, service.visitorsOf)
   const prepared = inline.kind === 'too_much_work' ? await prepareElsewhere(deps, input, received, reply) : inline
   const { token } = headers
   if (prepared === null) return sendV1Error(reply, v1CaptureErrors.unavailable)

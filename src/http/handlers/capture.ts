@@ -186,7 +186,11 @@ function prepareAndAnswer(
   const { rerouteOlderThanMs = null } = deps
   const ofJob = exchange.job === null ? null : { importJobId: exchange.job.id }
   const withReport = exchange.import?.wantsReport === true ? { reportRecentFromMs: recentFrom(receivedAtMs) } : null
-  const prepared = prepareInline(input, { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob })
+  const prepared = prepareInline(
+    input,
+    { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob },
+    deps.service.visitorsOf,
+  )
   return prepared.kind === 'too_much_work'
     ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob, ...withReport }, exchange)
     : answerPrepared(deps, prepared, receivedAtMs, exchange)

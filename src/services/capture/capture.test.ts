@@ -29,7 +29,7 @@ function start(over: Partial<CaptureOptions> = {}) {
     importOnly: false,
     isOverQuota: () => false,
     refused: { count: (_projectId, reason, count) => void (count > 0 && refused.push({ reason, count })) },
-    visitors: { hide: async () => undefined },
+    visitors: { settlerOf: () => () => null, hide: async () => undefined },
     eventLog: {
       append: async (traffic, records) => void appended.push({ traffic, records }),
     },
@@ -174,7 +174,8 @@ describe('reject limiter', () => {
 
   it('tells of the first of several dropped cookieless events, and of what it lacks', async () => {
     const told: object[] = []
-    const visitors = createVisitorHider({ saltOf: () => Buffer.alloc(16), geoip: null })
+    const salt = Buffer.alloc(16)
+    const visitors = createVisitorHider({ salts: { knownSalt: () => salt, saltOf: () => salt }, geoip: null })
     const ingestion = { ...noIngestionSettings, cookielessMode: 1 as const }
     const { service } = start({
       findProject: () => ({ ...project, timezone: 'UTC', ingestion }),

@@ -14,7 +14,7 @@ import {
   setEveryCode,
 } from '#core/capture/outcome-table.ts'
 import { importOnlyCode, outcomes, performanceCode, unknownKeyCode } from '#core/capture/outcomes.ts'
-import type { PreparedRequest } from '#core/capture/prepare-events.ts'
+import type { PreparedRequest, VisitorsOf } from '#core/capture/prepare-events.ts'
 import type { QuotaResource } from '#core/capture/quota-resource.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -67,6 +67,8 @@ export interface CaptureService {
     read: AnswerReading<Answer>,
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>>
+  /** For a request that is prepared on the event loop: whose the events of cookieless mode are. */
+  readonly visitorsOf: VisitorsOf
   /** Counts a refused request, and keeps it in the background when its key belongs to a project. */
   keepRefused(input: RefusedInput, receivedAtMs: number): void
   /** Counts a request of performance events alone. */
@@ -108,6 +110,11 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       const areDropsFinal = protocol === 'v1'
       const judged = { historicalMigration, table, tally, areDropsFinal, keepsRejects, hotCount, answer }
       return failure === null ? await append(project, judged, complete) : await notTaken(project, judged, failure)
+    },
+
+    visitorsOf(token) {
+      const project = options.findProject(token)
+      return project === null ? null : options.visitors.settlerOf(project)
     },
 
     keepRefused(input, receivedAtMs) {

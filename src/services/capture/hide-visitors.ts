@@ -1,7 +1,14 @@
-// Replaces address and user agent of cookieless events by a hash of the day, before anything of them is written. It works
-// on encoded records, because the project is not known earlier. Source: docs/wire/ingestion.md 13.
+// Replaces address and user agent of cookieless events by a hash of the day, before anything of them is written. Where a
+// request is read on the event loop and the day's salt is known, the record is made with the hash; records of a decode
+// thread, or of a day whose salt has to be waited for, get it afterwards. Source: docs/wire/ingestion.md 13.
 
-import { type CookielessDrop, dropOfMode, type VisitorFacts } from '#core/capture/cookieless-event.ts'
+import {
+  type CookielessDrop,
+  dropOfMode,
+  isSameVisitor,
+  type SettleVisitor,
+  type VisitorFacts,
+} from '#core/capture/cookieless-event.ts'
 import {
   EventRewriter,
   hasVisitorAt,
@@ -23,26 +30,28 @@ import {
   hashText,
   visitorHash,
 } from '#core/cookieless/visitor-hash.ts'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { encodeVisitor } from '#core/events/visitor-text.ts'
 import { type SettledVisitor, settledVisitor } from '#core/log/record-codec.ts'
-import type { RecordView } from '#core/log/record-view.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
+import type { DailySalts } from '../shared/daily-salts.ts'
 import { inSlices } from '../shared/in-slices.ts'
 
 export interface VisitorHider {
+  /** For the events of one request, before their records are made. What waits for a salt or is dropped is left to `hide`. */
+  settlerOf(project: Project): SettleVisitor
   /**
-   * Gives events of cookieless mode another outcome, or the ids that their visitors have.
+   * Gives the other events of cookieless mode another outcome, or the ids that their visitors have.
    * @throws (or rejects with) PortError when the salts of a day cannot be had: nothing of the request may be stored then.
    */
   hide(table: OutcomeTable, project: Project): MaybePromise<void>
 }
 
 export interface VisitorHiderOptions {
-  /** @throws PortError when the store is away. */
-  readonly saltOf: (day: string) => MaybePromise<Uint8Array>
+  readonly salts: Pick<DailySalts, 'knownSalt' | 'saltOf'>
   readonly geoip: Geoip | null
 }
 
@@ -50,85 +59,72 @@ export interface VisitorHiderOptions {
 const rowsPerStep = 64
 const bytesPerStep = 256 * 1024
 
-export function createVisitorHider({ saltOf, geoip }: VisitorHiderOptions): VisitorHider {
+export function createVisitorHider(options: VisitorHiderOptions): VisitorHider {
+  const recent: RecentVisitors = new WeakMap()
   return {
+    settlerOf(project) {
+      const settler = new Settler(project, options, recent)
+      return (event, facts) => {
+        const settled = settler.settle(event, event.historicalMigration, facts)
+        return typeof settled === 'string' || isMissing(settled) ? null : settled
+      }
+    },
     hide(table, project) {
-      const pass = new Pass(table, project, saltOf, geoip)
-      const salt = inSlices(pass.run())
-      return salt === null ? undefined : finish(pass, salt)
+      const settler = new Settler(project, options, recent)
+      const pass = new Pass(table, settler)
+      const missing = inSlices(pass.run())
+      return missing === null ? undefined : finish(pass, settler, missing, options.salts)
     },
   }
 }
 
-async function finish(pass: Pass, first: MaybePromise<AwaitedSalt | null>): Promise<void> {
-  let awaited = await first
-  while (awaited !== null) {
-    pass.salts.set(awaited.day, await awaited.salt)
-    awaited = await inSlices(pass.run())
+async function finish(
+  pass: Pass,
+  settler: Settler,
+  first: MaybePromise<MissingSalt | null>,
+  salts: VisitorHiderOptions['salts'],
+): Promise<void> {
+  let missing = await first
+  while (missing !== null) {
+    settler.salts.set(missing.day, await salts.saltOf(missing.day))
+    missing = await inSlices(pass.run())
   }
-}
-
-interface AwaitedSalt {
-  readonly day: string
-  readonly salt: Promise<Uint8Array>
-}
-
-/** A visitor on one day. Events of one request are mostly one visitor's, so only the last one is remembered. */
-interface Visitor extends VisitorDay {
-  readonly facts: VisitorFacts
-  readonly address: string
-  /** The text of the base hash. */
-  readonly hash: string
-  readonly distinctId: string
-  /** The ids that its events have among their properties. */
-  readonly membersText: string
-}
-
-interface LastSettled {
-  readonly visitor: Visitor
-  readonly isSentinel: boolean
-  readonly isImport: boolean
-  readonly settled: SettledVisitor
 }
 
 class Pass {
   readonly #table: OutcomeTable
-  readonly #project: Project
-  /** Of the days that the request has had; few are open at a time. */
-  readonly salts = new Map<string, Uint8Array>()
-  readonly #saltOf: VisitorHiderOptions['saltOf']
-  readonly #geoip: Geoip | null
+  readonly #settler: Settler
   readonly #records: TableRecords
   readonly #rewriter: EventRewriter
   #row = 0
   #visitorCount = 0
-  #last: Visitor | null = null
-  #lastSettled: LastSettled | null = null
 
-  constructor(table: OutcomeTable, project: Project, saltOf: VisitorHiderOptions['saltOf'], geoip: Geoip | null) {
+  constructor(table: OutcomeTable, settler: Settler) {
     this.#table = table
-    this.#project = project
-    this.#saltOf = saltOf
-    this.#geoip = geoip
+    this.#settler = settler
     this.#records = new TableRecords(table)
     this.#rewriter = new EventRewriter(table)
   }
 
   /** Goes on where it stopped. @returns the salt that it needs first; null at the end. */
-  *run(): Steps<AwaitedSalt | null> {
+  *run(): Steps<MissingSalt | null> {
+    const table = this.#table
     let bytesLeft = bytesPerStep
-    for (; this.#row < rowCountOf(this.#table); this.#row++) {
+    for (; this.#row < rowCountOf(table); this.#row++) {
       if ((this.#row + 1) % rowsPerStep === 0 || bytesLeft < 0) {
         bytesLeft = bytesPerStep
         yield
       }
-      if (isNoEventAt(this.#table, this.#row)) continue
+      if (isNoEventAt(table, this.#row)) continue
       const record = this.#records.at(this.#row)
-      let settled: SettledVisitor | AwaitedSalt | null = null
-      if (hasVisitorAt(this.#table, this.#row)) {
-        const facts = this.#table.visitors[this.#visitorCount]!
-        if (outcomeAt(this.#table, this.#row).isStored) settled = this.#settled(record, facts)
-        if (settled !== null && 'salt' in settled) return settled
+      let settled: SettledVisitor | null = null
+      if (hasVisitorAt(table, this.#row)) {
+        if (outcomeAt(table, this.#row).isStored) {
+          const result = this.#settler.settle(record, record.isImport, table.visitors[this.#visitorCount]!)
+          if (isMissing(result)) return result
+          if (typeof result === 'string') setCode(table, this.#row, cookielessDropCodes[result])
+          else settled = result
+        }
         this.#visitorCount++
       }
       this.#rewriter.add(this.#row, settled)
@@ -137,64 +133,162 @@ class Pass {
     this.#rewriter.finish()
     return null
   }
+}
 
-  /** What the event of this row gets, or the salt that is missing; null when it is dropped. */
-  #settled(record: RecordView, facts: VisitorFacts): SettledVisitor | AwaitedSalt | null {
-    const { cookielessMode: mode } = this.#project.ingestion
-    const dropOfName = dropOfMode(record.name, mode)
-    if (dropOfName !== null) return this.#drop(dropOfName)
-    const visitor = this.#visitorOf(facts, record)
-    if (visitor === null || 'salt' in visitor) return visitor
-    const isSentinel = mode === 2 && record.distinctId === cookielessSentinel
-    return this.#settledOf(visitor, mode === 2, isSentinel, record.isImport)
+interface MissingSalt {
+  readonly kind: 'missing_salt'
+  readonly day: string
+}
+
+function isMissing(value: object | string): value is MissingSalt {
+  return typeof value === 'object' && 'kind' in value
+}
+
+/**
+ * What was worked out of the visitors of a salt: a page sends several requests. It goes with the salt, which a process gets
+ * anew twice a minute (`services/shared/daily-salts.ts`), so nobody is remembered for longer.
+ */
+type RecentVisitors = WeakMap<Uint8Array, VisitorsOfSalt>
+
+interface VisitorsOfSalt {
+  /** By user agent and then by address, since looking both up takes a third of the time of joining them. */
+  readonly byUserAgent: Map<string, Map<string, Visitor>>
+  count: number
+}
+
+const recentCountMax = 5_000
+/** No browser shows as much; what somebody makes up is not remembered. */
+const recentCharsMax = 1_000
+
+/** A visitor of a project on one day. */
+interface Visitor extends VisitorDay {
+  readonly project: Project
+  readonly host: string
+  readonly extra: string
+  /** The text of the base hash. */
+  readonly hash: string
+  readonly distinctId: string
+  /** The ids that its events have among their properties. */
+  readonly membersText: string
+  /** What its events got, by `isSentinel` and `isLookedUp`. */
+  readonly settled: (SettledVisitor | undefined)[]
+}
+
+/** Settles the events of one request, of which neighbours mostly have the same visitor. */
+class Settler {
+  /** Those that the request waited for: they may be known no more when it goes on. */
+  readonly salts = new Map<string, Uint8Array>()
+  readonly #project: Project
+  readonly #options: VisitorHiderOptions
+  readonly #recent: RecentVisitors
+  #last: { readonly facts: VisitorFacts; readonly visitor: Visitor } | null = null
+
+  constructor(project: Project, options: VisitorHiderOptions, recent: RecentVisitors) {
+    this.#project = project
+    this.#options = options
+    this.#recent = recent
   }
 
-  #drop(reason: CookielessDrop): null {
-    setCode(this.#table, this.#row, cookielessDropCodes[reason])
-    return null
-  }
-
-  /** The visitor of an event, or the salt that is missing; null when the event is dropped. */
-  #visitorOf(facts: VisitorFacts, { timestampMs, capturedAtMs }: RecordView): Visitor | AwaitedSalt | null {
-    const last = this.#last
-    if (last !== null && last.facts === facts && last.startMs <= timestampMs && timestampMs < last.endMs) return last
-    const address = visitorAddress(facts.ip)
-    const root = rootDomain(facts.host)
-    if (facts.userAgent === '') return this.#drop('cookieless_missing_user_agent')
-    if (address === '') return this.#drop('cookieless_missing_ip')
-    if (root === '') return this.#drop('cookieless_missing_host')
-    const day = visitorDay(timestampMs, facts.timezone, this.#project.timezone)
-    // A replayed event arrived before, when its day may have been open.
-    if (!isDayOpen(day.day, capturedAtMs)) return this.#drop('cookieless_timestamp_out_of_range')
-    const salt = this.salts.get(day.day) ?? this.#saltOf(day.day)
-    if (salt instanceof Promise) return { day: day.day, salt }
-    this.salts.set(day.day, salt)
-    const { userAgent, extra } = facts
-    const base = visitorHash(salt, { projectId: this.#project.id, address, userAgent, extra }, root)
-    const hash = hashText(base)
-    const distinctId = hashedDistinctId(hash)
-    const membersText =
-      `"$device_id":"${hashedDeviceId(hash)}","$session_id":"${statelessSessionId(day.startMs, base)}",` +
-      `"$distinct_id":"${distinctId}"`
-    this.#last = { ...day, facts, address, hash, distinctId, membersText }
-    return this.#last
-  }
-
-  #settledOf(visitor: Visitor, isStateful: boolean, isSentinel: boolean, isImport: boolean): SettledVisitor {
-    const last = this.#lastSettled
-    if (last?.visitor === visitor && last.isSentinel === isSentinel && last.isImport === isImport) return last.settled
-    const { hash, day, distinctId, membersText, facts, address } = visitor
+  /** What the event gets, why it is dropped, or the salt that is missing. */
+  settle(
+    event: Pick<CapturedEvent, 'name' | 'distinctId' | 'timestampMs' | 'capturedAtMs'>,
+    isImport: boolean,
+    facts: VisitorFacts,
+  ): SettledVisitor | CookielessDrop | MissingSalt {
+    const { geoipEnabled, ingestion } = this.#project
+    const mode = ingestion.cookielessMode
+    const drop = dropOfMode(event.name, mode)
+    if (drop !== null) return drop
+    const visitor = this.#visitorOf(facts, event.timestampMs, event.capturedAtMs)
+    if (typeof visitor === 'string' || isMissing(visitor)) return visitor
+    const isSentinel = mode === 2 && event.distinctId === cookielessSentinel
     // As the worker decides for other events (`core/processing/enrich-event.ts`).
-    const isLookedUp = this.#project.geoipEnabled && !isImport && !facts.isGeoipDisabled
-    const location = isLookedUp ? (this.#geoip?.lookUp(address) ?? null) : null
-    const settled = isStateful
-      ? settledVisitor(
-          isSentinel ? distinctId : null,
-          encodeVisitor({ stateful: { hash, day, isSentinel }, location }),
-          '',
-        )
-      : settledVisitor(distinctId, encodeVisitor({ stateful: null, location }), membersText)
-    this.#lastSettled = { visitor, isSentinel, isImport, settled }
-    return settled
+    const isLookedUp = geoipEnabled && !isImport && !facts.isGeoipDisabled
+    const slot = (isSentinel ? 2 : 0) + (isLookedUp ? 1 : 0)
+    visitor.settled[slot] ??= this.#settledOf(visitor, facts, isSentinel, isLookedUp)
+    return visitor.settled[slot]
   }
+
+  #settledOf(
+    { project, hash, day, distinctId, membersText }: Visitor,
+    { ip }: VisitorFacts,
+    isSentinel: boolean,
+    isLookedUp: boolean,
+  ): SettledVisitor {
+    const location = isLookedUp ? (this.#options.geoip?.lookUp(visitorAddress(ip)) ?? null) : null
+    if (project.ingestion.cookielessMode === 1)
+      return settledVisitor(distinctId, encodeVisitor({ stateful: null, location }), membersText)
+    const text = encodeVisitor({ stateful: { hash, day, isSentinel }, location })
+    return settledVisitor(isSentinel ? distinctId : null, text, '')
+  }
+
+  #visitorOf(facts: VisitorFacts, timestampMs: number, capturedAtMs: number): Visitor | CookielessDrop | MissingSalt {
+    const last = this.#last
+    if (last !== null && isOn(last.visitor, timestampMs) && (last.facts === facts || isSameVisitor(last.facts, facts)))
+      return last.visitor
+    const { ip, host, userAgent, timezone } = facts
+    if (userAgent === '') return 'cookieless_missing_user_agent'
+    if (ip === '') return 'cookieless_missing_ip'
+    if (host === '') return 'cookieless_missing_host'
+    const day = visitorDay(timestampMs, timezone, this.#project.timezone)
+    // A replayed event arrived before, when its day may have been open.
+    if (!isDayOpen(day.day, capturedAtMs)) return 'cookieless_timestamp_out_of_range'
+    const salt = this.salts.get(day.day) ?? this.#options.salts.knownSalt(day.day)
+    if (salt === null) return { kind: 'missing_salt', day: day.day }
+    const visitor = this.#recentOf(day, salt, facts)
+    this.#last = { facts, visitor }
+    return visitor
+  }
+
+  #recentOf(day: VisitorDay, salt: Uint8Array, facts: VisitorFacts): Visitor {
+    const { ip, host, extra, userAgent } = facts
+    const project = this.#project
+    const known = this.#recent.get(salt)?.byUserAgent.get(userAgent)?.get(ip)
+    // Few visit pages of several projects or hosts within half a minute, or from several zones.
+    const isSame = known !== undefined && known.project === project && known.startMs === day.startMs
+    if (isSame && known.host === host && known.extra === extra) return known
+    const visitor = visitorOn(day, salt, project, facts)
+    if (ip.length + host.length + extra.length + userAgent.length <= recentCharsMax)
+      this.#remember(visitor, salt, facts)
+    return visitor
+  }
+
+  #remember(visitor: Visitor, salt: Uint8Array, { userAgent, ip }: VisitorFacts): void {
+    let visitors = this.#recent.get(salt)
+    if (visitors === undefined || visitors.count >= recentCountMax) {
+      visitors = { byUserAgent: new Map(), count: 0 }
+      this.#recent.set(salt, visitors)
+    }
+    let ofUserAgent = visitors.byUserAgent.get(userAgent)
+    if (ofUserAgent === undefined) {
+      ofUserAgent = new Map()
+      visitors.byUserAgent.set(ownCopy(userAgent), ofUserAgent)
+    }
+    ofUserAgent.set(ownCopy(ip), visitor)
+    visitors.count++
+  }
+}
+
+/** A part of a text keeps all of it in memory, which may be a large request. */
+function ownCopy(part: string): string {
+  return Buffer.from(part).toString()
+}
+
+function isOn({ startMs, endMs }: VisitorDay, timeMs: number): boolean {
+  return startMs <= timeMs && timeMs < endMs
+}
+
+function visitorOn(
+  day: VisitorDay,
+  salt: Uint8Array,
+  project: Project,
+  { ip, host, userAgent, extra }: VisitorFacts,
+): Visitor {
+  const parts = { projectId: project.id, address: visitorAddress(ip), userAgent, extra }
+  const base = visitorHash(salt, parts, rootDomain(host))
+  const hash = hashText(base)
+  const distinctId = hashedDistinctId(hash)
+  const sessionId = statelessSessionId(day.startMs, base)
+  const membersText = `"$device_id":"${hashedDeviceId(hash)}","$session_id":"${sessionId}","$distinct_id":"${distinctId}"`
+  return { ...day, project, host: ownCopy(host), extra: ownCopy(extra), hash, distinctId, membersText, settled: [] }
 }

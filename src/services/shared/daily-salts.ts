@@ -8,6 +8,8 @@ import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { Timers } from '#ports/timers.ts'
 
 export interface DailySalts {
+  /** The salt of an open day where it need not be asked for. */
+  knownSalt(day: string): Uint8Array | null
   /**
    * The salt of an open day, 16 bytes: at once when it is known.
    * @param day `2026-11-28`; has to be open (`isDayOpen`).
@@ -60,6 +62,7 @@ export function createDailySalts(options: {
   }
 
   return {
+    knownSalt: day => known.get(day) ?? null,
     saltOf(day) {
       const salt = known.get(day) ?? asked.get(day)
       if (salt !== undefined) return salt

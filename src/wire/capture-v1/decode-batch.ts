@@ -2,7 +2,12 @@
 // for small bodies, and in a decode thread for bodies that would hold the loop.
 
 import { isAscii, isUtf8 } from 'node:buffer'
-import { type PreparedRequest, prepareV1Events, type ReceivedRequest } from '#core/capture/prepare-events.ts'
+import {
+  type PreparedRequest,
+  prepareV1Events,
+  type ReceivedRequest,
+  type VisitorsOf,
+} from '#core/capture/prepare-events.ts'
 import { keptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -45,8 +50,10 @@ const threadLimits: V1DecodeLimits = { decodedBytesMax: v1DecodedBytesMax, itemC
 export function prepareV1Inline(
   input: V1CaptureInput,
   received: ReceivedRequest,
+  visitorsOf?: VisitorsOf,
 ): PreparedV1Capture | { readonly kind: 'too_much_work' } {
-  return input.body.length > inlineV1Limits.decodedBytesMax ? tooMuchWork : prepare(input, received, inlineV1Limits)
+  if (input.body.length > inlineV1Limits.decodedBytesMax) return tooMuchWork
+  return prepare(input, received, inlineV1Limits, visitorsOf)
 }
 
 /** For a thread: reads bodies up to the wire's limits. */
@@ -57,7 +64,7 @@ export function prepareV1Capture(input: V1CaptureInput, received: ReceivedReques
 
 const tooMuchWork = { kind: 'too_much_work' } as const
 
-function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: V1DecodeLimits) {
+function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: V1DecodeLimits, visitorsOf?: VisitorsOf) {
   const { headers, body, aiOnly } = input
   if (body.length === 0) return unread(v1CaptureErrors.emptyBody)
   const payload = readPayload(input, limits.decodedBytesMax)
@@ -78,7 +85,7 @@ function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: V1Dec
   }
   if (batch.value === 'too_much_work') return tooMuchWork
   const { historicalMigration } = batch.value
-  const table = prepareV1Events({ ...batch.value, token, sentAtMs, sdk, aiOnly }, received)
+  const table = prepareV1Events({ ...batch.value, token, sentAtMs, sdk, aiOnly }, received, visitorsOf)
   return { kind: 'prepared', protocol: 'v1', token, historicalMigration, table, body: '' } as const
 }
 

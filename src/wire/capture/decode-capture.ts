@@ -3,7 +3,7 @@
 
 import type { IncomingRequest } from '#core/capture/incoming-event.ts'
 import { requestRefusal } from '#core/capture/outcome-table.ts'
-import { type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
+import { type PreparedRequest, prepareEvents, type VisitorsOf } from '#core/capture/prepare-events.ts'
 import { keptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { atOnce } from '#core/maybe-steps.ts'
@@ -139,8 +139,9 @@ type Received = Parameters<typeof prepareEvents>[1]
 export function prepareInline(
   input: CaptureInput,
   received: Received,
+  visitorsOf?: VisitorsOf,
 ): PreparedCapture | { readonly kind: 'too_much_work' } {
-  return prepare(decodeInline(input), received)
+  return prepare(decodeInline(input), received, visitorsOf)
 }
 
 /**
@@ -159,10 +160,14 @@ export function decodeAndPrepare(
   return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
 }
 
-function prepare(decoded: DecodedCapture, received: Received): PreparedCapture | { readonly kind: 'too_much_work' } {
+function prepare(
+  decoded: DecodedCapture,
+  received: Received,
+  visitorsOf?: VisitorsOf,
+): PreparedCapture | { readonly kind: 'too_much_work' } {
   if (decoded.kind !== 'events') return decoded
   const { token, historicalMigration } = decoded.request
-  const table = prepareEvents(decoded.request, received)
+  const table = prepareEvents(decoded.request, received, visitorsOf)
   const body = requestRefusal(table) === null ? '' : decoded.body()
   return { kind: 'prepared', protocol: 'v0', token, historicalMigration, table, body }
 }
