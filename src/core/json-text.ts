@@ -109,7 +109,7 @@ export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): 
 
 /**
  * The object's text with some members edited, each repeat by itself; the others stay as they were written, and so do the
- * blanks between and around them. An object without members is `{}`.
+ * blanks before and around them. An object without members is `{}`.
  * @param text valid JSON text of an object.
  * @param members of it, in their order.
  * @param edit what becomes of a member: null leaves it out, a text replaces its value, and undefined keeps it.
@@ -131,15 +131,15 @@ export function editedMembers(
     isAnyKept ||= start > Math.max(first, done)
     if (value !== null) {
       edited += text.slice(done, valueStart) + value
-      done = end
+      done = behindBlanks(text, end)
       isAnyKept = true
     } else if (isAnyKept) {
       edited += text.slice(done, text.lastIndexOf(',', start - 1))
-      done = end
+      done = behindBlanks(text, end)
     } else {
       edited += text.slice(done, start)
-      const behind = behindBlanks(text, end)
-      done = text.charCodeAt(behind) === comma ? behindBlanks(text, behind + 1) : behind
+      done = behindBlanks(text, end)
+      if (text.charCodeAt(done) === comma) done = behindBlanks(text, done + 1)
     }
   }
   if (!isAnyKept && text.charCodeAt(Math.max(first, done)) === closeBrace) return '{}'
