@@ -146,6 +146,32 @@ describe('a cookieless event of a stateless project', () => {
     assert.equal(new Set(ids).size, 4)
   })
 
+  it('is who it would be alone, whatever its browser showed before', async t => {
+    const at = (hour: string, $timezone: string) => visitWith({ $timezone }, { timestamp: `2026-10-25T${hour}Z` })
+    const requests = [
+      [at('12:00:00', 'Europe/Berlin')],
+      // Both days begin at the same time, and the first has 25 hours.
+      [at('12:00:00', 'Africa/Johannesburg'), at('22:30:00', 'Africa/Johannesburg')],
+      [at('22:30:00', 'Europe/Berlin'), at('22:30:00', 'Asia/Tokyo')],
+      [visitWith({ $host: 'another.example.org' }), visit, visitWith({ $cookieless_extra: 'x' }), visit],
+      [visitWith({ $ip: '203.0.113.9' }), visitWith({ $raw_user_agent: 'y'.repeat(600) })],
+      Array.from({ length: 100 }, (_, index) => visitWith({ $ip: `203.0.113.${index}` })),
+    ]
+    for (const mode of [1, 2] as const) {
+      const options = { mode, now: '2026-10-25T23:30:00Z' }
+      const together = await start(t, options)
+      for (const events of requests) await send(together, events)
+      const alone: CapturedEvent[] = []
+      for (const event of requests.flat()) {
+        const server = await start(t, options)
+        await send(server, [event])
+        alone.push(...(await server.records()).events)
+      }
+      const idOf = ({ distinctId, visitor, propertiesJson }: CapturedEvent) => ({ distinctId, visitor, propertiesJson })
+      assert.deepEqual((await together.records()).events.map(idOf), alone.map(idOf))
+    }
+  })
+
   it('has the session of its own day and zone', async t => {
     const server = await start(t)
     const zones = ['UTC', 'Pacific/Kiritimati', 'Not/A/Zone']

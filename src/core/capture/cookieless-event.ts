@@ -136,7 +136,7 @@ export function withoutVisitor(
   return { event: stripped, visitor: facts }
 }
 
-/** What the record of an event gets; null when that has to wait. */
+/** What the record of an event gets; null when that has to wait, or the event may be dropped. */
 export type SettleVisitor = (event: CapturedEvent, facts: VisitorFacts) => SettledVisitor | null
 
 export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {

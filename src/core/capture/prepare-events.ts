@@ -67,7 +67,7 @@ export interface ReceivedRequest {
   readonly importJobId?: number
 }
 
-/** Finds what settles the visitors of a key's project; null when that has to wait. Absent in threads. */
+/** What settles the visitors of a key's project; null when no project has the key. */
 export type VisitorsOf = (token: string) => SettleVisitor | null
 
 /**
@@ -152,7 +152,7 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
   visitorsOf?: VisitorsOf,
 ): OutcomeTable {
   const { items, historicalMigration } = request
-  /** Looked for at the first event of cookieless mode. */
+  /** Undefined before the first event of cookieless mode. */
   let settle: SettleVisitor | null | undefined
   const table = new TableWriter(items.length)
   const rejects = new RejectWriter(table, request, context, protocol)
@@ -167,10 +167,13 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
     const event = protocol.normalize(item, context)
     if (event.ok) {
       const isCookieless = protocol.isCookieless(item)
-      if (isCookieless) settle ??= visitorsOf?.(request.token) ?? null
+      if (isCookieless && settle === undefined) settle = visitorsOf?.(request.token) ?? null
       addEvent(table, row, event.value, protocol.codeOf(event.value), {
-        ...{ isUuidMade: item.uuid === null, isCookieless, isImport: historicalMigration },
-        ...{ members: protocol.membersOf(item), settle: settle ?? null },
+        isUuidMade: item.uuid === null,
+        isCookieless,
+        isImport: historicalMigration,
+        members: protocol.membersOf(item),
+        settle: settle ?? null,
       })
     } else rejects.add(row, item, event.error, resourceOf(item.name, item.propertiesJson ?? '{}'))
   }

@@ -1,6 +1,7 @@
 // The calendar day for which a visitor without cookies is recognised: a day of the visitor's zone, open from when it may
 // have begun somewhere until late events of it have arrived. Source: docs/wire/ingestion.md 13.
 
+import { ownCopy } from '../own-copy.ts'
 import { dayMs } from '../time.ts'
 
 const hourMs = 3_600_000
@@ -111,6 +112,6 @@ function dayOf(timeMs: number, zone: string): VisitorDay {
 
 function remembered(zone: string, day: VisitorDay): VisitorDay {
   if (knownDays.size >= knownMax) knownDays.clear()
-  knownDays.set(zone, day)
+  knownDays.set(ownCopy(zone), day)
   return day
 }

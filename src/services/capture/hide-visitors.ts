@@ -35,13 +35,17 @@ import { encodeVisitor } from '#core/events/visitor-text.ts'
 import { type SettledVisitor, settledVisitor } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Steps } from '#core/maybe-steps.ts'
+import { ownCopy } from '#core/own-copy.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { DailySalts } from '../shared/daily-salts.ts'
 import { inSlices } from '../shared/in-slices.ts'
 
 export interface VisitorHider {
-  /** For the events of one request, before their records are made. What waits for a salt or is dropped is left to `hide`. */
+  /**
+   * For the events of one request, before their records are made. Left to `hide`: what waits for a salt, what is dropped,
+   * and the rest of a request with many visitors, which would hold the event loop.
+   */
   settlerOf(project: Project): SettleVisitor
   /**
    * Gives the other events of cookieless mode another outcome, or the ids that their visitors have.
@@ -65,6 +69,7 @@ export function createVisitorHider(options: VisitorHiderOptions): VisitorHider {
     settlerOf(project) {
       const settler = new Settler(project, options, recent)
       return (event, facts) => {
+        if (settler.changeCount >= rowsPerStep) return null
         const settled = settler.settle(event, event.historicalMigration, facts)
         return typeof settled === 'string' || isMissing(settled) ? null : settled
       }
@@ -158,7 +163,7 @@ interface VisitorsOfSalt {
 
 const recentCountMax = 5_000
 /** No browser shows as much; what somebody makes up is not remembered. */
-const recentCharsMax = 1_000
+const recentCharsMax = 500
 
 /** A visitor of a project on one day. */
 interface Visitor extends VisitorDay {
@@ -181,7 +186,9 @@ class Settler {
   readonly #project: Project
   readonly #options: VisitorHiderOptions
   readonly #recent: RecentVisitors
-  #last: { readonly facts: VisitorFacts; readonly visitor: Visitor } | null = null
+  /** How often the visitor changed from one event to the next. */
+  changeCount = 0
+  #last: { readonly facts: VisitorFacts; readonly day: VisitorDay; readonly visitor: Visitor } | null = null
 
   constructor(project: Project, options: VisitorHiderOptions, recent: RecentVisitors) {
     this.#project = project
@@ -224,8 +231,9 @@ class Settler {
 
   #visitorOf(facts: VisitorFacts, timestampMs: number, capturedAtMs: number): Visitor | CookielessDrop | MissingSalt {
     const last = this.#last
-    if (last !== null && isOn(last.visitor, timestampMs) && (last.facts === facts || isSameVisitor(last.facts, facts)))
+    if (last !== null && isOn(last.day, timestampMs) && (last.facts === facts || isSameVisitor(last.facts, facts)))
       return last.visitor
+    this.changeCount++
     const { ip, host, userAgent, timezone } = facts
     if (userAgent === '') return 'cookieless_missing_user_agent'
     if (ip === '') return 'cookieless_missing_ip'
@@ -236,7 +244,7 @@ class Settler {
     const salt = this.salts.get(day.day) ?? this.#options.salts.knownSalt(day.day)
     if (salt === null) return { kind: 'missing_salt', day: day.day }
     const visitor = this.#recentOf(day, salt, facts)
-    this.#last = { facts, visitor }
+    this.#last = { facts, day, visitor }
     return visitor
   }
 
@@ -264,14 +272,9 @@ class Settler {
       ofUserAgent = new Map()
       visitors.byUserAgent.set(ownCopy(userAgent), ofUserAgent)
     }
+    if (!ofUserAgent.has(ip)) visitors.count++
     ofUserAgent.set(ownCopy(ip), visitor)
-    visitors.count++
   }
-}
-
-/** A part of a text keeps all of it in memory, which may be a large request. */
-function ownCopy(part: string): string {
-  return Buffer.from(part).toString()
 }
 
 function isOn({ startMs, endMs }: VisitorDay, timeMs: number): boolean {

@@ -73,16 +73,18 @@ describe('the remembered salts', () => {
     assert.equal(salts.saltOf('2026-11-28'), other)
   })
 
-  it('stay known while the store is away', async () => {
+  it('stay known while the store is away, in another array, with which who was remembered by it is forgotten', async () => {
     let isAway = false
     const { salts, time } = saltsOver(async (_day, fresh) => {
       if (isAway) throw new PortError('state', 'unavailable')
       return fresh
     })
     const first = await salts.saltOf('2026-11-28')
+    assert.equal(salts.knownSalt('2026-11-28'), first)
     isAway = true
     await time.move(60_000)
-    assert.equal(salts.saltOf('2026-11-28'), first)
+    assert.deepEqual(salts.knownSalt('2026-11-28'), first)
+    assert.notEqual(salts.knownSalt('2026-11-28'), first)
   })
 
   it('ask a store that failed once a second for each day, and fail meanwhile as it did', async () => {

@@ -41,9 +41,12 @@ export function createDailySalts(options: {
     for (const [day, salt] of known) void agree(day, salt)
   }, lookEveryMs)
 
-  /** Of a store that is away, requests for other days tell. */
+  /**
+   * Of a store that is away, requests for other days tell. The array is another one each time, since who remembers visitors
+   * by it (`services/capture/hide-visitors.ts`) forgets them with it.
+   */
   async function agree(day: string, salt: Uint8Array): Promise<void> {
-    const stored = await store.keepSalt(day, salt).catch(() => salt)
+    const stored = await store.keepSalt(day, salt).catch(() => salt.slice())
     if (known.has(day)) known.set(day, stored)
   }
 
