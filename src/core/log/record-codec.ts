@@ -50,7 +50,10 @@ export class RecordEncoder {
     return this.#used
   }
 
-  /** @param settled of an event of cookieless mode without `ip` and `visitor`: what these are, and its ids. */
+  /**
+   * @param settled what an event of cookieless mode gets, whose `ip` is '' and whose `visitor` is null; its properties have to
+   *   end with `}`.
+   */
   addEvent(event: CapturedEvent, settled: SettledVisitor | null = null): void {
     const set = event.setJson
     const setOnce = event.setOnceJson
@@ -63,13 +66,9 @@ export class RecordEncoder {
       (setOnce !== null ? flag.hasSetOnce : 0) |
       (event.visitor !== null || settled !== null ? flag.hasVisitor : 0)
     const ip = event.visitor === null ? event.ip : encodeVisitor(event.visitor)
-    const headEnd =
-      settled === null
-        ? event.distinctId + ip
-        : settled.distinctIdLength === null
-          ? event.distinctId + settled.headEnd
-          : settled.headEnd
-    const head = event.token + event.uuid + event.name + headEnd
+    const keepsId = settled === null || settled.distinctIdLength === null
+    const id = keepsId ? event.distinctId : ''
+    const head = event.token + event.uuid + event.name + id + (settled === null ? ip : settled.headEnd)
     const body = event.propertiesJson
     const bodyEnd = settled === null ? '' : settled.bodyEnd
     const start = this.#used
@@ -83,8 +82,7 @@ export class RecordEncoder {
     )
     const view = this.#view
     writeHeader(view, start, kindEvent, flags, event)
-    if (settled !== null && settled.distinctIdLength !== null)
-      view.setUint32(start + field.distinctIdLength, settled.distinctIdLength, true)
+    if (!keepsId) view.setUint32(start + field.distinctIdLength, settled.distinctIdLength, true)
     view.setUint32(start + field.ipLength, settled === null ? ip.length : settled.visitorLength, true)
     view.setUint32(start + field.notes, event.notes, true)
     view.setFloat64(start + field.timestampMs, event.timestampMs, true)

@@ -67,7 +67,7 @@ export interface CaptureService {
     read: AnswerReading<Answer>,
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>>
-  /** For a request that is prepared on the event loop: whose the events of cookieless mode are. */
+  /** Gives the events of cookieless mode their hash already where a request is prepared on the event loop. */
   readonly visitorsOf: VisitorsOf
   /** Counts a refused request, and keeps it in the background when its key belongs to a project. */
   keepRefused(input: RefusedInput, receivedAtMs: number): void

@@ -1,5 +1,5 @@
-// Switches person processing off for events whose distinct id sends too many. It works on encoded records, because the
-// project is not known earlier. Imports are neither counted nor changed. Source: docs/wire/ingestion.md 5, 9.
+// Switches person processing off for events whose distinct id sends too many. It works on encoded records, because a
+// decode thread does not know the project. Imports are neither counted nor changed. Source: docs/wire/ingestion.md 5, 9.
 
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
