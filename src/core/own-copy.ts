@@ -1,6 +1,6 @@
 /**
- * A copy that has its own memory. A part of a text keeps the whole text in memory, which may be a large request with what
- * nobody may remember.
+ * A copy of a text that was cut out of another one. The part itself would keep the whole text in memory: for example a large
+ * request, with an address that must not be remembered.
  */
 export function ownCopy(part: string): string {
   return Buffer.from(part).toString()

@@ -1,6 +1,7 @@
 // Replaces address and user agent of cookieless events by a hash of the day, before anything of them is written. Where a
-// request is read on the event loop and the day's salt is known, the record is made with the hash; records of a decode
-// thread, or of a day whose salt has to be waited for, get it afterwards. Source: docs/wire/ingestion.md 13.
+// request is read on the event loop and the day's salt is known, the record is made with the hash. Records that a decode
+// thread made, and those of a day whose salt the store has to give first, are changed afterwards.
+// Source: docs/wire/ingestion.md 13.
 
 import {
   type CookielessDrop,
@@ -150,8 +151,8 @@ function isMissing(value: object | string): value is MissingSalt {
 }
 
 /**
- * What was worked out of the visitors of a salt: a page sends several requests. It goes with the salt, which a process gets
- * anew twice a minute (`services/shared/daily-salts.ts`), so nobody is remembered for longer.
+ * What was worked out of the visitors of a salt, since a page sends several requests. It is forgotten together with the array
+ * of the salt, which is replaced by another one twice a minute (`services/shared/daily-salts.ts`).
  */
 type RecentVisitors = WeakMap<Uint8Array, VisitorsOfSalt>
 
@@ -166,7 +167,7 @@ const recentCountMax = 5_000
 const recentCharsMax = 500
 
 /** A visitor of a project on one day. */
-interface Visitor extends VisitorDay {
+interface Visitor extends Pick<VisitorDay, 'day' | 'startMs'> {
   readonly project: Project
   readonly host: string
   readonly extra: string
@@ -181,7 +182,7 @@ interface Visitor extends VisitorDay {
 
 /** Settles the events of one request, of which neighbours mostly have the same visitor. */
 class Settler {
-  /** Those that the request waited for: they may be known no more when it goes on. */
+  /** The salts that this request asked the store for. They may be forgotten everywhere else before the request goes on. */
   readonly salts = new Map<string, Uint8Array>()
   readonly #project: Project
   readonly #options: VisitorHiderOptions
@@ -282,7 +283,7 @@ function isOn({ startMs, endMs }: VisitorDay, timeMs: number): boolean {
 }
 
 function visitorOn(
-  day: VisitorDay,
+  { day, startMs }: VisitorDay,
   salt: Uint8Array,
   project: Project,
   { ip, host, userAgent, extra }: VisitorFacts,
@@ -291,7 +292,8 @@ function visitorOn(
   const base = visitorHash(salt, parts, rootDomain(host))
   const hash = hashText(base)
   const distinctId = hashedDistinctId(hash)
-  const sessionId = statelessSessionId(day.startMs, base)
+  const sessionId = statelessSessionId(startMs, base)
   const membersText = `"$device_id":"${hashedDeviceId(hash)}","$session_id":"${sessionId}","$distinct_id":"${distinctId}"`
-  return { ...day, project, host: ownCopy(host), extra: ownCopy(extra), hash, distinctId, membersText, settled: [] }
+  const own = { host: ownCopy(host), extra: ownCopy(extra) }
+  return { day, startMs, project, ...own, hash, distinctId, membersText, settled: [] }
 }

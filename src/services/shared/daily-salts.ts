@@ -42,8 +42,8 @@ export function createDailySalts(options: {
   }, lookEveryMs)
 
   /**
-   * Of a store that is away, requests for other days tell. The array is another one each time, since who remembers visitors
-   * by it (`services/capture/hide-visitors.ts`) forgets them with it.
+   * A store that is away is reported by requests for other days, not here. Each round puts another array in the place of the
+   * old one, even then: `services/capture/hide-visitors.ts` forgets the visitors of a salt together with its array.
    */
   async function agree(day: string, salt: Uint8Array): Promise<void> {
     const stored = await store.keepSalt(day, salt).catch(() => salt.slice())
