@@ -1,0 +1,534 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { PropertyMark } from '#core/persons/person.ts'
+import { personUuid } from '#core/persons/person-uuid.ts'
+import { noRegisters, shownRegisters } from '#core/processing/properties/import-registers.ts'
+import {
+  batchOf,
+  committed,
+  groupsIn,
+  jobId,
+  notesOf,
+  personsIn,
+  projectId,
+  type ShelfState,
+  type Someone,
+  shelfState,
+  shelvedGroup,
+} from '../../../../tests/support/shelf-state.ts'
+import { aGroup } from '../../../../tests/support/state-builders.ts'
+import {
+  countedNotes,
+  ProjectGoneError,
+  publishGroups,
+  publishLinks,
+  publishPersonlessIds,
+  publishPersons,
+} from './publish-shelf.ts'
+
+const marked = (kind: PropertyMark['kind'], timestampMs: number, importJobId = jobId): PropertyMark => ({
+  ...{ kind, timestampMs, uuid: `u${timestampMs}`, importJobId },
+})
+const set = (timestampMs: number) => marked('import_set', timestampMs)
+const once = (timestampMs: number) => marked('import_once', timestampMs)
+const liveOnce = marked('live_once', 10, 0)
+const large = 'x'.repeat(655_360)
+
+describe('publishing a person', () => {
+  const overwriting = { ...usualOptions, overwritesPersons: true }
+  const backdating = { ...usualOptions, backdatesFirstTouch: true }
+  type Profile = Pick<Someone, 'properties' | 'marks'>
+  const cases: [name: string, theirs: Profile, ours: Profile, expected: JsonObject, options?: ImportOptions][] = [
+    ['adds a key', { properties: { b: 2 }, marks: { b: set(5) } }, { properties: { a: 1 } }, { a: 1, b: 2 }],
+    ['leaves a live value', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: 1 } }, { a: 1 }],
+    ['leaves a live null', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: null } }, { a: null }],
+    [
+      'leaves what a live $set_once wrote',
+      { properties: { a: 2 }, marks: { a: once(1) } },
+      { properties: { a: 1 }, marks: { a: liveOnce } },
+      { a: 1 },
+    ],
+    [
+      'replaces an earlier import’s $set',
+      { properties: { a: 2 }, marks: { a: set(6) } },
+      { properties: { a: 1 }, marks: { a: set(5) } },
+      { a: 2 },
+    ],
+    [
+      'leaves a later import’s $set',
+      { properties: { a: 2 }, marks: { a: set(5) } },
+      { properties: { a: 1 }, marks: { a: set(6) } },
+      { a: 1 },
+    ],
+    [
+      'removes an import’s value by a later $unset',
+      { marks: { a: marked('import_unset', 6) } },
+      { properties: { a: 1 }, marks: { a: set(5) } },
+      {},
+    ],
+    ['removes no live value', { marks: { a: marked('import_unset', 6) } }, { properties: { a: 1 } }, { a: 1 }],
+    [
+      'shows the earlier of two $set_once',
+      { properties: { a: 2 }, marks: { a: once(5) } },
+      { properties: { a: 1 }, marks: { a: once(6) } },
+      { a: 2 },
+    ],
+    [
+      'takes a key that is named like a member of every object',
+      { properties: JSON.parse('{"__proto__": 2, "constructor": 3}'), marks: { constructor: set(5) } },
+      { properties: {} },
+      JSON.parse('{"__proto__": 2, "constructor": 3}'),
+    ],
+    [
+      'replaces a live value where the job overwrites',
+      { properties: { a: 2 }, marks: { a: set(5) } },
+      { properties: { a: 1 } },
+      { a: 2 },
+      overwriting,
+    ],
+    [
+      'replaces no live value by a $set_once even then',
+      { properties: { a: 2 }, marks: { a: once(5) } },
+      { properties: { a: 1 } },
+      { a: 1 },
+      overwriting,
+    ],
+    [
+      'replaces a later live $set_once where the job backdates',
+      { properties: { a: 2 }, marks: { a: once(9) } },
+      { properties: { a: 1 }, marks: { a: liveOnce } },
+      { a: 2 },
+      backdating,
+    ],
+    [
+      'leaves an earlier live $set_once even then',
+      { properties: { a: 2 }, marks: { a: once(11) } },
+      { properties: { a: 1 }, marks: { a: liveOnce } },
+      { a: 1 },
+      backdating,
+    ],
+    ['changes nothing by nothing', { properties: {} }, { properties: { a: 1 } }, { a: 1 }],
+  ]
+  for (const [name, theirs, ours, expected, options] of cases)
+    it(name, () => {
+      const state = shelfState({ persons: [{ id: 'ada', ...ours }], shelved: [{ id: 'ada', ...theirs }] })
+      const batch = publishPersons(batchOf(state, options && { options }), ['ada'])
+      const [person] = personsIn(committed(state, batch))
+      assert.deepEqual({ ...person!.properties }, expected)
+      assert.deepEqual(notesOf(batch), [])
+    })
+
+  it('joins times and identity', () => {
+    for (const [ours, theirs, expected] of [
+      [[5, 5, false], [5, 5, false], null],
+      [
+        [5, 5, false],
+        [4, 5, false],
+        [4, 5, false],
+      ],
+      [
+        [5, 5, false],
+        [6, 6, false],
+        [5, 6, false],
+      ],
+      [
+        [5, 5, false],
+        [5, 5, true],
+        [5, 5, true],
+      ],
+      [[5, 9, true], [6, 8, false], null],
+      [
+        [0, 0, true],
+        [-1, 1, false],
+        [-1, 1, true],
+      ],
+    ] as const) {
+      const someone = ([createdAtMs, lastSeenAtMs, isIdentified]: readonly [number, number, boolean]) => ({
+        ...{ id: 'ada', createdAtMs, lastSeenAtMs, isIdentified },
+      })
+      const state = shelfState({ persons: [someone(ours)], shelved: [someone(theirs)] })
+      const batch = publishPersons(batchOf(state), ['ada'])
+      const [person] = personsIn(committed(state, batch))
+      const { createdAtMs, lastSeenAtMs, isIdentified } = person!
+      assert.deepEqual([createdAtMs, lastSeenAtMs, isIdentified], expected ?? ours)
+      // What is as it was is not written: it would be a conflict with live events for nothing.
+      const rows = batch.changes.persons.map(({ row, loadedVersion }) => [row.version, loadedVersion])
+      assert.deepEqual(rows, expected === null ? [] : [[1, 0]])
+    }
+  })
+
+  it('leaves all properties where together they are too large, and joins the rest', () => {
+    const state = shelfState({
+      persons: [{ id: 'ada', properties: { a: 1 }, createdAtMs: 5 }],
+      shelved: [{ id: 'ada', properties: { b: large, c: 1 }, marks: { b: set(1), c: set(1) }, createdAtMs: 4 }],
+    })
+    const batch = publishPersons(batchOf(state), ['ada'])
+    const [person] = personsIn(committed(state, batch))
+    assert.deepEqual([person!.properties, person!.createdAtMs], [{ a: 1 }, 4])
+    assert.deepEqual(notesOf(batch), [['person_properties_size_violation', 1]])
+  })
+
+  it('makes the person of an id that has none', () => {
+    for (const [personless, version] of [
+      [[], 0],
+      // Rows without a person name the same one already.
+      [[{ projectId, distinctId: 'ada' }], 0],
+      // An undone import had given the id an override.
+      [[{ projectId, distinctId: 'ada', nextVersion: 3 }], 3],
+    ] as const) {
+      const shelved = { id: 'ada', properties: { a: 1 }, marks: { a: set(1) }, createdAtMs: 3, lastSeenAtMs: 4 }
+      const state = shelfState({ shelved: [shelved], personlessDistinctIds: personless })
+      const batch = publishPersons(batchOf(state), ['ada'])
+      assert.deepEqual(personsIn(committed(state, batch)), [
+        {
+          ids: ['ada'],
+          ...{ properties: { a: 1 }, marks: { a: set(1) } },
+          createdAtMs: 3,
+          lastSeenAtMs: 4,
+          isIdentified: false,
+        },
+      ])
+      const personId = personUuid(projectId, 'ada')
+      assert.deepEqual(
+        batch.changes.mappings.map(({ row }) => row),
+        [{ projectId, distinctId: 'ada', personUuid: personId, version }],
+      )
+      assert.deepEqual(batch.overrides, version === 0 ? [] : [{ projectId, distinctId: 'ada', personId, version }])
+    }
+  })
+
+  it('lets the job’s rows find the person that the id has meanwhile', () => {
+    for (const [ids, overrides] of [
+      [[['ada', 0]], []],
+      [
+        [
+          ['ada', 0],
+          ['anon', 0],
+        ],
+        [['anon', 1]],
+      ],
+      [
+        [
+          ['ada', 0],
+          ['anon', 4],
+        ],
+        [],
+      ],
+    ] as const) {
+      const state = shelfState({ persons: [{ id: 'ada', ids }], shelved: [{ id: 'ada' }, { id: 'anon' }] })
+      const batch = publishPersons(
+        batchOf(state),
+        ids.map(([id]) => id),
+      )
+      assert.deepEqual(
+        batch.overrides.map(({ distinctId, version }) => [distinctId, version]),
+        overrides,
+      )
+    }
+  })
+
+  it('takes off the list what is done, and nothing that is not there', () => {
+    const state = shelfState({ shelved: [{ id: 'ada' }, { id: 'bob' }, { id: 'cy' }] })
+    const batch = publishPersons(batchOf(state), ['bob', 'nobody', 'ada'])
+    const done = batch.changes.imports!.removedMappings.map(({ distinctId }) => distinctId)
+    assert.deepEqual(done, ['bob', 'ada'])
+    assert.deepEqual(
+      personsIn(committed(state, batch)).map(({ ids }) => ids),
+      [['ada'], ['bob']],
+    )
+  })
+
+  it('fails where the project is gone', () => {
+    const state = shelfState({ shelved: [{ id: 'ada' }] })
+    assert.throws(() => publishPersons(batchOf(state, { projectId: 2 }), ['ada']), ProjectGoneError)
+  })
+
+  it('leaves the same persons in any order and in any batches', () => {
+    const time = fc.record({ timestampMs: fc.nat(3), uuid: fc.constantFrom('u1', 'u2', 'u3') })
+    // Whatever an event of the job wrote last and at first; a uuid is of one event, so it has one value.
+    const registers = fc
+      .record({ latest: fc.option(fc.tuple(time, fc.boolean())), once: fc.option(time) })
+      .filter(({ latest, once }) => latest !== null || once !== null)
+    const profile = fc.dictionary(fc.constantFrom('a', 'b', '__proto__'), registers).map(keys => {
+      const shown = Object.entries(keys).map(([key, { latest, once }]) => {
+        const value = (at: { timestampMs: number; uuid: string }, op: string) => `${op} ${at.timestampMs} ${at.uuid}`
+        const last = latest && { ...latest[0], uuid: `l${latest[0].uuid}` }
+        return [
+          key,
+          shownRegisters({
+            ...noRegisters,
+            importJobId: jobId,
+            latest:
+              last && (latest[1] ? { kind: 'set', ...last, value: value(last, 'set') } : { kind: 'unset', ...last }),
+            once: once && { ...once, value: value(once, 'once') },
+          }),
+        ] as const
+      })
+      return {
+        properties: Object.fromEntries(
+          shown.flatMap(([key, { value }]) => (value === undefined ? [] : [[key, value]])),
+        ),
+        marks: Object.fromEntries(shown.map(([key, { mark }]) => [key, mark])),
+      }
+    })
+    const someone = fc.tuple(profile, fc.nat(5), fc.nat(5), fc.boolean())
+    const ids = ['ada', 'anon', 'bob']
+    fc.assert(
+      fc.property(
+        fc.tuple(someone, someone, someone),
+        fc.constantFrom<JsonObject>({}, { a: 'live' }),
+        fc.shuffledSubarray(ids, { minLength: ids.length }),
+        fc.nat(ids.length),
+        (persons, properties, order, split) => {
+          const shelved = persons.map(([profile, createdAtMs, lastSeenAtMs, isIdentified], place) => ({
+            ...{ id: ids[place]!, ...profile, createdAtMs, lastSeenAtMs, isIdentified },
+          }))
+          const ada: Someone = {
+            id: 'ada',
+            properties,
+            ids: [
+              ['ada', 0],
+              ['anon', 1],
+            ],
+          }
+          const published = (...batches: string[][]) =>
+            batches.reduce<ShelfState>(
+              (state, some) => committed(state, publishPersons(batchOf(state), some)),
+              shelfState({ persons: [ada], shelved }),
+            )
+          const expected = personsIn(published(ids))
+          assert.deepEqual(personsIn(published(order.slice(0, split), order.slice(split))), expected)
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+})
+
+describe('making the links of a job', () => {
+  const link = (distinctId: string, otherId: string, over: object = {}) => ({
+    ...{ importJobId: jobId, distinctId, otherId, dangerously: false, timestampMs: 3, uuid: 'u' },
+    ...over,
+  })
+  const ada = { id: 'ada', properties: { a: 1 } }
+  const anon = { id: 'anon', properties: { a: 2, b: 2 } }
+  const cases: [
+    name: string,
+    persons: readonly Someone[],
+    links: readonly ReturnType<typeof link>[],
+    expected: readonly [ids: string, properties: JsonObject, isIdentified: boolean][],
+    notes?: string[],
+  ][] = [
+    ['gives both ids one person that it makes', [], [link('ada', 'anon')], [['ada,anon', {}, true]]],
+    ['adds an id to the person of the other', [anon], [link('ada', 'anon')], [['ada,anon', { a: 2, b: 2 }, true]]],
+    ['adds the other id to the person', [ada], [link('ada', 'anon')], [['ada,anon', { a: 1 }, true]]],
+    [
+      'merges two persons into that of the event’s own id',
+      [ada, anon],
+      [link('ada', 'anon')],
+      [['ada,anon', { a: 1, b: 2 }, true]],
+    ],
+    [
+      'merges whichever way the link was sent',
+      [ada, anon],
+      [link('anon', 'ada')],
+      [['ada,anon', { a: 2, b: 2 }, true]],
+    ],
+    [
+      'links a chain within one batch',
+      [],
+      [link('ada', 'anon'), link('cy', 'anon'), link('dee', 'cy')],
+      [['ada,anon,cy,dee', {}, true]],
+    ],
+    [
+      'does nothing by a link that is made already',
+      [
+        {
+          ...ada,
+          isIdentified: true,
+          ids: [
+            ['ada', 0],
+            ['anon', 1],
+          ],
+        },
+      ],
+      [link('ada', 'anon'), link('ada', 'anon')],
+      [['ada,anon', { a: 1 }, true]],
+    ],
+    [
+      'merges no person that is identified',
+      [ada, { ...anon, isIdentified: true }],
+      [link('ada', 'anon')],
+      [
+        ['ada', { a: 1 }, true],
+        ['anon', { a: 2, b: 2 }, true],
+      ],
+      ['cannot_merge_already_identified'],
+    ],
+    [
+      'merges one that is, where the event says so',
+      [ada, { ...anon, isIdentified: true }],
+      [link('ada', 'anon', { dangerously: true })],
+      [['ada,anon', { a: 1, b: 2 }, true]],
+    ],
+  ]
+  for (const [name, persons, links, expected, notes = []] of cases)
+    it(name, () => {
+      const state = shelfState({ persons })
+      const batch = publishLinks(
+        batchOf(state),
+        links.map((link, index) => ({ id: 10 + index, link })),
+      )
+      const found = personsIn(committed(state, batch)).map(({ ids, properties, isIdentified }) => {
+        const { $creator_event_uuid: _, ...others } = properties
+        return [ids.join(), others, isIdentified]
+      })
+      assert.deepEqual(found, expected)
+      assert.deepEqual(
+        notesOf(batch).map(([reason]) => reason),
+        notes,
+      )
+      assert.deepEqual(
+        batch.changes.imports!.doneLinkIds,
+        links.map((_, index) => 10 + index),
+      )
+    })
+
+  it('dates the person that it makes by the event, and no other later', () => {
+    for (const [persons, createdAtMs] of [
+      [[], 3],
+      [[{ ...ada, createdAtMs: 2 }], 2],
+      [[{ ...ada, createdAtMs: 4 }], 3],
+    ] as const) {
+      const state = shelfState({ persons })
+      const [person] = personsIn(committed(state, publishLinks(batchOf(state), [{ id: 1, link: link('ada', 'anon') }])))
+      assert.equal(person!.createdAtMs, createdAtMs)
+    }
+  })
+})
+
+describe('publishing ids without a person', () => {
+  it('lets their rows find the person that they have, or get later', () => {
+    const state = shelfState({
+      persons: [
+        {
+          id: 'ada',
+          ids: [
+            ['ada', 0],
+            ['anon', 0],
+            ['old', 2],
+          ],
+        },
+      ],
+    })
+    const batch = publishPersonlessIds(batchOf(state), ['ada', 'anon', 'old', 'new'])
+    assert.deepEqual(
+      batch.overrides.map(({ distinctId, version }) => [distinctId, version]),
+      [['anon', 1]],
+    )
+    assert.deepEqual(batch.changes.personlessDistinctIds, [{ projectId, distinctId: 'new' }])
+    const again = publishPersonlessIds(batchOf(committed(state, batch)), ['ada', 'anon', 'old', 'new'])
+    assert.deepEqual([again.overrides, again.changes.personlessDistinctIds, again.changes.mappings], [[], [], []])
+  })
+})
+
+describe('publishing a group', () => {
+  const type = { projectId, name: 'team', index: 0 }
+  const theirs = { b: 2 }
+  const marks = { b: set(5) }
+  const cases: [
+    name: string,
+    ours: { readonly properties: JsonObject; readonly createdAtMs: number } | null,
+    shelved: { readonly properties: JsonObject; readonly createdAtMs: number },
+    expected: { readonly properties: JsonObject; readonly createdAtMs: number } | null,
+    notes?: string[],
+    typeName?: string | null,
+  ][] = [
+    ['makes it', null, { properties: theirs, createdAtMs: 5 }, { properties: theirs, createdAtMs: 5 }],
+    [
+      'adds keys and keeps the earlier time',
+      { properties: { a: 1 }, createdAtMs: 4 },
+      { properties: theirs, createdAtMs: 5 },
+      { properties: { a: 1, b: 2 }, createdAtMs: 4 },
+    ],
+    [
+      'takes the earlier time alone',
+      { properties: { b: 1 }, createdAtMs: 6 },
+      { properties: theirs, createdAtMs: 5 },
+      { properties: { b: 1 }, createdAtMs: 5 },
+    ],
+    [
+      'leaves one that is too large with it',
+      { properties: { a: large.slice(20) }, createdAtMs: 6 },
+      { properties: { b: large.slice(20) }, createdAtMs: 5 },
+      { properties: { a: large.slice(20) }, createdAtMs: 6 },
+      ['group_properties_size_violation'],
+    ],
+    [
+      'leaves it out when its index has another type by now',
+      null,
+      { properties: theirs, createdAtMs: 5 },
+      null,
+      ['group_type_deleted'],
+      'org',
+    ],
+    [
+      'leaves it out when its index has no type by now',
+      null,
+      { properties: theirs, createdAtMs: 5 },
+      null,
+      ['group_type_deleted'],
+      null,
+    ],
+  ]
+  for (const [name, ours, shelved, expected, notes = [], today = 'team'] of cases)
+    it(name, () => {
+      const state = shelfState({
+        groupTypes: today === null ? [] : [{ ...type, name: today }],
+        groups: [
+          ...(ours === null ? [] : [aGroup({ key: 'acme', ...ours })]),
+          shelvedGroup('acme', shelved.properties, { marks, createdAtMs: shelved.createdAtMs }),
+        ],
+      })
+      const batch = publishGroups(batchOf(state, { groupTypeNames: new Map([[0, 'team']]) }), [
+        { typeIndex: 0, key: 'acme' },
+        { typeIndex: 0, key: 'unknown' },
+        { typeIndex: 1, key: 'acme' },
+      ])
+      const after = committed(state, batch)
+      assert.deepEqual(
+        groupsIn(after).map(({ properties, createdAtMs }) => ({ properties, createdAtMs })),
+        expected === null ? [] : [expected],
+      )
+      assert.deepEqual(
+        notesOf(batch).map(([reason]) => reason),
+        notes,
+      )
+      // The shelf has it no more, whatever became of it.
+      assert.equal(after.loaded.groups.length, expected === null ? 0 : 1)
+    })
+
+  it('trusts the index where a job of an older version remembers no name', () => {
+    const state = shelfState({
+      groupTypes: [{ ...type, name: 'org' }],
+      groups: [shelvedGroup('acme', theirs, { marks })],
+    })
+    const batch = publishGroups(batchOf(state), [{ typeIndex: 0, key: 'acme' }])
+    assert.deepEqual(
+      groupsIn(committed(state, batch)).map(({ key }) => key),
+      ['acme'],
+    )
+  })
+})
+
+it('counts notes by reason and keeps their details', () => {
+  const note = (reason: string, n: number) => ({ reason, details: { n } })
+  assert.deepEqual(countedNotes(jobId, []), [])
+  assert.deepEqual(countedNotes(jobId, [note('b', 1), note('a', 2), note('b', 3)]), [
+    { importJobId: jobId, reason: 'b', count: 2, samples: [{ n: 1 }, { n: 3 }] },
+    { importJobId: jobId, reason: 'a', count: 1, samples: [{ n: 2 }] },
+  ])
+})

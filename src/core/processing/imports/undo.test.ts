@@ -1,0 +1,209 @@
+// What is there after a published job is undone. How it is undone is free to change, so nothing here names an image.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject } from '#core/json.ts'
+import type { PropertyMark } from '#core/persons/person.ts'
+import { creatorKey } from '#core/processing/properties/person-update.ts'
+import {
+  batchOf,
+  committed,
+  groupsIn,
+  jobId,
+  notesOf,
+  personsIn,
+  projectId,
+  type ShelfState,
+  type Someone,
+  shelfState,
+  shelvedGroup,
+} from '../../../../tests/support/shelf-state.ts'
+import { aGroup } from '../../../../tests/support/state-builders.ts'
+import { publishGroups, publishLinks, publishPersons } from './publish-shelf.ts'
+import { undoMerges } from './split-merges.ts'
+import type { UndoBatch } from './undo-batch.ts'
+import { undoDayOfGroups, undoDayOfPersons } from './undo-day.ts'
+import { undoGroups, undoPersons } from './undo-publish.ts'
+
+const teams = [{ projectId, name: 'team', index: 0 }]
+const mark = (kind: PropertyMark['kind'], importJobId: number): PropertyMark => ({
+  ...{ kind, timestampMs: 5, uuid: 'u', importJobId },
+})
+
+function published(state: ShelfState, links: readonly (readonly string[])[]): ShelfState {
+  const shelved = state.loaded.mappings.filter(row => row.projectId !== projectId)
+  const groups = state.loaded.groups.filter(row => row.projectId !== projectId)
+  const asked = links.map(([distinctId, otherId], id) => ({
+    id,
+    link: {
+      importJobId: jobId,
+      distinctId: distinctId!,
+      otherId: otherId!,
+      dangerously: false,
+      timestampMs: 5,
+      uuid: `link ${id}`,
+    },
+  }))
+  const linked = committed(state, publishLinks(batchOf(state), asked))
+  const ids = shelved.map(({ distinctId }) => distinctId)
+  const joined = committed(linked, publishPersons(batchOf(linked), ids))
+  return committed(joined, publishGroups(batchOf(joined), groups))
+}
+
+/** Nobody else has any event of the ids, unless said otherwise. */
+function undoBatch(state: ShelfState, over: Partial<UndoBatch> = {}): UndoBatch {
+  return {
+    ...batchOf(state),
+    ...{ images: state.images, uses: [], laterWrites: [], importedKeys: [], importedGroupKeys: [], laterWriters: [] },
+    ...{ keysOfSurvivors: [], writersOfSurvivors: [], groupUses: [], laterJobIds: [] },
+    ...over,
+  }
+}
+
+function undone(state: ShelfState, over: Partial<UndoBatch> = {}): { state: ShelfState; reasons: string[] } {
+  const reasons: string[] = []
+  let left = state
+  for (const [kind, undo] of [
+    ['id_count', undoMerges],
+    ['person', undoPersons],
+    ['group', undoGroups],
+  ] as const) {
+    const subjects = left.images.flatMap(image => (image.kind === kind ? [image.subject] : []))
+    const batch = undo(undoBatch(left, over), subjects)
+    reasons.push(...notesOf(batch).map(([reason]) => reason))
+    left = committed(left, batch)
+  }
+  return { state: left, reasons }
+}
+
+describe('undoing a published job', () => {
+  it('leaves what was there before, whatever the job linked and wrote', () => {
+    const ids = ['ada', 'anon', 'bob', 'cy']
+    const properties = (from: string) =>
+      fc.dictionary(fc.constantFrom('a', 'b'), fc.constantFrom(`${from} 1`, `${from} 2`, null))
+    const times = { createdAtMs: fc.integer({ min: 1, max: 9 }), lastSeenAtMs: fc.integer({ min: 1, max: 9 }) }
+    const someone = fc.record({ properties: properties('live'), isIdentified: fc.boolean(), ...times })
+    const shelved = fc.record({ properties: properties('job'), ...times })
+    const marksOf = (of: JsonObject) => Object.fromEntries(Object.keys(of).map(key => [key, mark('import_set', jobId)]))
+    const named = <Of>(each: fc.Arbitrary<Of>) => fc.array(fc.tuple(fc.constantFrom(...ids), each), { maxLength: 4 })
+    fc.assert(
+      fc.property(
+        named(someone),
+        named(shelved),
+        fc.array(fc.shuffledSubarray(ids, { minLength: 2, maxLength: 2 }), { maxLength: 3 }),
+        (live, job, links) => {
+          const before = shelfState({
+            // Every live person names the event that made it.
+            persons: [...new Map(live)].map(([id, { properties, ...of }]) => ({
+              ...{ id, properties: { ...properties, [creatorKey]: 'live' }, ...of },
+            })),
+            shelved: [...new Map(job)].map(([id, of]) => ({ id, ...of, marks: marksOf(of.properties) })),
+          })
+          const { state, reasons } = undone(published(before, links))
+          assert.deepEqual(personsIn(state), personsIn(before))
+          assert.deepEqual(reasons, [])
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+
+  it('leaves groups as they were', () => {
+    for (const groups of [[], [aGroup({ key: 'acme', properties: { a: 1 }, createdAtMs: 9 })]]) {
+      const theirs = { a: 2, b: 2 }
+      const shelved = shelvedGroup('acme', theirs, { marks: { b: mark('import_set', jobId) }, createdAtMs: 3 })
+      const before = shelfState({ groupTypes: teams, groups: [...groups, shelved] })
+      const { state, reasons } = undone(published(before, []))
+      assert.deepEqual(groupsIn(state), groupsIn(before))
+      assert.deepEqual(reasons, [])
+    }
+  })
+
+  const theirs: Someone = { id: 'ada', properties: { b: 2 }, marks: { b: mark('import_set', jobId) } }
+  const cases: [
+    name: string,
+    since: (of: JsonObject) => JsonObject,
+    expected: JsonObject | null,
+    reasons: readonly string[],
+  ][] = [
+    ['leaves what live events have set since', of => ({ ...of, c: 3 }), { a: 1, c: 3 }, []],
+    [
+      'leaves a later value of a key of the job',
+      of => ({ ...of, b: 3 }),
+      { a: 1, b: 3 },
+      ['undo_left:property_was_written'],
+    ],
+    ['leaves a key of the job that is gone', ({ a }) => ({ a: a! }), { a: 1 }, []],
+  ]
+  for (const [name, since, expected, reasons] of cases)
+    it(name, () => {
+      const before = shelfState({ persons: [{ id: 'ada', properties: { a: 1 } }], shelved: [theirs] })
+      const state = published(before, [])
+      const persons = state.loaded.persons.map(person => {
+        const properties = since(person.properties)
+        const marks = properties.b === person.properties.b ? person.marks : {}
+        return { ...person, properties, marks, version: person.version + 1 }
+      })
+      const after = undone({ ...state, loaded: { ...state.loaded, persons } })
+      assert.deepEqual(personsIn(after.state)[0]?.properties, expected)
+      assert.deepEqual(after.reasons, reasons)
+    })
+
+  it('leaves a person that the job made to others who use it', () => {
+    const before = shelfState({ shelved: [theirs] })
+    const use = { importJobId: 0, distinctId: 'ada', otherId: null, isLater: true, writes: false }
+    for (const [uses, expected, reasons] of [
+      [[], [], []],
+      [[use], [{}], ['undo_left:person_is_used']],
+    ] as const) {
+      const after = undone(published(before, []), { uses })
+      assert.deepEqual(
+        personsIn(after.state).map(({ properties }) => properties),
+        expected,
+      )
+      assert.deepEqual(after.reasons, reasons)
+    }
+  })
+
+  it('leaves a merge that a live event has made as well', () => {
+    const before = shelfState({ persons: [{ id: 'ada' }, { id: 'anon' }] })
+    const use = { importJobId: 0, distinctId: 'ada', otherId: 'anon', isLater: true, writes: false }
+    const after = undone(published(before, [['ada', 'anon']]), { uses: [use] })
+    assert.deepEqual(
+      personsIn(after.state).map(({ ids }) => ids),
+      [['ada', 'anon']],
+    )
+    assert.deepEqual(after.reasons, ['undo_left:link_was_confirmed'])
+  })
+})
+
+describe('undoing the imports of a day', () => {
+  it('takes away what carries their mark, and persons that nobody else has', () => {
+    const [ofDay, ofOther, live] = [mark('import_set', jobId), mark('import_set', 8), mark('live_once', 0)]
+    const properties = { a: 1, b: 2, c: 3, d: 4 }
+    const marks = { b: ofDay, c: ofOther, d: live }
+    for (const [of, usedIds, expected] of [
+      [{ properties, marks }, [], { a: 1, c: 3, d: 4 }],
+      [{ properties: { b: 2 }, marks: { b: ofDay } }, [], null],
+      [{ properties: { b: 2 }, marks: { b: ofDay } }, ['ada'], {}],
+      [{ properties: { a: 1 } }, [], { a: 1 }],
+      [{ properties: {} }, [], {}],
+    ] as const) {
+      const state = shelfState({ persons: [{ id: 'ada', ...of }] })
+      const batch = { ...undoBatch(state), usedIds: new Set<string>(usedIds) }
+      const after = committed(state, undoDayOfPersons(batch, [state.loaded.persons[0]!.uuid, 'unknown']))
+      assert.deepEqual(personsIn(after)[0]?.properties ?? null, expected)
+      const groups = shelfState({ groupTypes: teams, groups: [aGroup({ ...of })] })
+      const groupUses = usedIds.map(() => ({ importJobId: 0, typeName: 'team', key: 'acme' }))
+      const left = committed(
+        groups,
+        undoDayOfGroups(undoBatch(groups, { groupUses }), [
+          { typeIndex: 0, key: 'acme' },
+          { typeIndex: 0, key: 'unknown' },
+        ]),
+      )
+      assert.deepEqual(groupsIn(left)[0]?.properties ?? null, expected)
+    }
+  })
+})

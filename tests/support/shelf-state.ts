@@ -1,0 +1,158 @@
+// A project and the shelf of an import job as plain values, for tests of what publishing and undoing change: a commit is
+// applied to what was loaded, and images are kept as the state keeps them.
+
+import assert from 'node:assert/strict'
+import type { SubjectImage } from '#core/imports/import-changes.ts'
+import { shelfIdOf } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Person, PropertyMarks } from '#core/persons/person.ts'
+import { personUuid } from '#core/persons/person-uuid.ts'
+import type { LoadedChunk, Versioned } from '#core/processing/chunk.ts'
+import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
+import { aGroup, aPerson, aProject } from './state-builders.ts'
+
+export const jobId = 7
+export const projectId = 1
+const shelfId = shelfIdOf(jobId)
+
+export interface ShelfState {
+  readonly loaded: LoadedChunk
+  readonly images: readonly SubjectImage[]
+}
+
+/** Of the project by default. `id`: the id that the person's uuid derives from, `ids`: all that it has. */
+export interface Someone extends Partial<Omit<Person, 'projectId' | 'uuid'>> {
+  readonly id: string
+  readonly ids?: readonly (readonly [distinctId: string, version: number])[]
+}
+
+export function shelfState({
+  persons = [],
+  shelved = [],
+  ...rest
+}: {
+  readonly persons?: readonly Someone[]
+  readonly shelved?: readonly Someone[]
+} & Partial<Pick<LoadedChunk, 'groups' | 'groupTypes' | 'personlessDistinctIds'>>): ShelfState {
+  const rows = [...persons.map(who => personRows(projectId, who)), ...shelved.map(who => personRows(shelfId, who))]
+  const mappings = rows.flatMap(row => row.mappings)
+  return {
+    images: [],
+    loaded: {
+      projects: [aProject({ id: projectId })],
+      persons: rows.map(row => row.person),
+      mappings,
+      personMappings: mappings,
+      personlessDistinctIds: [],
+      groupTypes: [],
+      groups: [],
+      textBytes: 0,
+      textBytesOf: new Map(),
+      ...rest,
+    },
+  }
+}
+
+export function shelvedGroup(
+  key: string,
+  properties: JsonObject,
+  over: { marks?: PropertyMarks; createdAtMs?: number },
+) {
+  return aGroup({ projectId: shelfId, key, properties, ...over })
+}
+
+function personRows(owner: number, { id, ids = [[id, 0]], ...over }: Someone) {
+  const person = aPerson({ projectId: owner, uuid: personUuid(projectId, id), ...over })
+  return {
+    person,
+    mappings: ids.map(([distinctId, version]) => ({
+      projectId: owner,
+      distinctId,
+      personUuid: person.uuid,
+      version,
+    })),
+  }
+}
+
+export function batchOf({ loaded }: ShelfState, over: Partial<JobBatch> = {}): JobBatch {
+  return { importJobId: jobId, projectId, loaded, nowMs: 1, ...over }
+}
+
+/** @throws AssertionError where the store would see a conflict. */
+export function committed({ loaded, images }: ShelfState, { changes }: PublishedBatch): ShelfState {
+  const { imports } = changes
+  assert.ok(imports !== undefined)
+  const removedPersons = [...changes.deletedPersons, ...imports.removedPersons]
+  const persons = written(loaded.persons, changes.persons, removedPersons, row => `${row.projectId} ${row.uuid}`)
+  const mappings = written(
+    loaded.mappings,
+    changes.mappings,
+    imports.removedMappings,
+    row => `${row.projectId} ${row.distinctId}`,
+  )
+  const groups = written(
+    loaded.groups,
+    changes.groups,
+    imports.removedGroups,
+    row => `${row.projectId} ${row.typeIndex} ${row.key}`,
+  )
+  const kept = new Map(images.map(image => [nameOf(image), image]))
+  for (const image of imports.images) {
+    const before = kept.get(nameOf(image))?.before
+    kept.set(nameOf(image), (before === undefined ? image : { ...image, before }) as SubjectImage)
+  }
+  for (const image of imports.rewrittenImages) kept.set(nameOf(image), image)
+  for (const image of imports.doneImages) kept.delete(nameOf(image))
+  const personlessDistinctIds = [...loaded.personlessDistinctIds, ...changes.personlessDistinctIds]
+  return {
+    loaded: { ...loaded, persons, mappings, personMappings: mappings, groups, personlessDistinctIds },
+    images: [...kept.values()],
+  }
+}
+
+function nameOf({ kind, subject }: Pick<SubjectImage, 'kind' | 'subject'>): string {
+  return `${kind} ${subject}`
+}
+
+function written<Row extends { readonly version: number }, Key>(
+  rows: readonly Row[],
+  changed: readonly Versioned<Row>[],
+  removed: readonly (Key & { readonly loadedVersion: number })[],
+  keyOf: (row: Row | Key) => string,
+): Row[] {
+  const byKey = new Map(rows.map(row => [keyOf(row), row]))
+  for (const { row, loadedVersion } of changed) {
+    assert.equal(byKey.get(keyOf(row))?.version ?? null, loadedVersion, keyOf(row))
+    byKey.set(keyOf(row), row)
+  }
+  for (const key of removed) {
+    assert.equal(byKey.get(keyOf(key))?.version, key.loadedVersion, keyOf(key))
+    byKey.delete(keyOf(key))
+  }
+  return [...byKey.values()]
+}
+
+/** The project's persons as people see them: by their ids, whatever their uuids and versions. */
+export function personsIn({ loaded }: ShelfState) {
+  const rows = loaded.persons.filter(person => person.projectId === projectId)
+  return rows
+    .map(({ uuid, properties, marks, createdAtMs, lastSeenAtMs, isIdentified }) => ({
+      ids: loaded.mappings
+        .filter(row => row.projectId === projectId && row.personUuid === uuid)
+        .map(({ distinctId }) => distinctId)
+        .sort(),
+      ...{ properties, marks, createdAtMs, lastSeenAtMs, isIdentified },
+    }))
+    .sort((a, b) => (a.ids.join() < b.ids.join() ? -1 : 1))
+}
+
+export function groupsIn({ loaded }: ShelfState) {
+  return loaded.groups
+    .filter(group => group.projectId === projectId)
+    .map(({ version: _, ...group }) => group)
+    .sort((a, b) => (a.key < b.key ? -1 : 1))
+}
+
+export function notesOf({ changes }: PublishedBatch): [reason: string, count: number][] {
+  return (changes.imports?.notes ?? []).map(({ reason, count }) => [reason, count])
+}
