@@ -9,9 +9,8 @@ import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { recordsAt } from '../tests/support/captured-events.ts'
 import { loadWhole } from '../tests/support/load-chunk.ts'
-import { aNewProject } from '../tests/support/state-builders.ts'
+import { aNewProject, recordsAt } from '../tests/support/values.ts'
 import { typicalEvents, typicalMix } from './typical-events.ts'
 
 const eventCount = 40_000

@@ -14,13 +14,12 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { anEvent } from '../support/an-event.ts'
 import { watchTurns } from '../support/cpu-time.ts'
 import { startEngine } from '../support/engine.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
-import { aNewProject } from '../support/state-builders.ts'
+import { aNewProject, aStoredEvent } from '../support/values.ts'
 
 const turnMsMax = 50
 const idCount = 100_000
@@ -248,7 +247,7 @@ async function insertLargeEvents(store: EventStore, count: number): Promise<void
   const nothing = { pendingEvents: [], overrides: [], recordings: [], rejected: [] }
   for (let first = 0; first < count; first += 20) {
     const events = Array.from({ length: Math.min(20, count - first) }, (_, index) =>
-      anEvent({
+      aStoredEvent({
         distinctId: `d${first + index}`,
         timestampMs: 1_770_000_000_000 + first + index,
         propertiesJson: text,

@@ -10,8 +10,8 @@ import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger } from '../support/postgres-state.ts'
-import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const floodCount = 12_000
 const floodConnections = 120

@@ -8,7 +8,7 @@ import type { RecordingView } from '#ports/events/recording-store.ts'
 import type { RejectedView } from '#ports/events/reject-store.ts'
 import { aReject } from '../ports/reject-store.contract.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
 /** The scopes that each operation requires: all of them. A changed line is a decision. */
 const scopesOf: Readonly<Record<string, string>> = {

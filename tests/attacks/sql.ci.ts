@@ -11,10 +11,10 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createSqlSetUp } from '../../src/adapters/clickhouse/sql/set-up.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const secret = 'the-other-projects-secret'
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
@@ -37,9 +37,15 @@ describe('SQL of people', () => {
     engine = await startEngine()
     store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
     await store.migrate()
-    const own = [1, 2, 3].map(n => anEvent({ projectId: 1, event: 'own', uuid: uuid(n), distinctId: `own-${n}` }))
+    const own = [1, 2, 3].map(n => aStoredEvent({ projectId: 1, event: 'own', uuid: uuid(n), distinctId: `own-${n}` }))
     const others = [1, 2, 3].map(n =>
-      anEvent({ projectId: 2, event: secret, uuid: uuid(n), distinctId: secret, propertiesJson: `{"x":"${secret}"}` }),
+      aStoredEvent({
+        projectId: 2,
+        event: secret,
+        uuid: uuid(n),
+        distinctId: secret,
+        propertiesJson: `{"x":"${secret}"}`,
+      }),
     )
     await store.insert({
       ...nothing,

@@ -7,8 +7,8 @@ import { makeBuckets } from '#core/insights/buckets.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const timestampMs = Date.parse('2026-11-05T10:00:00Z')
@@ -28,10 +28,10 @@ describe('megabytes of flags', () => {
       const wide = Array.from({ length: 10 }, (_, index) => {
         const n = insert * 10 + index
         const flags = new Map([['$feature/checkout', `${n % 2} ${n} ${'"'.repeat(megabyte / 2)}`]])
-        return anEvent({ ...event, projectId: 1, uuid: uuid(n), flags })
+        return aStoredEvent({ ...event, projectId: 1, uuid: uuid(n), flags })
       })
       const others = [0, 1].map(n =>
-        anEvent({
+        aStoredEvent({
           ...event,
           projectId: 2,
           uuid: uuid(insert * 2 + n),
@@ -91,8 +91,8 @@ describe('megabytes of flags', () => {
         ['$feature/other', 'é'.repeat(otherLength)],
       ])
     const events = [0, 10, 2_000, 3_000, 100_000].flatMap((length, index) => [
-      anEvent({ ...shared, uuid: uuid(index), flags: flagsOf('control', length) }),
-      anEvent({ ...shared, uuid: uuid(10 + index), flags: new Map([['$feature/other', 'é'.repeat(length)]]) }),
+      aStoredEvent({ ...shared, uuid: uuid(index), flags: flagsOf('control', length) }),
+      aStoredEvent({ ...shared, uuid: uuid(10 + index), flags: new Map([['$feature/other', 'é'.repeat(length)]]) }),
     ])
     await store.insert({ ...nothing, events })
     assert.deepEqual(await countByCheckout(3), [[['control'], [5]]])

@@ -11,8 +11,8 @@ import {
   testProject,
   testToken,
 } from '../support/capture-server.ts'
-import { emptyDefinitions } from '../support/definition-builders.ts'
 import { eventually } from '../support/eventually.ts'
+import { emptyDefinitions } from '../support/values.ts'
 
 /** Counts two events of each batch as stored. */
 async function start(t: TestContext, options: CaptureServerOptions = {}) {

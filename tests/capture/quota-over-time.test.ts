@@ -17,8 +17,8 @@ import { sumChargedRecords } from '../support/charged-records.ts'
 import { eventually } from '../support/eventually.ts'
 import { anIncomingEvent, anIncomingRequest } from '../support/incoming-requests.ts'
 import { aWorld } from '../support/processing-world.ts'
-import { aProject } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aProject } from '../support/values.ts'
 
 interface Sent {
   readonly name?: string

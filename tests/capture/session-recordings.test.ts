@@ -10,10 +10,9 @@ import { noQuotas, type Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
-import { emptyDefinitions } from '../support/definition-builders.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { serveParts, testContext, testParts } from '../support/front-parts.ts'
-import { aProject } from '../support/state-builders.ts'
+import { aProject, emptyDefinitions } from '../support/values.ts'
 
 // The recording endpoint with a real server, real decode threads and a memory log.
 

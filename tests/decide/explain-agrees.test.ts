@@ -17,10 +17,9 @@ import { flagDetail } from '#wire/flags/flag-texts.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { flagFromJson } from '../support/decide-server.ts'
-import { emptyDefinitions } from '../support/definition-builders.ts'
 import { evaluateFlags } from '../support/evaluation-subject.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
-import { aProject } from '../support/state-builders.ts'
+import { aProject, emptyDefinitions } from '../support/values.ts'
 
 const projectCount = 400
 const personsPerProject = 3

@@ -14,8 +14,8 @@ import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { aNewProject, aProject } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aNewProject, aProject } from '../support/values.ts'
 
 type Counter = FlagRequestCounter & { times(count: number): void }
 

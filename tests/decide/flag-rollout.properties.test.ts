@@ -8,9 +8,9 @@ import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import type { JsonObject } from '#core/json.ts'
 import { flagFromJson } from '../support/decide-server.ts'
-import { emptyDefinitions, pro } from '../support/definition-builders.ts'
 import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
-import { aProject } from '../support/state-builders.ts'
+import { pro } from '../support/flag-documents.ts'
+import { aProject, emptyDefinitions } from '../support/values.ts'
 
 const set = fc.record(
   {

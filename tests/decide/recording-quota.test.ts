@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { noQuotas } from '#core/project.ts'
 import { startDecideServer } from '../support/decide-server.ts'
-import { aProject } from '../support/state-builders.ts'
+import { aProject } from '../support/values.ts'
 
 it('pages are told to record nothing, and why, until the quota has room again', async t => {
   let isOver = false

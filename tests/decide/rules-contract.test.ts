@@ -6,8 +6,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { startDecideServer } from '../support/decide-server.ts'
+import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 import { unitLine } from '../support/rule-agreement.ts'
-import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/rule-builders.ts'
 import { checkSituations, fails, gives, noRule, type Situation } from '../support/rule-situations.ts'
 
 const properties = { plan: 'Pro', seats: 7 }

@@ -11,7 +11,7 @@ import { encodeDefinitions } from '#wire/flags/flag-definitions.ts'
 import { encodeFlagList } from '#wire/flags/flag-list.ts'
 import { compileTestProject, startDecideServer } from '../support/decide-server.ts'
 import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
-import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/rule-builders.ts'
+import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 
 const ids = Array.from({ length: 200 }, (_, index) => `user-${index}`)
 

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine } from '../support/engine.ts'
 import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 describe('an event store without room on its disk', { skip: noSmallDisk() }, () => {
   it('answers what fits in memory, and says that it cannot answer more', async t => {
@@ -18,7 +18,7 @@ describe('an event store without room on its disk', { skip: noSmallDisk() }, () 
     t.after(() => store.close())
     await store.migrate()
     const propertiesJson = JSON.stringify({ text: 'x'.repeat(100_000) })
-    const events = Array.from({ length: 40 }, (_, n) => anEvent({ projectId: 1, timestampMs: n, propertiesJson }))
+    const events = Array.from({ length: 40 }, (_, n) => aStoredEvent({ projectId: 1, timestampMs: n, propertiesJson }))
     await store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
     const countListed = async (limit: number) =>
       (await store.listEvents({ projectId: 1, descending: true, limit })).events.length

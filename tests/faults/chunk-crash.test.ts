@@ -12,12 +12,11 @@ import { openSqliteChunkStore } from '../../src/adapters/sqlite/sqlite-chunk-sto
 import { openSqliteManagementStore } from '../../src/adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteLogReader } from '../../src/adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter } from '../../src/adapters/sqlite-log/sqlite-log-writer.ts'
-import { aCapturedEvent, encodedEvents, noSalts } from '../support/captured-events.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { aNewProject } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aCapturedEvent, aNewProject, encodedEvents, noSalts } from '../support/values.ts'
 
 // A worker that crashes between two steps of a chunk, on the real log, state and engine, and the worker after it.
 

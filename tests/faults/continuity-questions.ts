@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import type { JsonObject } from '#core/json.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { testProjectKey } from '../support/pennon.ts'
-import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 /** `user-1` is in, `user-2` is out, of a rollout of 50 % of `rollout-50`. Source: vectors I02 and I03. */
 export const anonymousId = 'user-1'

@@ -25,13 +25,13 @@ import { readConfig } from '#config.ts'
 import type { Lane } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { EventLogWriter } from '#ports/log/event-log.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aWorld } from '../support/processing-world.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
 const streams: readonly LogStream[] = ['main', 'historical']
 const unitCount = 30

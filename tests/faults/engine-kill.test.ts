@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { testSeed } from '../support/seeded-random.ts'
+import { aStoredEvent } from '../support/values.ts'
 import { killEngineRounds } from './engine-rounds.ts'
 
 describe('the embedded engine', () => {
@@ -23,7 +23,7 @@ describe('the embedded engine', () => {
     t.after(() => store.close())
     await store.migrate()
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
-    const event = anEvent()
+    const event = aStoredEvent()
     await store.insert({ events: [event], pendingEvents: [], overrides: [], recordings: [], rejected: [] })
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
     await store.countRejected({ projectId: 1 })

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { PortError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { seededRandom } from '../support/seeded-random.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 /** Rows per insert; two inserts run at once. */
 const batchRows = 200
@@ -25,7 +25,10 @@ export async function killEngineRounds(roundCount: number, seed: number): Promis
       const insertUntilKilled = async () => {
         while (!isKilled) {
           const events = Array.from({ length: batchRows }, () =>
-            anEvent({ uuid: randomUUID(), capturedAtMs: Date.parse(`2026-1${acknowledged.length & 1}-02T00:00:00Z`) }),
+            aStoredEvent({
+              uuid: randomUUID(),
+              capturedAtMs: Date.parse(`2026-1${acknowledged.length & 1}-02T00:00:00Z`),
+            }),
           )
           try {
             await store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })

@@ -8,9 +8,9 @@ import { PortError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { type ClickHouseEndpoint, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { removeEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { startStranger } from '../support/stranger-process.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 describe('clients of the event store', () => {
   it('send a stranger on the port of a killed engine nothing, and go on with the next engine', async t => {
@@ -92,7 +92,7 @@ function open(t: TestContext, endpoint: () => ClickHouseEndpoint | null): EventS
 }
 
 async function insertOne(store: EventStore): Promise<string> {
-  const event = anEvent()
+  const event = aStoredEvent()
   await store.insert({ events: [event], pendingEvents: [], overrides: [], recordings: [], rejected: [] })
   return event.uuid
 }

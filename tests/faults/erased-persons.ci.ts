@@ -18,7 +18,7 @@ import { eventually } from '../support/eventually.ts'
 import { type OpenImportState, openSqliteImportState } from '../support/import-world.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases } from '../support/postgres-state.ts'
-import { aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aNewProject, aPerson, created } from '../support/values.ts'
 import { Crash, type ErasureWorld, erasureWorld, everything, mark } from './erasure-world.ts'
 
 const never = new AbortController().signal

@@ -20,13 +20,18 @@ import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, aCapturedReject, encodedEvents, noSalts } from '../support/captured-events.ts'
-import { aCapturedRecording } from '../support/captured-recordings.ts'
 import type { EngineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import type { OpenImportState } from '../support/import-world.ts'
-import { aNewCohort } from '../support/state-builders.ts'
+import {
+  aCapturedEvent,
+  aCapturedRecording,
+  aCapturedReject,
+  aNewCohort,
+  encodedEvents,
+  noSalts,
+} from '../support/values.ts'
 
 export class Crash extends Error {}
 

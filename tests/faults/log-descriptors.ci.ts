@@ -8,9 +8,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { readAll } from '../ports/event-log.contract.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { eventually } from '../support/eventually.ts'
 import { openedReader, openedWriter } from '../support/sqlite-log-files.ts'
+import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
 test('refuses events while no file can be opened, and takes them again when one can', async t => {
   if (process.platform !== 'linux') return t.skip('the limit of a running process can be set on Linux alone')

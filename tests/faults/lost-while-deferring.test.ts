@@ -12,12 +12,11 @@ import { createProcessor } from '#services/processing/process-events.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents, noSalts } from '../support/captured-events.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { aNewProject } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aCapturedEvent, aNewProject, encodedEvents, noSalts } from '../support/values.ts'
 
 describe('the event store while a project is deferred', () => {
   const server = engineForTests()

@@ -12,9 +12,9 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { PortError } from '#ports/port-error.ts'
 import { distinctIds, readAll } from '../ports/event-log.contract.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { eventually } from '../support/eventually.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
 describe('a lane that several processes append to', () => {
   it('keeps every event of all of them once, each in order, over several segments', async t => {

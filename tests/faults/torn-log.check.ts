@@ -9,7 +9,7 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { StreamAppender } from '#adapters/sqlite-log/stream-appender.ts'
 import { markPath } from '#adapters/sqlite-log/stream-mark.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
+import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
 const units: CapturedEvent[][] = [
   [aCapturedEvent(1)],

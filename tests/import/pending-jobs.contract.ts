@@ -6,9 +6,9 @@ import { describe, it, type TestContext } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import { anEvent, anImportedEvent } from '../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../support/import-world.ts'
 import { loadWhole } from '../support/load-chunk.ts'
+import { anEvent, anImportedEvent } from '../support/values.ts'
 
 const day = 86_400_000
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eventBytesMax } from '#core/capture/normalize-event.ts'
-import { anImportedEvent } from '../support/apply-events.ts'
 import { importWorld, openSqliteImportState } from '../support/import-world.ts'
+import { anImportedEvent } from '../support/values.ts'
 
 describe('an import without a job', () => {
   it('keeps that it had none when it is too large, as other rejects of its day do', async t => {

@@ -6,9 +6,8 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import { type RestoreDeps, restoreEvents } from '#services/processing/restore-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { anImportedEvent } from '../support/apply-events.ts'
-import { noSalts, recordsAt } from '../support/captured-events.ts'
 import { type ImportWorld, importWorld, openSqliteImportState } from '../support/import-world.ts'
+import { anImportedEvent, noSalts, recordsAt } from '../support/values.ts'
 
 /** Restores the event of a pending job; `meanwhile` comes between computing its row and inserting it. */
 async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job: ImportJob) => Promise<void>) {

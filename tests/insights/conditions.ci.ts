@@ -12,9 +12,9 @@ import { createClickHouseClients } from '../../src/adapters/clickhouse/connectio
 import { ConditionSql, type Decided } from '../../src/adapters/clickhouse/insights/condition-sql.ts'
 import { decideLeftOver } from '../../src/adapters/clickhouse/insights/left-over.ts'
 import { QueryParams } from '../../src/adapters/clickhouse/insights/query-params.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { testSeed } from '../support/seeded-random.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const nowMs = Date.parse('2026-05-01T12:34:56.789Z')
 
@@ -281,7 +281,7 @@ describe('a condition in SQL', () => {
       const value = propertyOf(text)
       const flags = value === undefined || value === null ? [] : [['$feature/p"&=%', textOf(value)] as const]
       const uuid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
-      return anEvent({ uuid, propertiesJson: text, personPropertiesJson: text, flags: new Map(flags) })
+      return aStoredEvent({ uuid, propertiesJson: text, personPropertiesJson: text, flags: new Map(flags) })
     })
     await store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
   })

@@ -7,18 +7,18 @@ import { dirname, join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 import { runCommand, startCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const eventCount = 300
 const dayMs = 86_400_000
 const firstMs = Date.parse('2026-04-20T10:00:00Z')
 const events = Array.from({ length: eventCount }, (_, index) =>
-  anEvent({
+  aStoredEvent({
     event: index % 3 === 0 ? 'order placed' : '$pageview',
     distinctId: `user "${index}"`,
     timestampMs: firstMs + (index % 5) * dayMs + index,

@@ -17,13 +17,13 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { pythonWithPackages } from '../sdk/python-environment.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { jarMissing, mavenJar } from '../support/maven-jar.ts'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const password = 'a-password-of-a-dashboard'
 const driver = 'com.clickhouse:clickhouse-jdbc:0.9.4:jar:all-dependencies'
@@ -55,7 +55,7 @@ describe('the port for dashboards', () => {
     await store.migrate()
     const rows = [1, 2].flatMap(projectId =>
       [1, 2, 3].map(n =>
-        anEvent({
+        aStoredEvent({
           projectId,
           event: `of-${projectId}`,
           uuid: uuid(n),

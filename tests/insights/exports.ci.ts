@@ -16,11 +16,11 @@ import { dayMs } from '#core/time.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { pythonWithPackages } from '../sdk/python-environment.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { download } from '../support/raw-download.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const headers = { authorization: `Bearer ${allScopesKey}` }
 const path = '/api/projects/1/events/export/'
@@ -63,7 +63,7 @@ const names = [
 ]
 
 const awkwardEvents: readonly StoredEvent[] = names.map((name, index) =>
-  anEvent({
+  aStoredEvent({
     event: name,
     distinctId: names[(index * 7 + 3) % names.length]!,
     timestampMs: Date.parse('2026-11-05T10:00:00.000Z') + Math.floor(index / 3) - 40_000_000_000 * (index % 5),

@@ -11,8 +11,8 @@ import {
   epochMs,
   isWithin,
 } from '../../src/adapters/clickhouse/insights/bucket-expression.ts'
-import { anEvent } from '../support/an-event.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 describe('insights on the engine', () => {
   let store: EventStore
@@ -23,15 +23,15 @@ describe('insights on the engine', () => {
     },
     end: () => store.close(),
   })
-  const insert = (events: ReturnType<typeof anEvent>[]) =>
+  const insert = (events: ReturnType<typeof aStoredEvent>[]) =>
     store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
 
   it('find the first event of a project since 2015, by the copy of it that counts', async () => {
     assert.equal(await store.findFirstEventTime(1), null)
-    const first = anEvent({ projectId: 1, timestampMs: Date.parse('2015-01-01T10:00:00.000Z') })
-    const wrong = anEvent({ projectId: 1, timestampMs: Date.parse('1900-01-01T00:00:00.000Z') })
-    const ofAnother = anEvent({ projectId: 2, timestampMs: Date.parse('2015-01-01T00:00:00.000Z') })
-    await insert([anEvent({ projectId: 1 }), ofAnother, first, wrong])
+    const first = aStoredEvent({ projectId: 1, timestampMs: Date.parse('2015-01-01T10:00:00.000Z') })
+    const wrong = aStoredEvent({ projectId: 1, timestampMs: Date.parse('1900-01-01T00:00:00.000Z') })
+    const ofAnother = aStoredEvent({ projectId: 2, timestampMs: Date.parse('2015-01-01T00:00:00.000Z') })
+    await insert([aStoredEvent({ projectId: 1 }), ofAnother, first, wrong])
     assert.equal(await store.findFirstEventTime(1), first.timestampMs)
     const later = { ...first, timestampMs: first.timestampMs + 3_600_000 }
     await insert([later])

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 import { eventStoreForTests } from './event-store-for-tests.ts'
 
 const tables = eventStoreForTests()
@@ -36,10 +36,15 @@ const calls: [propertiesJson: string, flag: string, response: string][] = [
   ['{"n":1e999,"$feature_flag":"beta","$feature_flag_response":"a"}', 'beta', 'a'],
   ['{"text":"\\ud800","$feature_flag":"beta","$feature_flag_response": false}', 'beta', 'false'],
 ]
-const other = anEvent({ event: '$pageview', propertiesJson: calls[0]![0], distinctId: 'z' })
+const other = aStoredEvent({ event: '$pageview', propertiesJson: calls[0]![0], distinctId: 'z' })
 const eventsOf = (projectId: number): StoredEvent[] => [
   ...calls.map(([propertiesJson], index) =>
-    anEvent({ projectId, event: '$feature_flag_called', propertiesJson, distinctId: String.fromCharCode(97 + index) }),
+    aStoredEvent({
+      projectId,
+      event: '$feature_flag_called',
+      propertiesJson,
+      distinctId: String.fromCharCode(97 + index),
+    }),
   ),
   { ...other, projectId },
 ]

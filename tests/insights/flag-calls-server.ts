@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startManagement } from '../support/management-api.ts'
+import { aStoredEvent } from '../support/values.ts'
 import { namedBucket, type PlainExposure } from './flag-calls-world.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
@@ -54,7 +54,7 @@ export async function startFlagServer(
         events: calls.map(({ flag: $feature_flag = 'beta', response = true, variant, ...over }) => {
           const named = { $feature_flag, $feature_flag_response: response, $feature_flag_variant_key: variant }
           const event = { projectId, event: '$feature_flag_called', ...over }
-          return anEvent({ ...event, propertiesJson: JSON.stringify(named) })
+          return aStoredEvent({ ...event, propertiesJson: JSON.stringify(named) })
         }),
       }),
   }

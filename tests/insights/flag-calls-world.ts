@@ -4,7 +4,7 @@
 import type { PersonIdOverride, StoredEvent } from '#core/events/stored-event.ts'
 import type { ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 interface Row {
   readonly event: StoredEvent
@@ -64,7 +64,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
     const properties = { $feature_flag, $feature_flag_response: pick(answers) }
     const distinctId = pick(ids)
     const timestampMs = fromMs + below(endMs - fromMs)
-    return anEvent({
+    return aStoredEvent({
       ...{ projectId, uuid: newUuid(), event: '$feature_flag_called', distinctId, timestampMs },
       propertiesJson: JSON.stringify(properties),
       capturedAtMs: pick([timestampMs, timestampMs + 40 * 24 * hourMs]),

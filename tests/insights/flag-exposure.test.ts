@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 import { eventStoreForTests } from './event-store-for-tests.ts'
 import { type ACall, startFlagServer } from './flag-calls-server.ts'
 
@@ -68,7 +68,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
       const { response, ...call } = seen(person, '2026-03-29T12:00:00Z', 'control')
       const properties = { $feature_flag: 'beta', $feature_flag_response: response }
       const event = { ...call, projectId, event: '$feature_flag_called', propertiesJson: JSON.stringify(properties) }
-      await events.store.insert({ ...nothing, pendingEvents: [imported(anEvent(event), number)] })
+      await events.store.insert({ ...nothing, pendingEvents: [imported(aStoredEvent(event), number)] })
       await events.store.publishJob(number)
     }
     assert.deepEqual((await answer('exposure', range)).cumulative.control, [1, 2, 2])

@@ -8,8 +8,8 @@ import { it, type TestContext } from 'node:test'
 import { pythonWithPackages } from '../sdk/python-environment.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { download } from '../support/raw-download.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const texts = [
   'a,b',

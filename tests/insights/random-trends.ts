@@ -7,11 +7,10 @@ import type { StoredEvent } from '#core/events/stored-event.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { anEvent, imported } from '../support/an-event.ts'
 import { startEngine } from '../support/engine.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 import { seededRandom } from '../support/seeded-random.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, aStoredEvent, created, imported } from '../support/values.ts'
 import {
   bucketsOf,
   type CountedEvent,
@@ -294,7 +293,7 @@ async function addEvents(
     const within = random.chance(0.2) ? 0 : random.below(3_600_000)
     const id = random.below(14)
     const flags = ['new-nav', 'p%=&x'].filter(() => random.chance(0.6))
-    return anEvent({
+    return aStoredEvent({
       projectId,
       event: random.pick(names),
       distinctId: `id-${id}`,
@@ -318,7 +317,7 @@ async function addEvents(
       : { ...event, ...over, importJobId: 0, lane: 'main' as const, historicalMigration: false }
   })
   const imports = fresh.splice(0, Math.floor(count / 6)).map(event => imported(event, 1))
-  const pending = Array.from({ length: 10 }, () => imported(anEvent({ projectId, timestampMs: nowMs }), 9))
+  const pending = Array.from({ length: 10 }, () => imported(aStoredEvent({ projectId, timestampMs: nowMs }), 9))
   for (const some of [imports, fresh, repeats]) {
     // Two copies in one insert would have one version.
     for (const event of some)

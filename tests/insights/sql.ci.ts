@@ -7,9 +7,9 @@ import { parseJson } from '#core/json.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { anEvent, imported } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { startManagement } from '../support/management-api.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 let engine: TestEngine
 let store: EventStore
@@ -53,7 +53,7 @@ async function startSql(t: TestContext, events: EventStore = store) {
       return `${status} ${body.code} ${body.attr ?? ''}: ${body.detail}`
     },
     insert: (...rows: Partial<StoredEvent>[]) =>
-      store.insert({ ...nothing, events: rows.map(event => anEvent({ projectId, ...event })) }),
+      store.insert({ ...nothing, events: rows.map(event => aStoredEvent({ projectId, ...event })) }),
   }
 }
 
@@ -70,7 +70,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
     await insert(seen)
     const override = { projectId, distinctId: 'anonymous', personId: uuid(11), version: 1 }
     await store.insert({ ...nothing, overrides: [override] })
-    await store.insert({ ...nothing, pendingEvents: [anEvent({ projectId, event: 'pending', importJobId: 7 })] })
+    await store.insert({ ...nothing, pendingEvents: [aStoredEvent({ projectId, event: 'pending', importJobId: 7 })] })
     const { body } = await call(
       "SELECT event, count() AS n, any(JSONExtractString(properties, '$browser')) AS browser FROM events GROUP BY event ORDER BY event",
     )

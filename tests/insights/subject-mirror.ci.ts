@@ -21,8 +21,8 @@ import { startEngine, type TestEngine } from '../support/engine.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { writeNewState } from '../support/new-state.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
-import { aGroup, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aGroup, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const never = new AbortController().signal

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anEvent } from '../support/an-event.ts'
 import { startManagement } from '../support/management-api.ts'
+import { aStoredEvent } from '../support/values.ts'
 import { eventStoreForTests } from './event-store-for-tests.ts'
 
 const world = eventStoreForTests()
@@ -87,7 +87,12 @@ describe('texts that would break out of SQL', () => {
     const [own, other] = [await make(), await make()]
     const timestampMs = Date.parse('2026-05-01T10:00:00Z')
     const events = [own, ...Array.from({ length: 40 }, () => other)].map(projectId =>
-      anEvent({ projectId, timestampMs, event: projectId === own ? 'mine' : 'theirs', propertiesJson: '{"plan":"x"}' }),
+      aStoredEvent({
+        projectId,
+        timestampMs,
+        event: projectId === own ? 'mine' : 'theirs',
+        propertiesJson: '{"plan":"x"}',
+      }),
     )
     const nothing = { pendingEvents: [], overrides: [], recordings: [], rejected: [] }
     await world.store.insert({ ...nothing, events })

@@ -8,10 +8,10 @@ import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { anEvent, imported } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { startManagement } from '../support/management-api.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const uuidOf = (kind: number, index: number) => `0000000${kind}-0000-4000-8000-${String(index).padStart(12, '0')}`
@@ -51,7 +51,7 @@ describe('trends', () => {
       for (let id = 0; id < projectId; id = (await api.call('POST', '/api/projects/', { body: { name } })).body.id);
       const events = Array.from({ length: 600 }, (_, index): StoredEvent => {
         const id = below(40)
-        const event = anEvent({
+        const event = aStoredEvent({
           ...{ projectId, uuid: uuidOf(1, index), event: ['seen', 'paid'][below(2)]!, distinctId: `id-${id}` },
           ...{ timestampMs: Date.parse('2026-04-25T00:00:00Z') + below(6 * 86_400_000), personId: uuidOf(2, id) },
           propertiesJson: JSON.stringify({ price: below(100) }),

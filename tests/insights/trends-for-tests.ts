@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startManagement } from '../support/management-api.ts'
+import { aStoredEvent } from '../support/values.ts'
 import { eventStoreForTests } from './event-store-for-tests.ts'
 
 export const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
@@ -42,7 +42,7 @@ export function trendsForTests() {
         return body.results
       },
       insert: (...events: Partial<StoredEvent>[]) =>
-        held.store.insert({ ...nothing, events: events.map(event => anEvent({ projectId, ...event })) }),
+        held.store.insert({ ...nothing, events: events.map(event => aStoredEvent({ projectId, ...event })) }),
     }
   }
   return { held, startTrends }

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Value } from 'typebox/value'
 import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
-import { anEvent, imported } from '../support/an-event.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 import { ada, bob, events, noon, nothing, today, trendsForTests, withFlag } from './trends-for-tests.ts'
 
 const { held, startTrends } = trendsForTests()
@@ -65,11 +65,11 @@ describe('POST …/query/ with a TrendsQuery', () => {
   it('counts an identity once, imports as well, and nothing that is pending', async t => {
     const trends = await startTrends(t)
     const { projectId } = trends
-    const event = anEvent({ projectId, timestampMs: at('2026-05-01T10:00:00Z') })
+    const event = aStoredEvent({ projectId, timestampMs: at('2026-05-01T10:00:00Z') })
     const moved = { ...event, timestampMs: at('2026-05-01T11:00:00Z') }
-    const other = anEvent({ projectId, timestampMs: at('2026-05-01T11:30:00Z') })
+    const other = aStoredEvent({ projectId, timestampMs: at('2026-05-01T11:30:00Z') })
     await held.store.insert({ ...nothing, events: [event, imported(event, 1), imported(other, 1)] })
-    await held.store.insert({ ...nothing, events: [moved], pendingEvents: [imported(anEvent({ projectId }), 7)] })
+    await held.store.insert({ ...nothing, events: [moved], pendingEvents: [imported(aStoredEvent({ projectId }), 7)] })
     const [hours] = await trends.results({ interval: 'hour', dateRange: { date_from: '-2h' }, series: [events(null)] })
     assert.deepEqual(hours.data, [0, 2, 0])
     assert.deepEqual(hours.labels, ['1-May 12:00', '1-May 13:00', '1-May 14:00'])

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeAuthor } from '#wire/management/author.ts'
-import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../support/definition-builders.ts'
+import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../support/flag-documents.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const path = '/api/projects/1/cohorts/'
 const flagsPath = '/api/projects/1/feature_flags/'

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 const persons = '/api/projects/1/persons'

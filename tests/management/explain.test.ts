@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const path = '/api/projects/1/feature_flags/'
 const plan = { key: 'plan', type: 'person', value: 'pro' }

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import type { ExplainedConditionJson, ExplainedFilterJson } from '#wire/management/flags/explanation-shapes.ts'
+import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 import { startManagement } from '../support/management-api.ts'
-import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/rule-builders.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const flags = '/api/projects/1/feature_flags/'
 

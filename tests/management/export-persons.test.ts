@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { download } from '../support/raw-download.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const path = '/api/projects/1/persons/export/'
 const headers = { authorization: `Bearer ${allScopesKey}` }

@@ -13,8 +13,8 @@ import { bodyOf, type PlannedWrite, planImport, titleOf } from '../../src/comman
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
 import { writePlan } from '../../src/commands/flags/write-import.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const person = (key: string, value: unknown) => ({ key, type: 'person', operator: 'exact', value })
 const inCohort = (id: unknown) => ({ key: 'id', type: 'cohort', operator: 'in', value: id })

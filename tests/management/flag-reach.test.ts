@@ -6,14 +6,14 @@ import { setImmediate } from 'node:timers/promises'
 import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
+import { rollout, rulesDocument } from '../support/flag-documents.ts'
 import {
   type ManagementApi,
   type Reply,
   type StartManagementOptions,
   startManagement,
 } from '../support/management-api.ts'
-import { rollout, rulesDocument } from '../support/rule-builders.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
 const flags = '/api/projects/1/feature_flags/'
 const uuidOf = (index: number) => `11111111-1111-5111-8111-${String(index).padStart(12, '0')}`

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { EventCursor, EventView } from '#ports/events/event-queries.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
 const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
 const large = { text: 'x'.repeat(640 * 1024) }

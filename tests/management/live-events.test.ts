@@ -5,11 +5,11 @@ import { createLiveEvents } from '#services/live/live-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { liveMessages } from '#wire/live/live-events.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { eventually } from '../support/eventually.ts'
 import { type LiveClient, watchLive } from '../support/live-client.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 import { movedTime } from '../support/moved-time.ts'
+import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
 it('a live view whose client reads nothing is shown what it can be, then ends, and every event was shown or counted', async t => {
   const time = movedTime()

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { compileMatch } from '#core/flags/match/match-property.ts'
 import { compactJson, type JsonValue, parseJson, textOf } from '#core/json.ts'
 import { type ManagementApi, type StartManagementOptions, startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 const list = '/api/projects/1/persons/'
 const uuidOf = (index: number) => `11111111-1111-5111-8111-${String(index).padStart(12, '0')}`

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { startManagement } from '../support/management-api.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 
 describe('persons', () => {
   it('have the most frequent values of a property listed', async t => {

@@ -5,7 +5,7 @@ import { noEventUsage } from '#core/usage.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { startManagement } from '../support/management-api.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
 describe('persons', () => {
   const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`

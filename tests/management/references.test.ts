@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../support/definition-builders.ts'
+import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../support/flag-documents.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/cohorts/'

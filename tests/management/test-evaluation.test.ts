@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
 const flags = '/api/projects/1/feature_flags/'
 const plan = (value: string) => ({ key: 'plan', type: 'person', operator: 'exact', value })

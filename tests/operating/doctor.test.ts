@@ -16,12 +16,11 @@ import { checkClock, checkOpenFiles } from '../../src/commands/doctor/check-mach
 import { checkGeoip } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { acquireDataLock, type LockCommand } from '../../src/processes/data-lock.ts'
-import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { startFront } from '../support/front.ts'
 import { writeMmdb } from '../support/mmdb-writer.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
-import { aNewProject, chunkChanges } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { aCapturedEvent, aNewProject, chunkChanges, encodedEvents } from '../support/values.ts'
 
 interface Result {
   readonly exitCode: number

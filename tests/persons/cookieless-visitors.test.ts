@@ -22,9 +22,8 @@ import { processOneChunk } from '#services/processing/process-one-chunk.ts'
 import { restoreEvents } from '#services/processing/restore-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, recordsAt } from '../support/captured-events.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { aProject } from '../support/state-builders.ts'
+import { aCapturedEvent, aProject, recordsAt } from '../support/values.ts'
 
 const day = '2026-01-15'
 const dayStartMs = Date.parse(`${day}T00:00:00Z`)

@@ -16,10 +16,8 @@ import type { ProcessingEventStore } from '#services/processing/chunk-deps.ts'
 import { processOneChunk } from '#services/processing/process-one-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { anEvent } from '../support/apply-events.ts'
-import { noSalts, recordsAt } from '../support/captured-events.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { aProject } from '../support/state-builders.ts'
+import { anEvent, aProject, noSalts, recordsAt } from '../support/values.ts'
 import { PersonModel } from './person-model.ts'
 
 const ids = ['a', 'b', 'c', 'd']

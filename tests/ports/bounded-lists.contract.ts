@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
-import { aGroup, aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aNewProject, aPerson, created } from '../support/values.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024

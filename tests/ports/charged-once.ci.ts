@@ -16,12 +16,11 @@ import { createProcessor } from '#services/processing/process-events.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents, noSalts } from '../support/captured-events.ts'
 import { sumChargedRecords } from '../support/charged-records.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { aProject } from '../support/state-builders.ts'
+import { aCapturedEvent, aProject, encodedEvents, noSalts } from '../support/values.ts'
 
 const dayMs = 86_400_000
 const noon = (day: string) => Date.parse(`${day}T12:00:00Z`)

@@ -8,8 +8,7 @@ import type { JsonObject } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
 import type { ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 import { noEventUsage } from '#core/usage.ts'
-import { anEvent, imported } from '../support/an-event.ts'
-import { aCapturedRecording } from '../support/captured-recordings.ts'
+import { aCapturedRecording, aStoredEvent, imported } from '../support/values.ts'
 import { decemberMs, type EventWriterSubject, novemberMs } from './event-store-subject.ts'
 
 export function chargedUsageContract(subject: EventWriterSubject): void {
@@ -20,12 +19,12 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     const at = (text: string) => Date.parse(text)
     await insert({
       events: [
-        anEvent({ projectId, capturedAtMs: at('2026-11-05T00:00:00Z') }),
-        anEvent({ projectId, capturedAtMs: at('2026-11-05T23:59:59.999Z') }),
-        anEvent({ projectId, capturedAtMs: at('2026-11-06T00:00:00Z'), timestampMs: at('1950-01-01T00:00:00Z') }),
-        imported(anEvent({ projectId, capturedAtMs: at('2026-11-06T12:00:00Z') }), 1),
-        imported(anEvent({ projectId, capturedAtMs: at('2026-11-07T12:00:00Z') }), newJob()),
-        anEvent({ projectId: newProject() }),
+        aStoredEvent({ projectId, capturedAtMs: at('2026-11-05T00:00:00Z') }),
+        aStoredEvent({ projectId, capturedAtMs: at('2026-11-05T23:59:59.999Z') }),
+        aStoredEvent({ projectId, capturedAtMs: at('2026-11-06T00:00:00Z'), timestampMs: at('1950-01-01T00:00:00Z') }),
+        imported(aStoredEvent({ projectId, capturedAtMs: at('2026-11-06T12:00:00Z') }), 1),
+        imported(aStoredEvent({ projectId, capturedAtMs: at('2026-11-07T12:00:00Z') }), newJob()),
+        aStoredEvent({ projectId: newProject() }),
       ],
     })
     assert.deepEqual(await usage(projectId, '2026-11-05', '2026-11-06'), [
@@ -36,7 +35,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
 
   it('counts exceptions, AI events and survey responses beside all live events, each once, and no imported ones', async () => {
     const projectId = newProject()
-    const of = (event: string, propertiesJson = '{}') => anEvent({ projectId, event, propertiesJson })
+    const of = (event: string, propertiesJson = '{}') => aStoredEvent({ projectId, event, propertiesJson })
     const events = [
       of('$exception'),
       of('$ai_generation'),
@@ -52,7 +51,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     await insert({ events: [...events, ...events] })
     await insert({ events: [...events, imported(of('$exception'), 1), imported(of('survey sent'), newJob())] })
     const nextDay = Date.parse('2026-11-06T00:00:00Z')
-    await insert({ events: [anEvent({ projectId, capturedAtMs: nextDay })] })
+    await insert({ events: [aStoredEvent({ projectId, capturedAtMs: nextDay })] })
     assert.deepEqual(await subject.store.countUsage(projectId, '2026-11-01', '2026-11-30'), [
       {
         ...noEventUsage,
@@ -78,7 +77,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
       at(4, 'b', '2026-11-06T00:00:00Z'),
       at(5, 'c', '2026-11-07T23:59:59.999Z'),
     ]
-    await insert({ events: [anEvent({ projectId })], recordings })
+    await insert({ events: [aStoredEvent({ projectId })], recordings })
     await insert({ recordings: [...recordings, aCapturedRecording(6, { projectId: newProject() })] })
     const days = [
       { ...noEventUsage, day: '2026-11-05', eventsCharged: 1, recordings: 1 },
@@ -91,7 +90,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
 
   it('counts usage on the day of charge, whatever month the copy that counts arrived in', async () => {
     const projectId = newProject()
-    const event = anEvent({ projectId })
+    const event = aStoredEvent({ projectId })
     await insert({ events: [event] })
     await insert({ events: [{ ...event, capturedAtMs: decemberMs }] })
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
@@ -104,7 +103,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     const projectId = newProject()
     const chargedAtMs = novemberMs - 86_400_000
     const [twice, live, onlyImported, unknown] = ['twice', 'live', 'imported', 'unknown'].map(name =>
-      anEvent({ projectId, event: name }),
+      aStoredEvent({ projectId, event: name }),
     ) as [StoredEvent, StoredEvent, StoredEvent, StoredEvent]
     await insert({ events: [{ ...twice, chargedAtMs }, live] })
     await insert({ events: [{ ...twice, chargedAtMs: chargedAtMs + 5, capturedAtMs: decemberMs }] })
@@ -140,7 +139,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     ]
     const times = ['1900-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '2026-10-01T12:00:00Z', '2299-12-31T23:59:59Z']
     const events = Array.from({ length: 3_000 }, (_, n) =>
-      anEvent({
+      aStoredEvent({
         projectId,
         event: texts[n % texts.length]!,
         distinctId: `${texts[(n >> 3) % texts.length]}${n % 2 === 0 ? '' : n}`,
@@ -158,7 +157,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
   it('knows which kinds of flag calls are stored, and counts those that are not, each once', async () => {
     const projectId = newProject()
     const call = (over: Partial<StoredEvent> = {}) =>
-      anEvent({
+      aStoredEvent({
         projectId,
         event: '$feature_flag_called',
         timestampMs: novemberMs,

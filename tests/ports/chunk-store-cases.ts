@@ -2,7 +2,7 @@
 
 import type { ChunkChanges, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
-import { aPerson, chunkChanges } from '../support/state-builders.ts'
+import { aPerson, chunkChanges } from '../support/values.ts'
 
 export const ada = aPerson({ uuid: 'aaaaaaaa-0000-5000-8000-000000000001', properties: { plan: 'free' } })
 export const bob = aPerson({ uuid: 'bbbbbbbb-0000-5000-8000-000000000002' })

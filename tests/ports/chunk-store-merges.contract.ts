@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { aMapping, aPerson, created } from '../support/state-builders.ts'
 import type { OpenState } from '../support/state-harness.ts'
+import { aMapping, aPerson, created } from '../support/values.ts'
 import { ada, bob, commit, load } from './chunk-store-cases.ts'
 
 export function chunkStoreMergeContract(adapter: string, open: OpenState): void {

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { aMapping, aNewCohort, aNewFlag, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aNewCohort, aNewFlag, aNewProject, aPerson, created } from '../support/values.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 /** Uuids ascend with the numbers: persons that are written together may get their ids in the order of their uuids. */

@@ -6,8 +6,8 @@ import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
-import { anEvent, imported } from '../support/an-event.ts'
 import { askedBatch } from '../support/asked-batch.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const dayMs = 86_400_000
@@ -23,7 +23,7 @@ describe('the events of a batch that are stored', () => {
   function someEvents(count: number, of: (index: number) => Partial<StoredEvent> = () => ({})): StoredEvent[] {
     projectId++
     return Array.from({ length: count }, (_, index) =>
-      anEvent({ projectId, uuid: randomUUID(), timestampMs: at + index, capturedAtMs: at, ...of(index) }),
+      aStoredEvent({ projectId, uuid: randomUUID(), timestampMs: at + index, capturedAtMs: at, ...of(index) }),
     )
   }
 

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { deferredCursorOf } from '#core/events/log-stream.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
-import { chunkChanges } from '../support/state-builders.ts'
+import { chunkChanges } from '../support/values.ts'
 
 export interface DeferredProjectsHarness {
   readonly store: DeferredProjects

@@ -7,7 +7,7 @@ import { noQuotas } from '#core/project.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DefinitionChanges, DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { aNewCohort, aNewFlag, aNewProject, chunkChanges } from '../support/state-builders.ts'
+import { aNewCohort, aNewFlag, aNewProject, chunkChanges } from '../support/values.ts'
 
 export interface DefinitionHarness {
   readonly definitions: DefinitionStore

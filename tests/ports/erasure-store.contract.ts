@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
-import { aMapping, aNewCohort, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aNewCohort, aNewProject, aPerson, created } from '../support/values.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`

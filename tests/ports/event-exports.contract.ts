@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { EventExportQuery, EventExports, ExportedEvent } from '#ports/events/event-exports.ts'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 import { type EventStoreSubject, novemberMs } from './event-store-subject.ts'
 
 const eventCount = 120
@@ -51,7 +51,7 @@ export function eventExportsContract(
   /** Events of some days, many of them in one millisecond, with copies and imports among them. */
   async function seeded(projectId: number): Promise<readonly StoredEvent[]> {
     const events = Array.from({ length: eventCount }, (_, index) =>
-      anEvent({
+      aStoredEvent({
         projectId,
         event: names[index % names.length]!,
         distinctId: index % 5 === 0 ? 'server' : `user ${index % 37}`,
@@ -270,8 +270,8 @@ export function eventExportsContract(
       if (arrived >= 5) continue
       const at = batch.at(-1)!.event.timestampMs
       const [behind, ahead] = [
-        anEvent({ projectId, event: 'late', timestampMs: at - 1 - arrived }),
-        anEvent({ projectId, event: 'late', timestampMs: novemberMs + 5 * 86_400_000 + arrived++ * 1_000 }),
+        aStoredEvent({ projectId, event: 'late', timestampMs: at - 1 - arrived }),
+        aStoredEvent({ projectId, event: 'late', timestampMs: novemberMs + 5 * 86_400_000 + arrived++ * 1_000 }),
       ]
       await insert({ events: [behind, ahead] })
       if (ahead.timestampMs > at) later.push(ahead.uuid)
@@ -296,7 +296,7 @@ export function eventExportsContract(
     // Behind the first batch, among slices that were measured with it.
     const soonMs = before.map(({ timestampMs }) => timestampMs).toSorted((a, b) => a - b)[45]!
     const arriving = Array.from({ length: 100 }, (_, index) =>
-      anEvent({ projectId, event: 'late', timestampMs: soonMs + (index % 3) * 1_000 }),
+      aStoredEvent({ projectId, event: 'late', timestampMs: soonMs + (index % 3) * 1_000 }),
     )
     const found: ExportedEvent['event'][] = []
     for await (const batch of batches) {

@@ -11,7 +11,7 @@ import type { LogStream, RecordAt, Traffic } from '#core/events/log-stream.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
 import type { EventLogReader, EventLogWriter } from '#ports/log/event-log.ts'
-import { aCapturedEvent, aCapturedReject, encodedEvents, offsetsOf } from '../support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject, encodedEvents, offsetsOf } from '../support/values.ts'
 
 export interface OpenedLog {
   readonly writer: EventLogWriter

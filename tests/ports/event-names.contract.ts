@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { it } from 'node:test'
 import type { PropertyNameQuery, PropertyValueQuery } from '#ports/events/event-queries.ts'
 import { MirrorFillingError } from '#ports/port-error.ts'
-import { anEvent } from '../support/an-event.ts'
+import { aStoredEvent } from '../support/values.ts'
 import { type EventStoreSubject, novemberMs } from './event-store-subject.ts'
 
 export function eventNamesContract(subject: EventStoreSubject): void {
@@ -14,11 +14,12 @@ export function eventNamesContract(subject: EventStoreSubject): void {
 
   it('names the events of a project, in order and in pages, each once', async () => {
     const projectId = newProject()
-    const at = (event: string, timestampMs: number) => anEvent({ projectId, event, timestampMs, uuid: randomUUID() })
+    const at = (event: string, timestampMs: number) =>
+      aStoredEvent({ projectId, event, timestampMs, uuid: randomUUID() })
     const first = at('signed up', novemberMs)
     const later = at('signed up', novemberMs + 86_400_000)
     const others = [at('Änderung', novemberMs), at("it's {odd:String}", novemberMs)]
-    await insert({ events: [first, later, ...others, anEvent({ projectId: newProject(), event: 'elsewhere' })] })
+    await insert({ events: [first, later, ...others, aStoredEvent({ projectId: newProject(), event: 'elsewhere' })] })
     await insert({ events: [first] })
     const { listEventNames } = subject.store
     const all = await listEventNames({ projectId, ...page })
@@ -50,7 +51,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
       { price: 1.5, at: '2026-11-05T10:00:00Z', ok: true, plan: 'pro', mixed: 1, $lib: 'web', '$feature/beta': 'on' },
       { price: -2, at: '2026-11-05', ok: false, plan: 'free', mixed: 'one', list: [1] },
     ].map((properties, index) =>
-      anEvent({
+      aStoredEvent({
         ...{ projectId, uuid: randomUUID(), event: index === 0 ? 'paid' : 'left' },
         propertiesJson: JSON.stringify(properties),
         personPropertiesJson: '{"email":"a@example.com"}',
@@ -81,7 +82,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
   it('lists the values of a property, the most frequent first, of events, persons and groups', async () => {
     const projectId = newProject()
     const paid = (properties: string, event = 'paid') =>
-      anEvent({ projectId, event, uuid: randomUUID(), propertiesJson: properties })
+      aStoredEvent({ projectId, event, uuid: randomUUID(), propertiesJson: properties })
     await insert({
       events: [
         ...['{"plan":"pro"}', '{"plan":"Pro \\"x\\""}', '{"plan":"pro"}', '{"plan":null}', '{"other":1}'].map(text =>
@@ -125,7 +126,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     const projectId = newProject()
     const properties = '{"plan":"pro"}'
     const events = Array.from({ length: 2_001 }, () =>
-      anEvent({ projectId, event: 'paid', uuid: randomUUID(), propertiesJson: properties }),
+      aStoredEvent({ projectId, event: 'paid', uuid: randomUUID(), propertiesJson: properties }),
     )
     await insert({ events })
     const asked = { projectId, of: { event: 'paid' }, name: 'plan', limit: 25 }
@@ -137,7 +138,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     const projectId = newProject()
     const person = (last: number) => `00000000-0000-4000-8000-00000000000${last}`
     const survey = (event: string, distinctId: string, personId: string, over: object = {}, timestampMs = novemberMs) =>
-      anEvent({
+      aStoredEvent({
         ...{ projectId, event: `survey ${event}`, distinctId, personId, timestampMs, uuid: randomUUID() },
         propertiesJson: JSON.stringify({ $survey_id: 's1', ...over }),
       })

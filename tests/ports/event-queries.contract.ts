@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import type { JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
 import type { EventCursor, EventQuery, EventView } from '#ports/events/event-queries.ts'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 import { eventNamesContract } from './event-names.contract.ts'
 import { decemberMs, type EventStoreSubject, novemberMs } from './event-store-subject.ts'
 
@@ -15,7 +15,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
 
   it('gives an event back as it was stored', async () => {
     const projectId = newProject()
-    const event = anEvent({
+    const event = aStoredEvent({
       projectId,
       propertiesJson: '{"a":1.0,"b":12345678901234567890}',
       elementsChain: 'a.link:href="/x"',
@@ -31,7 +31,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
 
   it('filters by what the winning copy says, not by what an older one said', async () => {
     const projectId = newProject()
-    const event = anEvent({ projectId, propertiesJson: '{"plan":"free"}' })
+    const event = aStoredEvent({ projectId, propertiesJson: '{"plan":"free"}' })
     await insert({ events: [event] })
     await insert({
       events: [{ ...event, timestampMs: event.timestampMs + 60_000, propertiesJson: '{"plan":"paid"}' }],
@@ -47,8 +47,8 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()]
     await insert({
       events: [
-        anEvent({ projectId, distinctId: 'anon', personId: first }),
-        anEvent({ projectId, distinctId: 'ada', personId: second }),
+        aStoredEvent({ projectId, distinctId: 'anon', personId: first }),
+        aStoredEvent({ projectId, distinctId: 'ada', personId: second }),
       ],
     })
     await insert({ overrides: [{ projectId, distinctId: 'anon', personId: second, version: 1 }] })
@@ -68,7 +68,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     const projectId = newProject()
     const persons = { a: randomUUID(), b: randomUUID(), c: randomUUID(), other: randomUUID() }
     const shown = (distinctId: string, personId: string, capturedAtMs = novemberMs) =>
-      anEvent({
+      aStoredEvent({
         ...{ projectId, event: 'survey shown', distinctId, personId, capturedAtMs },
         propertiesJson: '{"$survey_id":"s"}',
       })
@@ -119,7 +119,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     const projectId = newProject()
     const personId = randomUUID()
     const events = Array.from({ length: 1000 }, (_, n) =>
-      anEvent({ projectId, distinctId: `${n}${'é\\n'.repeat(130)}`.slice(0, 400) }),
+      aStoredEvent({ projectId, distinctId: `${n}${'é\\n'.repeat(130)}`.slice(0, 400) }),
     )
     await insert({ events })
     await insert({ overrides: events.map(({ distinctId }) => ({ projectId, distinctId, personId, version: 1 })) })
@@ -133,10 +133,10 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
       const projectId = newProject()
       const uuid = randomUUID()
       const events = [
-        ...Array.from({ length: 7 }, (_, n) => anEvent({ projectId, uuid, event: `same uuid ${n}` })),
-        ...Array.from({ length: 8 }, (_, n) => anEvent({ projectId, timestampMs: novemberMs + (n >> 2) })),
-        anEvent({ projectId, timestampMs: Date.parse('1905-03-04T05:06:07.008Z') }),
-        anEvent({ projectId, timestampMs: Date.parse('2298-03-04T05:06:07.008Z') }),
+        ...Array.from({ length: 7 }, (_, n) => aStoredEvent({ projectId, uuid, event: `same uuid ${n}` })),
+        ...Array.from({ length: 8 }, (_, n) => aStoredEvent({ projectId, timestampMs: novemberMs + (n >> 2) })),
+        aStoredEvent({ projectId, timestampMs: Date.parse('1905-03-04T05:06:07.008Z') }),
+        aStoredEvent({ projectId, timestampMs: Date.parse('2298-03-04T05:06:07.008Z') }),
       ]
       await insert({ events })
       const seen: string[] = []
@@ -153,7 +153,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
         cursor = page.next
         // An event that arrives on an earlier page changes nothing on the later ones.
         if (pageCount++ === 0) {
-          await insert({ events: [anEvent({ projectId, timestampMs: page.events[0]!.timestampMs })] })
+          await insert({ events: [aStoredEvent({ projectId, timestampMs: page.events[0]!.timestampMs })] })
         }
       } while (cursor !== null)
       assert.equal(pageCount, 6)
@@ -174,7 +174,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
       // Copies count once, and the one with the highest version is read.
       const sizes = [large, '{}', large, large, '{}', large, '{}', large, large, '{}']
       const events = sizes.map((propertiesJson, n) =>
-        anEvent({ projectId, distinctId: `d${n}`, timestampMs: novemberMs + Math.floor(n / 2), propertiesJson }),
+        aStoredEvent({ projectId, distinctId: `d${n}`, timestampMs: novemberMs + Math.floor(n / 2), propertiesJson }),
       )
       await insert({ events: [...events, { ...events[1]!, propertiesJson: large }] })
       await insert({ events: [events[1]!] })
@@ -198,7 +198,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
   it('filters by name, distinct id, uuid and time, bounds exclusive', async () => {
     const projectId = newProject()
     const events = [1, 2, 3].map(n =>
-      anEvent({ projectId, event: `e${n}`, distinctId: `d${n}`, timestampMs: novemberMs + n }),
+      aStoredEvent({ projectId, event: `e${n}`, distinctId: `d${n}`, timestampMs: novemberMs + n }),
     )
     await insert({ events })
     const names = async (over: Partial<EventQuery>) => (await list(projectId, over)).map(event => event.event)
@@ -217,7 +217,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
     const projectId = newProject()
     const propertiesJson =
       '{"s":"it\'s \\"5\\" {x:String}","n":5,"f":1.5,"one":1.0,"hundred":1e2,"tiny":1e-9,"neg":-7,"dig":123456789012345678,"big":12345678901234567890,"t":true,"z":null,"e":"","o":{"a":[1,"b"]},"a.b":"dot","__proto__":"p"}'
-    await insert({ events: [anEvent({ projectId, propertiesJson })] })
+    await insert({ events: [aStoredEvent({ projectId, propertiesJson })] })
     const matches = async (key: string, value: JsonValue) =>
       (await list(projectId, { properties: [{ key, value }] })).length === 1
     for (const [key, value] of Object.entries(parseJson(propertiesJson) as Record<string, JsonValue>)) {
@@ -245,7 +245,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
       '',
     ]
     const events = texts.map((text, n) =>
-      anEvent({ projectId, event: text, distinctId: text, elementsChain: text, timestampMs: novemberMs + n }),
+      aStoredEvent({ projectId, event: text, distinctId: text, elementsChain: text, timestampMs: novemberMs + n }),
     )
     await insert({ events })
     assert.deepEqual(
@@ -260,7 +260,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
   it('keeps the client’s JSON text, escaped lone surrogates and 64-bit literals included', async () => {
     const projectId = newProject()
     const propertiesJson = '{"lone":"\\ud800","id":9007199254740993,"one":1.0,"e":1E2,"dup":1,"dup":2,"nul":"\\u0000"}'
-    await insert({ events: [anEvent({ projectId, propertiesJson, personPropertiesJson: propertiesJson })] })
+    await insert({ events: [aStoredEvent({ projectId, propertiesJson, personPropertiesJson: propertiesJson })] })
     const [view] = await list(projectId)
     assert.equal(view!.propertiesJson, propertiesJson)
     assert.equal(view!.personPropertiesJson, propertiesJson)

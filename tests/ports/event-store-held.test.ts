@@ -7,9 +7,9 @@ import type { EventStore } from '#ports/events/event-store.ts'
 import type { EventRows } from '#ports/events/event-writer.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const none = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
@@ -48,7 +48,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     const ranges = async () => (await store.findHeldRows('log', null))!.ranges
 
     it('says nothing is missing after repeats and merges, and what is after a loss', async () => {
-      const event = anEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
+      const event = aStoredEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
       for (let index = 0; index < 4; index++) await insert({ events: [event] })
       const held = await ranges()
       assert.ok(held.length > 0)
@@ -65,11 +65,11 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
     })
 
     it('says all is missing when a table was made anew', async () => {
-      await insert({ events: [anEvent({ projectId: ++projectId })] })
+      await insert({ events: [aStoredEvent({ projectId: ++projectId })] })
       const held = await ranges()
       await command('DROP TABLE pennon.events SYNC')
       await store.migrate()
-      await insert({ events: [anEvent({ projectId })] })
+      await insert({ events: [aStoredEvent({ projectId })] })
       assert.ok(findMissing(held, await ranges()).length > 0)
     })
 
@@ -96,8 +96,8 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
 
     for (const importJobId of [0, 1])
       it(`lets a restored row stand only where there is no other, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
-        const there = anEvent({ projectId: ++projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
-        const gone = anEvent({ projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
+        const there = aStoredEvent({ projectId: ++projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
+        const gone = aStoredEvent({ projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
         await insert({ events: [there] })
         const again = [there, gone].map(event => ({ ...event, personPropertiesJson: '{"as":"today"}' }))
         await insert({ events: again, areRestored: true })

@@ -14,9 +14,9 @@ import {
   endpointOfUrl,
   longReadSettings,
 } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
+import { aStoredEvent } from '../support/values.ts'
 
 const withCode = (code: PortErrorCode) => (error: unknown) => error instanceof PortError && error.code === code
 /**
@@ -37,7 +37,7 @@ describe('the embedded engine and its client', () => {
     store = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
     clients = createClickHouseClients(options)
     await store.migrate()
-    await store.insert({ ...nothing, events: Array.from({ length: 200 }, () => anEvent()) })
+    await store.insert({ ...nothing, events: Array.from({ length: 200 }, () => aStoredEvent()) })
   })
   after(async () => {
     await clients.close()
@@ -141,7 +141,7 @@ describe('the embedded engine and its client', () => {
       ),
     )
     const events = Array.from({ length: 100 }, (_, n) =>
-      anEvent({ projectId: 5, event: n % 33 === 7 ? 'poison' : 'ok' }),
+      aStoredEvent({ projectId: 5, event: n % 33 === 7 ? 'poison' : 'ok' }),
     )
     const { refused } = await store.insert({ ...nothing, events })
     assert.deepEqual(
@@ -184,10 +184,10 @@ describe('the embedded engine and its client', () => {
     const before = engine.endpoint()
     await engine.kill()
     await assert.rejects(store.countRejected({ projectId: 1 }), withCode('unavailable'))
-    await assert.rejects(store.insert({ ...nothing, events: [anEvent()] }), withCode('unavailable'))
+    await assert.rejects(store.insert({ ...nothing, events: [aStoredEvent()] }), withCode('unavailable'))
     await engine.restart()
     assert.notEqual(engine.endpoint().writer.password, before.writer.password)
-    await store.insert({ ...nothing, events: [anEvent({ projectId: 9 })] })
+    await store.insert({ ...nothing, events: [aStoredEvent({ projectId: 9 })] })
     assert.equal((await store.listEvents({ projectId: 9, descending: true, limit: 10 })).events.length, 1)
   })
 
@@ -216,7 +216,7 @@ describe('the embedded engine and its client', () => {
       clock: { nowMs: Date.now },
     })
     await byUrl.migrate()
-    await byUrl.insert({ ...nothing, events: [anEvent({ projectId: 11 })] })
+    await byUrl.insert({ ...nothing, events: [aStoredEvent({ projectId: 11 })] })
     assert.equal((await byUrl.listEvents({ projectId: 11, descending: true, limit: 10 })).events.length, 1)
     await byUrl.close()
     assert.equal(endpointOfUrl('https://u:p%40@h:8443').database, 'default')

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 import { decemberMs, type EventWriterSubject, novemberMs } from './event-store-subject.ts'
 
 export function eventWriterJobsContract(subject: EventWriterSubject): void {
@@ -12,8 +12,8 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
   it('hides pending rows until their job is published, and publishing can be repeated', async () => {
     const projectId = newProject()
     const [job, otherJob] = [newJob(), newJob()]
-    const live = anEvent({ projectId, propertiesJson: '{"from":"live"}' })
-    const own = anEvent({ projectId, timestampMs: novemberMs - 86_400_000 })
+    const live = aStoredEvent({ projectId, propertiesJson: '{"from":"live"}' })
+    const own = aStoredEvent({ projectId, timestampMs: novemberMs - 86_400_000 })
     await insert({ events: [live] })
     await insert({
       pendingEvents: [
@@ -46,14 +46,14 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
     const projectId = newProject()
     const job = newJob()
     const longId = job * 1_000_000 // its partitions' names begin with the job's digits
-    const event = anEvent({ projectId })
+    const event = aStoredEvent({ projectId })
     await insert({
-      events: [anEvent({ projectId })],
-      pendingEvents: [imported(event, job), imported(event, longId), imported(anEvent({ projectId }), job)],
+      events: [aStoredEvent({ projectId })],
+      pendingEvents: [imported(event, job), imported(event, longId), imported(aStoredEvent({ projectId }), job)],
     })
     await subject.store.publishJob(job)
     await subject.store.publishJob(longId)
-    await insert({ pendingEvents: [imported(anEvent({ projectId }), job)] })
+    await insert({ pendingEvents: [imported(aStoredEvent({ projectId }), job)] })
     await subject.store.discardJob(job)
     await subject.store.discardJob(job)
     await subject.store.publishJob(job)
@@ -118,7 +118,7 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
       const [projectId, job] = [newProject(), newJob()]
       await insert({
         pendingEvents: cases.map(([distinctId, personPropertiesJson]) =>
-          imported(anEvent({ projectId, distinctId, personPropertiesJson }), job),
+          imported(aStoredEvent({ projectId, distinctId, personPropertiesJson }), job),
         ),
       })
       const known = new Map(cases.map(([what, , text]) => [what, text]))
@@ -134,16 +134,16 @@ export function eventWriterJobsContract(subject: EventWriterSubject): void {
       const ofAda = { projectId, distinctId: 'ada' }
       const ids = Array.from({ length: 20 }, (_, index) => `id-${index}`)
       await insert({
-        events: [anEvent({ ...ofAda, event: 'live' })],
+        events: [aStoredEvent({ ...ofAda, event: 'live' })],
         pendingEvents: [
-          ...ids.map(distinctId => imported(anEvent({ projectId, distinctId }), job)),
-          imported(anEvent({ ...ofAda, event: 'november' }), job),
-          imported(anEvent({ ...ofAda, event: 'december' }), job, { capturedAtMs: decemberMs }),
-          imported(anEvent({ ...ofAda, event: 'personless', personMode: 'propertyless' }), job),
-          imported(anEvent({ ...ofAda, event: 'upgraded', personMode: 'force_upgrade' }), job),
-          imported(anEvent({ projectId, distinctId: 'personless' }), job, { personMode: 'propertyless' }),
-          imported(anEvent({ projectId, distinctId: 'unknown' }), job),
-          imported(anEvent({ ...ofAda, event: 'other job' }), otherJob),
+          ...ids.map(distinctId => imported(aStoredEvent({ projectId, distinctId }), job)),
+          imported(aStoredEvent({ ...ofAda, event: 'november' }), job),
+          imported(aStoredEvent({ ...ofAda, event: 'december' }), job, { capturedAtMs: decemberMs }),
+          imported(aStoredEvent({ ...ofAda, event: 'personless', personMode: 'propertyless' }), job),
+          imported(aStoredEvent({ ...ofAda, event: 'upgraded', personMode: 'force_upgrade' }), job),
+          imported(aStoredEvent({ projectId, distinctId: 'personless' }), job, { personMode: 'propertyless' }),
+          imported(aStoredEvent({ projectId, distinctId: 'unknown' }), job),
+          imported(aStoredEvent({ ...ofAda, event: 'other job' }), otherJob),
         ],
       })
       const asked = await addTo(job, new Map([...ids, 'ada'].map(id => [id, `{"id":"${id}"}`])), 2)

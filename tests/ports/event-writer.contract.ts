@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { EventWriter } from '#ports/events/event-writer.ts'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 import { decemberMs, type EventWriterSubject, novemberMs } from './event-store-subject.ts'
 import { eventWriterJobsContract } from './event-writer-jobs.contract.ts'
 
@@ -15,7 +15,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
 
   it('counts a retried event once', async () => {
     const projectId = newProject()
-    const event = anEvent({ projectId })
+    const event = aStoredEvent({ projectId })
     await insert({ events: [event, event] })
     await insert({ events: [event] })
     assert.equal((await list(projectId)).length, 1)
@@ -24,7 +24,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
 
   it('counts one identity once when it came live and in two import jobs', async () => {
     const projectId = newProject()
-    const event = anEvent({ projectId })
+    const event = aStoredEvent({ projectId })
     await insert({ events: [imported(event, newJob())] })
     await insert({ events: [event] })
     await insert({ events: [imported(event, newJob()), imported(event, 1)] })
@@ -36,7 +36,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
 
   it('counts one identity once over two months of arrival', async () => {
     const projectId = newProject()
-    const event = anEvent({ projectId, timestampMs: novemberMs, capturedAtMs: novemberMs })
+    const event = aStoredEvent({ projectId, timestampMs: novemberMs, capturedAtMs: novemberMs })
     await insert({ events: [event] })
     await insert({ events: [{ ...event, capturedAtMs: decemberMs, chargedAtMs: decemberMs }] })
     assert.equal((await list(projectId)).length, 1)
@@ -46,7 +46,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
 
   it('keeps apart what differs in name, distinct id, uuid or UTC day', async () => {
     const projectId = newProject()
-    const event = anEvent({ projectId, timestampMs: Date.parse('2026-11-05T23:59:59.999Z') })
+    const event = aStoredEvent({ projectId, timestampMs: Date.parse('2026-11-05T23:59:59.999Z') })
     const differing: Partial<StoredEvent>[] = [
       { event: 'clicked' },
       { distinctId: 'bob' },
@@ -60,7 +60,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
   for (const order of ['live first', 'import first'] as const) {
     it(`lets the live row win over an imported one, ${order}`, async () => {
       const projectId = newProject()
-      const live = anEvent({ projectId, propertiesJson: '{"from":"live"}' })
+      const live = aStoredEvent({ projectId, propertiesJson: '{"from":"live"}' })
       const copy = imported(live, newJob(), { propertiesJson: '{"from":"import"}', capturedAtMs: decemberMs })
       for (const event of order === 'live first' ? [live, copy] : [copy, live]) await insert({ events: [event] })
       assert.deepEqual(
@@ -72,7 +72,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
 
   it('lets the later copy win, whatever month it arrived in', async () => {
     const projectId = newProject()
-    const event = anEvent({ projectId, capturedAtMs: decemberMs, propertiesJson: '{"n":1}' })
+    const event = aStoredEvent({ projectId, capturedAtMs: decemberMs, propertiesJson: '{"n":1}' })
     await insert({ events: [event] })
     await insert({ events: [{ ...event, capturedAtMs: novemberMs, propertiesJson: '{"n":2}' }] })
     assert.deepEqual(
@@ -85,9 +85,9 @@ export function eventWriterContract(subject: EventWriterSubject): void {
     const projectId = newProject()
     const job = newJob()
     const from = (text: string) => ({ propertiesJson: JSON.stringify({ from: text }) })
-    const live = anEvent({ projectId, ...from('live') })
-    const onlyImported = imported(anEvent({ projectId, timestampMs: novemberMs - 1 }), job, from('import'))
-    const gone = anEvent({ projectId, timestampMs: novemberMs - 2 })
+    const live = aStoredEvent({ projectId, ...from('live') })
+    const onlyImported = imported(aStoredEvent({ projectId, timestampMs: novemberMs - 1 }), job, from('import'))
+    const gone = aStoredEvent({ projectId, timestampMs: novemberMs - 2 })
     await insert({ events: [live, onlyImported] })
     const again = [live, onlyImported, gone].map(event => ({ ...event, ...from('restored') }))
     await insert({ events: again, areRestored: true })
@@ -100,15 +100,15 @@ export function eventWriterContract(subject: EventWriterSubject): void {
 
   it('stores the others when some rows cannot be stored, and says which', async () => {
     const projectId = newProject()
-    const good = anEvent({ projectId })
+    const good = aStoredEvent({ projectId })
     const { refused } = await insert({
       events: [
-        anEvent({ projectId, uuid: 'no uuid' }),
+        aStoredEvent({ projectId, uuid: 'no uuid' }),
         good,
-        anEvent({ projectId, timestampMs: Number.NaN }),
-        anEvent({ projectId, timestampMs: Date.parse('2301-01-01T00:00:00Z') }),
+        aStoredEvent({ projectId, timestampMs: Number.NaN }),
+        aStoredEvent({ projectId, timestampMs: Date.parse('2301-01-01T00:00:00Z') }),
       ],
-      pendingEvents: [imported(anEvent({ projectId, personId: '' }), newJob())],
+      pendingEvents: [imported(aStoredEvent({ projectId, personId: '' }), newJob())],
     })
     assert.deepEqual(
       refused.map(({ list, index }) => [list, index]),
@@ -129,7 +129,7 @@ export function eventWriterContract(subject: EventWriterSubject): void {
   it('stores more than one piece in one call', async () => {
     const projectId = newProject()
     const propertiesJson = JSON.stringify({ text: 'x'.repeat(900_000) })
-    const events = Array.from({ length: 30 }, () => anEvent({ projectId, propertiesJson }))
+    const events = Array.from({ length: 30 }, () => aStoredEvent({ projectId, propertiesJson }))
     await insert({ events })
     assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 30, eventsImported: 0 }])
   })

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aNewFlag } from '../support/state-builders.ts'
+import { aNewFlag } from '../support/values.ts'
 import { change, commit, type OpenManagement, written } from './management-harness.ts'
 
 export function flagLifeContract(adapter: string, open: OpenManagement): void {

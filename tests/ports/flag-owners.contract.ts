@@ -8,7 +8,7 @@ import type { EarlyAccessFeatureWithoutFlag } from '#ports/state/early-access-st
 import type { NewExperiment } from '#ports/state/experiment-store.ts'
 import type { FlagWrite } from '#ports/state/flag-write.ts'
 import type { NewSurvey } from '#ports/state/survey-store.ts'
-import { aCohort, aNewFlag, aNewProject } from '../support/state-builders.ts'
+import { aCohort, aNewFlag, aNewProject } from '../support/values.ts'
 import { change, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const oddText = 'a\0b\ud800'

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { NewFlag } from '#ports/state/flag-write.ts'
-import { aNewFlag } from '../support/state-builders.ts'
+import { aNewFlag } from '../support/values.ts'
 import { change, type OpenManagement, written } from './management-harness.ts'
 
 export function flagStoreContract(adapter: string, open: OpenManagement): void {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkChanges, ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { aGroup, aNewFlag, aNewProject, chunkChanges, created } from '../support/state-builders.ts'
+import { aGroup, aNewFlag, aNewProject, chunkChanges, created } from '../support/values.ts'
 import { change, commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const company = { projectId: 1, name: 'company', index: 0 }

@@ -6,8 +6,8 @@ import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { HashKeyAssignment, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
-import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import type { OpenSqlState, SqlStateHarness } from '../support/state-harness.ts'
+import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
 const ada = aPerson()

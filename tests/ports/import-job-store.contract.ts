@@ -7,7 +7,7 @@ import { type DescribedImportJob, type ImportJobState, usualOptions } from '#cor
 import type { NewImportJob } from '#ports/state/import-job-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
-import { aGroup, aNewProject, aPerson } from '../support/state-builders.ts'
+import { aGroup, aNewProject, aPerson } from '../support/values.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { countRows, listCounts } from '#adapters/clickhouse/queries/imported-counts.ts'
 import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.ts'
 import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const dayMs = 86_400_000
@@ -20,7 +20,7 @@ describe('the counts of an import job', () => {
     const names = ['$pageview', 'a b', 'a_b', 'Ä/?&', 'é', '日本']
     const rows = Array.from({ length: 200 }, (_, index) =>
       imported(
-        anEvent({
+        aStoredEvent({
           uuid: randomUUID(),
           event: names[index % names.length]!,
           distinctId: `user ${index % 7}`,

@@ -10,10 +10,10 @@ import { addKnownProperties } from '#adapters/clickhouse/writing/known-propertie
 import type { EventStore } from '#ports/events/event-store.ts'
 import { type KnownOf, knownBytesMax, noEventRows } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
-import { anEvent, imported } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 const ids = Array.from({ length: 2_500 }, (_, index) => `id-${index}`)
 const knownOf = async (some: readonly string[]) => new Map(some.map(id => [id, `{"id":"${id}","plan":"pro"}`]))
@@ -49,7 +49,7 @@ describe('what is known of persons', () => {
     )
   const pend = async (over: Parameters<typeof imported>[2] = {}) => {
     const job = ++jobCount
-    const pendingEvents = ids.map(distinctId => imported(anEvent({ distinctId, ...over }), job))
+    const pendingEvents = ids.map(distinctId => imported(aStoredEvent({ distinctId, ...over }), job))
     await store.insert({ ...noEventRows, pendingEvents })
     return job
   }
@@ -192,7 +192,7 @@ describe('what is known of persons', () => {
     const bad = '{"bad":1}'
     await store.insert({
       ...noEventRows,
-      pendingEvents: [imported(anEvent({ distinctId: 'bad', personPropertiesJson: bad }), job)],
+      pendingEvents: [imported(aStoredEvent({ distinctId: 'bad', personPropertiesJson: bad }), job)],
     })
     const [[partition]] = (await query<[string]>(
       `SELECT any(partition_id) FROM system.parts WHERE table = 'events_pending' AND startsWith(partition_id, '${job}-')`,

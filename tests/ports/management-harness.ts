@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Written } from '#ports/state/written.ts'
-import { chunkChanges } from '../support/state-builders.ts'
+import { chunkChanges } from '../support/values.ts'
 
 export interface ManagementHarness {
   readonly store: ManagementStore

@@ -8,7 +8,7 @@ import { noQuotas } from '#core/project.ts'
 import { noEventUsage } from '#core/usage.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Written } from '#ports/state/written.ts'
-import { aGroup, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
 import { change, commit, type OpenManagement, written } from './management-harness.ts'
 
 export function managementStoreContract(adapter: string, open: OpenManagement): void {

@@ -5,7 +5,7 @@ import { it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { EventWriter } from '#ports/events/event-writer.ts'
 import { type ImportedRows, otherUseCountMax } from '#ports/events/imported-rows.ts'
-import { anEvent, imported } from '../support/an-event.ts'
+import { aStoredEvent, imported } from '../support/values.ts'
 
 type OtherUses = Pick<
   ImportedRows,
@@ -26,7 +26,13 @@ export function otherUsesContract(subject: {
   it('tells who else uses the persons of distinct ids, and links them', async () => {
     const [projectId, job, other] = [newProject(), newJob(), newJob()]
     const event = (name: string, distinctId: string, properties: object) =>
-      anEvent({ projectId, event: name, distinctId, propertiesJson: JSON.stringify(properties), personMode: 'full' })
+      aStoredEvent({
+        projectId,
+        event: name,
+        distinctId,
+        propertiesJson: JSON.stringify(properties),
+        personMode: 'full',
+      })
     const large = '{"n":123456789012345678901234567890,"$anon_distinct_id":"device","$set":{"k":1}}'
     await insert(
       imported(event('e', 'user', {}), job),
@@ -63,7 +69,13 @@ export function otherUsesContract(subject: {
   it('tells what live events wrote since, each kind once', async () => {
     const [projectId, job] = [newProject(), newJob()]
     const event = (properties: object, over: Partial<StoredEvent> = {}) =>
-      anEvent({ projectId, distinctId: 'a', propertiesJson: JSON.stringify(properties), personMode: 'full', ...over })
+      aStoredEvent({
+        projectId,
+        distinctId: 'a',
+        propertiesJson: JSON.stringify(properties),
+        personMode: 'full',
+        ...over,
+      })
     const first = event({ $set_once: { k: 1.5 } })
     const set = event({ $set: { k: 2 } })
     const lastUnset = event({ $unset: { k: '' } })
@@ -93,7 +105,7 @@ export function otherUsesContract(subject: {
   it('tells what one event adds before what it removes', async () => {
     const projectId = newProject()
     const propertiesJson = JSON.stringify({ $unset: ['k'], $set_once: { k: 1 }, $set: { k: 2 } })
-    await insert(anEvent({ projectId, distinctId: 'a', propertiesJson, personMode: 'full' }))
+    await insert(aStoredEvent({ projectId, distinctId: 'a', propertiesJson, personMode: 'full' }))
     const laterWrites = await store().findLaterWrites(projectId, ['a'], ['k'], nowMs())
     const inOrder = laterWrites.filter(({ op }) => op !== 'set').map(({ op }) => op)
     assert.deepEqual(inOrder, ['set_once', 'unset'])
@@ -102,7 +114,7 @@ export function otherUsesContract(subject: {
   it('tells which writes of later imports decide what properties have', async () => {
     const [projectId, job, other, ofDay] = [newProject(), newJob(), newJob(), newJob()]
     const event = (name: string, at: number, properties: object) =>
-      anEvent({
+      aStoredEvent({
         ...{ projectId, event: name, distinctId: 'a', personMode: 'full', timestampMs: nowMs() + at },
         propertiesJson: JSON.stringify(properties),
       })
@@ -163,7 +175,7 @@ export function otherUsesContract(subject: {
   it('tells of no more than some that link an id, but of those that link it with one that is asked for', async () => {
     const [projectId, job] = [newProject(), newJob()]
     const link = (distinctId: string, anonymous: string) =>
-      anEvent({
+      aStoredEvent({
         ...{ projectId, event: '$identify', distinctId, personMode: 'full' },
         propertiesJson: JSON.stringify({ $anon_distinct_id: anonymous }),
       })
@@ -177,7 +189,7 @@ export function otherUsesContract(subject: {
   it('tells who else describes groups', async () => {
     const [projectId, job, other] = [newProject(), newJob(), newJob()]
     const event = (name: string, type: string, key: string | number) =>
-      anEvent({ projectId, event: name, propertiesJson: JSON.stringify({ $group_type: type, $group_key: key }) })
+      aStoredEvent({ projectId, event: name, propertiesJson: JSON.stringify({ $group_type: type, $group_key: key }) })
     await insert(
       imported(event('$groupidentify', 'org', 'only the job'), job),
       event('$groupidentify', 'org', 'x'),

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { RecordingQuery } from '#ports/events/recording-store.ts'
-import { aCapturedRecording } from '../support/captured-recordings.ts'
+import { aCapturedRecording } from '../support/values.ts'
 import { type EventStoreSubject, novemberMs } from './event-store-subject.ts'
 
 export function recordingStoreContract(subject: EventStoreSubject): void {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { thinnedReason } from '#core/processing/thin-flag-calls.ts'
-import { chunkChanges } from '../support/state-builders.ts'
+import { chunkChanges } from '../support/values.ts'
 import type { OpenManagement } from './management-harness.ts'
 
 const lease = { name: 'schedules', ownerId: 'w1', nowMs: 1_000, untilMs: 2_000 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewSecretKey } from '#ports/state/secret-key-store.ts'
-import { aNewProject } from '../support/state-builders.ts'
+import { aNewProject } from '../support/values.ts'
 import { type OpenManagement, written } from './management-harness.ts'
 
 function aKey(name: string): NewSecretKey {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aGroup, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aPerson, created } from '../support/values.ts'
 import { commit, type OpenManagement } from './management-harness.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`

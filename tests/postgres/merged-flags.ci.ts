@@ -6,7 +6,7 @@ import pg from 'pg'
 import { eventually } from '../support/eventually.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { migratedDatabases, postgresStates } from '../support/postgres-state.ts'
-import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const position = { stream: 'main', ownerId: 'w1', committedAtMs: 0 } as const
 const ada = aPerson()

@@ -20,7 +20,7 @@ import { loadWhole } from '../support/load-chunk.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases } from '../support/postgres-state.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
-import { aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+import { aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/values.ts'
 import { holdTable } from './held-table.ts'
 
 const skip = noPostgres()

@@ -1,8 +1,8 @@
 // Flags of version 2, one for each type of value, for clients that read typed values and for those that do not.
 
 import type { JsonObject } from '#core/json.ts'
+import { experiment, release, rollout, rulesDocument } from '../support/flag-documents.ts'
 import type { Pennon } from '../support/pennon.ts'
-import { experiment, release, rollout, rulesDocument } from '../support/rule-builders.ts'
 
 const documents: Readonly<Record<string, JsonObject>> = {
   'typed-boolean': rulesDocument('boolean', false, [release(true)]),

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { cpuSeconds, residentMiB } from '../../bench/processes.ts'
 import { typicalEvents, typicalMix } from '../../bench/typical-events.ts'
-import { encodedEvents } from '../support/captured-events.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
+import { encodedEvents } from '../support/values.ts'
 
 export interface BacklogOptions {
   readonly eventCount: number

@@ -2,7 +2,7 @@
 // event once its append is acknowledged. Arguments: FOLDER FIRST_NUMBER COUNT CALLERS SEGMENT_BYTES_MAX.
 
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
-import { aCapturedEvent, encodedEvents } from './captured-events.ts'
+import { aCapturedEvent, encodedEvents } from './values.ts'
 
 const [folder = '', ...numbers] = process.argv.slice(2)
 const [first = 0, count = 0, callers = 1, segmentBytesMax = 0] = numbers.map(Number)

@@ -3,14 +3,12 @@ import { keyOf, type MemoryState, memoryState } from '#adapters/memory/memory-st
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { GeoipLocation } from '#core/geoip.ts'
-import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from '#core/processing/process-chunk.ts'
 import type { Project } from '#core/project.ts'
-import { aCapturedEvent, recordsAt } from './captured-events.ts'
 import { loadWhole } from './load-chunk.ts'
-import { aProject } from './state-builders.ts'
+import { aProject, recordsAt } from './values.ts'
 
 export interface AppliedWorld {
   readonly state: MemoryState
@@ -55,36 +53,4 @@ export function applyingWorld(
       rows.push(...processed.rows.events)
     },
   }
-}
-
-let eventCount = 0
-
-/** An event with its own number and these properties. */
-export function anEvent(
-  name: string,
-  distinctId: string,
-  properties: JsonObject | string = {},
-  over: Partial<CapturedEvent> = {},
-): CapturedEvent {
-  eventCount++
-  const propertiesJson = typeof properties === 'string' ? properties : JSON.stringify(properties)
-  const uuid = `0199a000-0000-4000-8000-${eventCount.toString(16).padStart(12, '0')}` // v4: says nothing about time
-  return aCapturedEvent(eventCount, { uuid, name, distinctId, ip: '', propertiesJson, ...over })
-}
-
-/** Like `anEvent`, but sent as an import. */
-export function anImportedEvent(
-  name: string,
-  distinctId: string,
-  timestampMs: number,
-  properties: JsonObject,
-  over: Partial<CapturedEvent> = {},
-): CapturedEvent {
-  return anEvent(name, distinctId, properties, {
-    lane: 'historical',
-    historicalMigration: true,
-    importJobId: 1,
-    timestampMs,
-    ...over,
-  })
 }

@@ -8,10 +8,9 @@ import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { noQuotas, type Project, type Quotas } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { createProjectBacklog, type ProjectBacklog } from '#services/capture/project-backlog.ts'
-import { emptyDefinitions } from './definition-builders.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testDecodePool, testParts } from './front-parts.ts'
-import { aProject } from './state-builders.ts'
+import { aProject, emptyDefinitions } from './values.ts'
 
 export const testToken = 'phc_test0000000000000000000000000000000000001'
 

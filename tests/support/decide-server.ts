@@ -15,10 +15,9 @@ import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { DecideServiceOptions } from '#services/flags/decide.ts'
 import { decodeFlag, type UpdateFlagJson, updateFlagSchema } from '#wire/management/flags/flags.ts'
 import { assertKnownFields } from '../conformance/compare.ts'
-import { emptyDefinitions } from './definition-builders.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testDecodePool, testParts } from './front-parts.ts'
-import { aCohort, aNewFlag, aProject } from './state-builders.ts'
+import { aCohort, aNewFlag, aProject, emptyDefinitions } from './values.ts'
 
 const flagFields = ['id', ...Object.keys(updateFlagSchema.properties)]
 

@@ -19,12 +19,11 @@ import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { recordsAt } from './captured-events.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { loadWhole } from './load-chunk.ts'
 import { writeNewState } from './new-state.ts'
-import { aNewProject } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
+import { aNewProject, recordsAt } from './values.ts'
 import { WatchedEventStore } from './watched-event-store.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof importWorld>>

@@ -9,8 +9,8 @@ import { createLiveEvents } from '#services/live/live-events.ts'
 import type { LiveMessages, LiveReader, LiveRequest } from '#services/live/live-watcher.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents } from './captured-events.ts'
 import { movedTime } from './moved-time.ts'
+import { aCapturedEvent, encodedEvents } from './values.ts'
 
 export const everything: LiveFilter = {
   events: null,

@@ -31,8 +31,8 @@ import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testParts } from './front-parts.ts'
 import { writeNewState } from './new-state.ts'
-import { chunkChanges } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
+import { chunkChanges } from './values.ts'
 
 /** A key with all scopes. */
 export const allScopesKey = 'phx_all-scopes'

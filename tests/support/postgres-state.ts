@@ -10,8 +10,8 @@ import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-st
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import type { Databases, TestPostgres } from './postgres.ts'
-import { aNewProject } from './state-builders.ts'
 import { insertCohortText, type OpenSqlState } from './state-harness.ts'
+import { aNewProject } from './values.ts'
 
 export const logger = silentLogger()
 

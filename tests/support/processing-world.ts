@@ -14,9 +14,8 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents, noSalts } from './captured-events.ts'
 import { fixedClock } from './fixed-clock.ts'
-import { aProject } from './state-builders.ts'
+import { aProject, encodedEvents, noSalts } from './values.ts'
 import { WatchedEventStore } from './watched-event-store.ts'
 
 let workerCount = 0
@@ -76,8 +75,4 @@ export function aWorld({ logStorage = memoryLogStorage(), gapAfter }: WorldOptio
       return totals
     },
   }
-}
-
-export function setEvent(n: number, distinctId: string, set: object, over: Partial<CapturedEvent> = {}): CapturedEvent {
-  return aCapturedEvent(n, { distinctId, propertiesJson: JSON.stringify({ n, $set: set }), ...over })
 }

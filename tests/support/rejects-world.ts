@@ -13,11 +13,11 @@ import { noQuotas } from '#core/project.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
 import { startCaptureServer, testProject } from './capture-server.ts'
-import { emptyDefinitions } from './definition-builders.ts'
 import { eventually } from './eventually.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { testContext, testParts } from './front-parts.ts'
 import { startManagement } from './management-api.ts'
+import { emptyDefinitions } from './values.ts'
 
 export const rejectsPath = '/api/projects/1/rejected_events/'
 /** When rejects are replayed. */

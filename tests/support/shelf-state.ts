@@ -9,7 +9,7 @@ import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import type { LoadedChunk, Versioned } from '#core/processing/chunk.ts'
 import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
-import { aGroup, aPerson, aProject } from './state-builders.ts'
+import { aGroup, aPerson, aProject } from './values.ts'
 
 export const jobId = 7
 export const projectId = 1

@@ -7,8 +7,8 @@ import { listSegments } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriterOptions } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import type { EventLogWriter } from '#ports/log/event-log.ts'
-import { aCapturedEvent, encodedEvents } from './captured-events.ts'
 import { tempDir } from './temp-dir.ts'
+import { aCapturedEvent, encodedEvents } from './values.ts'
 
 export async function openedWriter(
   t: TestContext,

@@ -16,8 +16,8 @@ import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
 import { writeNewState } from './new-state.ts'
-import { aNewProject } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
+import { aNewProject } from './values.ts'
 
 /** A state with projects 1 and 2. */
 export interface StateHarness {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { aCohort, aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
+import { aCohort, aNewFlag, aProject } from '../../../tests/support/values.ts'
 import { type PackedChanges, packDefinitions, unpackDefinitions } from './definition-texts.ts'
 
 function changesOf(flagCount: number, filters: string): ReadChanges {

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AppliedWorld, anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
+import { type AppliedWorld, applyingWorld } from '../../../tests/support/apply-events.ts'
+import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { JsonObject } from '../json.ts'
 import { personUuid } from '../persons/person-uuid.ts'

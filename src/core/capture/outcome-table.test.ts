@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
 import { decoded, outcomesOf } from '../../../tests/support/incoming-requests.ts'
+import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { type CapturedEvent, lanes } from '../events/captured-event.ts'
 import { settledVisitor } from '../log/record-codec.ts'
 import { atOnce } from '../maybe-steps.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { type JsonValue, parseJson } from '../json.ts'
 import { LiveEvent, type LiveFilter, propertiesLookedIntoMax, rejectMatches } from './live-filter.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 import {
   type CapturedEvent,
   type CapturedReject,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import type { CapturedRecording } from '../events/captured-event.ts'
 import { RecordEncoder } from './record-codec.ts'
 import { recordKeys } from './record-keys.ts'

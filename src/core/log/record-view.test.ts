@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { edgeNote } from '../events/captured-event.ts'
 import { RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords } from './record-decoder.ts'

@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anEvent, imported } from '../../../tests/support/an-event.ts'
+import { aStoredEvent, imported } from '../../../tests/support/values.ts'
 import { identityKey } from '../events/stored-event.ts'
 import { chargeOnce, lateLiveEvents } from './charge-once.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 const happenedMs = at('2026-11-05T23:59:59.999')
-const event = anEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-06T00:00:00') })
+const event = aStoredEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-06T00:00:00') })
 
 describe('live events that may be charged already', () => {
   it('are those accepted on a later UTC day than theirs, imports left aside', () => {
     assert.deepEqual(lateLiveEvents([event]), [event])
     const others = [
-      anEvent({ timestampMs: happenedMs, capturedAtMs: happenedMs }),
-      anEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-05T00:00:00') }),
-      anEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-04T23:59:59') }),
+      aStoredEvent({ timestampMs: happenedMs, capturedAtMs: happenedMs }),
+      aStoredEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-05T00:00:00') }),
+      aStoredEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-04T23:59:59') }),
       imported(event, 1),
       imported(event, 7),
     ]
     assert.deepEqual(lateLiveEvents(others), [])
-    const old = anEvent({ timestampMs: at('1950-01-01T00:00:00'), capturedAtMs: happenedMs })
+    const old = aStoredEvent({ timestampMs: at('1950-01-01T00:00:00'), capturedAtMs: happenedMs })
     assert.deepEqual(lateLiveEvents([...others, old, event]), [old, event])
   })
 
   it('take the time of the copy that was charged, and keep their own without one', () => {
     const [first, second] = [event, { ...event, distinctId: 'bob' }]
-    const other = anEvent()
+    const other = aStoredEvent()
     const rows = [first, other, second]
     assert.equal(chargeOnce(rows, [first, second], [null, null]), rows)
     const charged = chargeOnce(rows, [first, second], [null, happenedMs])
@@ -50,7 +50,7 @@ describe('live events that may be charged already', () => {
       event,
       { ...event, timestampMs: happenedMs + 1 },
       { ...event, projectId: 12 },
-      { ...event, uuid: anEvent().uuid },
+      { ...event, uuid: aStoredEvent().uuid },
       { ...event, event: 'a', distinctId: 'bc' },
       { ...event, event: 'ab', distinctId: 'c' },
     ]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
+import { applyingWorld } from '../../../tests/support/apply-events.ts'
+import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
 import type { JsonObject, JsonValue } from '../json.ts'
 import { noIngestionSettings } from '../project.ts'
 

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
+import { applyingWorld } from '../../../tests/support/apply-events.ts'
+import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
 import type { JsonObject } from '../json.ts'
 
 const day = 86_400_000

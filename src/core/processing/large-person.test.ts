@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { anEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
+import { applyingWorld } from '../../../tests/support/apply-events.ts'
+import { anEvent } from '../../../tests/support/values.ts'
 import type { JsonObject } from '../json.ts'
 
 const wide = (bytes: number, textOf = (n: number) => `v${n % 13}`): JsonObject => {

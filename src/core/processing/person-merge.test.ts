@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keyOf } from '#adapters/memory/memory-state.ts'
-import { anEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
+import { applyingWorld } from '../../../tests/support/apply-events.ts'
+import { anEvent } from '../../../tests/support/values.ts'
 import { personUuid } from '../persons/person-uuid.ts'
 import { isIllegalDistinctId, personDistinctIdCountMax } from './person-merge.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent } from '../../../tests/support/values.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { type JsonObject, parseJson } from '../json.ts'
 import { type ParsedEvent, parseChunk } from './parse-chunk.ts'

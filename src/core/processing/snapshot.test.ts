@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
-import { aProject } from '../../../tests/support/state-builders.ts'
+import { aProject } from '../../../tests/support/values.ts'
 import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
 import { ProjectState } from './chunk-state.ts'
 import { snapshotJson } from './snapshot.ts'

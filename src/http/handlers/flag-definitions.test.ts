@@ -4,8 +4,7 @@ import { type CompiledProject, compileProject } from '#core/flags/evaluation/com
 import { hashSecret } from '#services/manage/secret-digests.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { emptyDefinitions } from '../../../tests/support/definition-builders.ts'
-import { aProject } from '../../../tests/support/state-builders.ts'
+import { aProject, emptyDefinitions } from '../../../tests/support/values.ts'
 import { createHttpServer } from '../server.ts'
 import { flagDefinitionsRoutes } from './flag-definitions.ts'
 

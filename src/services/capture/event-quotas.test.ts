@@ -4,7 +4,7 @@ import { noQuotas, type Quotas } from '#core/project.ts'
 import { type LiveUsage, noEventUsage } from '#core/usage.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { aProject } from '../../../tests/support/state-builders.ts'
+import { aProject } from '../../../tests/support/values.ts'
 import { startEventQuotas } from './event-quotas.ts'
 
 function world(t: TestContext) {

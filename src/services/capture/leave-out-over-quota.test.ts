@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { noQuotas } from '#core/project.ts'
 import { anIncomingEvent, aTable, outcomesOf } from '../../../tests/support/incoming-requests.ts'
-import { aProject } from '../../../tests/support/state-builders.ts'
+import { aProject } from '../../../tests/support/values.ts'
 import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
 
 const items = ['e', '$exception', '$ai_span', ''].map(name => anIncomingEvent({ name }))

@@ -3,9 +3,8 @@ import { describe, it } from 'node:test'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/state/definition-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { emptyDefinitions } from '../../../tests/support/definition-builders.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aProject } from '../../../tests/support/state-builders.ts'
+import { aProject, emptyDefinitions } from '../../../tests/support/values.ts'
 import { type ServedChanges, startDefinitionCache } from './definition-cache.ts'
 
 function definitionsOf(id: number, apiToken: string, revision: number): ProjectDefinitions {

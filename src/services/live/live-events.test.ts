@@ -4,8 +4,8 @@ import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
 import { PortError } from '#ports/port-error.ts'
-import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/captured-events.ts'
 import { aReader, aView, everything, someEvents } from '../../../tests/support/live-view.ts'
+import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 
 describe('the live view', () => {
   it('shows what is accepted from now on, of the own project alone, once and in order', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
-import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { aView, everything, someEvents, sum } from '../../../tests/support/live-view.ts'
+import { aCapturedEvent } from '../../../tests/support/values.ts'
 
 describe('a watcher of the live view', () => {
   it('shows so many events of a second and counts the others: together they are all that matched', async () => {

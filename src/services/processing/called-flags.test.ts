@@ -4,9 +4,9 @@ import { keyOf } from '#adapters/memory/memory-state.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import { noIngestionSettings } from '#core/project.ts'
-import { anEvent, anImportedEvent } from '../../../tests/support/apply-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld } from '../../../tests/support/processing-world.ts'
+import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
 import type { FaultPoint } from './chunk-deps.ts'
 
 const noon = 1_790_000_000_000

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
-import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld } from '../../../tests/support/processing-world.ts'
+import { aCapturedEvent } from '../../../tests/support/values.ts'
 
 const hash = 'DhKalSaWowNbjg/pDrlg9A'
 const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')

@@ -5,10 +5,9 @@ import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf } from '#adapters/memory/memory-state.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
-import { aMapping, aPerson } from '../../../tests/support/state-builders.ts'
+import { aWorld } from '../../../tests/support/processing-world.ts'
+import { aCapturedEvent, aMapping, aPerson, setEvent } from '../../../tests/support/values.ts'
 import type { ProcessorOptions } from './process-events.ts'
 
 /** Many persons of ten thousand characters each, and an event for each. */

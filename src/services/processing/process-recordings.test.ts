@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeRecording } from '#core/log/recording-codec.ts'
-import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
-import { aCapturedRecording } from '../../../tests/support/captured-recordings.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld } from '../../../tests/support/processing-world.ts'
+import { aCapturedEvent, aCapturedRecording } from '../../../tests/support/values.ts'
 
 type World = ReturnType<typeof aWorld>
 

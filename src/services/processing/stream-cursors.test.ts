@@ -7,9 +7,8 @@ import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-project
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { memoryState } from '#adapters/memory/memory-state.ts'
 import type { LogChunk } from '#ports/log/event-log.ts'
-import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
-import { chunkChanges } from '../../../tests/support/state-builders.ts'
+import { aCapturedEvent, chunkChanges, encodedEvents } from '../../../tests/support/values.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
 
 const limits = { recordCountMax: 100, bytesMax: 1_000_000 }

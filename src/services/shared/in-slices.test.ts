@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
-import { emptyDefinitions } from '../../../tests/support/definition-builders.ts'
-import { aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
+import { aNewFlag, aProject, emptyDefinitions } from '../../../tests/support/values.ts'
 import { inSlices } from './in-slices.ts'
 
 describe('work in slices', () => {

@@ -7,8 +7,8 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { deferredCursorOf } from '#core/events/log-stream.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { commit } from '../../../tests/ports/management-harness.ts'
-import { aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/state-builders.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { aMapping, aNewProject, aPerson, chunkChanges, created } from '../../../tests/support/values.ts'
 import { UnderWay } from '../shared/under-way.ts'
 import { createErasureKeeper } from './erase-persons.ts'
 

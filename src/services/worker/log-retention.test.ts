@@ -3,10 +3,10 @@ import { it, type TestContext } from 'node:test'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Deferral } from '#ports/state/deferred-projects.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { aCapturedEvent, encodedEvents, offsetsOf } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { openedWriter } from '../../../tests/support/sqlite-log-files.ts'
+import { aCapturedEvent, encodedEvents, offsetsOf } from '../../../tests/support/values.ts'
 import { createLogRetention } from './log-retention.ts'
 
 /** A stream of segments with one record each, in a log with a retention of one hour. */

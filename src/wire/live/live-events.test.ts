@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { encodeLiveReady, firstMembers, liveMessages, liveTextMax } from './live-events.ts'
 
 /** The lines of a message, which ends with an empty line, and its data. */

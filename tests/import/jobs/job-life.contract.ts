@@ -5,8 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
-import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { day, personWith } from './random-acts.ts'
 
 export function jobLifeContract(engine: string, open: OpenImportState): void {

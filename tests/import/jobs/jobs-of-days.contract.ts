@@ -4,9 +4,8 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
-import { aCapturedReject } from '../../support/captured-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { aCapturedReject, anEvent, anImportedEvent } from '../../support/values.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
 export function jobsOfDaysContract(engine: string, open: OpenImportState): void {

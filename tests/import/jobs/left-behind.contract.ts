@@ -5,8 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { createRetentionClock } from '#services/worker/retention-clock.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
 export function leftBehindContract(engine: string, open: OpenImportState): void {

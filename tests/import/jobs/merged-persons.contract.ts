@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
 type Sent = readonly [id: string, atDay: number, properties: JsonObject]

@@ -6,8 +6,8 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
-import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { finishWithCrashes } from './finish-with-crashes.ts'
 import {
   type Act,

@@ -5,8 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { anEvent, anImportedEvent } from '../../support/values.ts'
 import {
   acts,
   applyAll,

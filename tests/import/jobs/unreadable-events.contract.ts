@@ -6,8 +6,8 @@ import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
 type Events = ImportWorkDeps['events']

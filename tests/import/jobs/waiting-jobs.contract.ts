@@ -7,10 +7,9 @@ import { PortError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { publishJob } from '#services/imports/manage-jobs.ts'
 import { encodeImportJob } from '#wire/management/import-jobs.ts'
-import { anImportedEvent } from '../../support/apply-events.ts'
 import { eventually } from '../../support/eventually.ts'
 import { importWorld, type OpenImportState } from '../../support/import-world.ts'
-import { aNewProject } from '../../support/state-builders.ts'
+import { aNewProject, anImportedEvent } from '../../support/values.ts'
 import { day } from './random-acts.ts'
 
 export function waitingJobsContract(engine: string, open: OpenImportState): void {

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ClickHouseError } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
-import { anEvent } from '../../../../tests/support/an-event.ts'
+import { aStoredEvent } from '../../../../tests/support/values.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { findChargedTimes } from './charged-times.ts'
 
-const events = Array.from({ length: 2_000 }, (_, n) => anEvent({ distinctId: `person-${n}` }))
+const events = Array.from({ length: 2_000 }, (_, n) => aStoredEvent({ distinctId: `person-${n}` }))
 
 /** What the adapter makes of a query that the server has ended. */
 const tooLong = new PortError(
@@ -71,9 +71,9 @@ describe('asking for the days of charge', () => {
   it('asks for nothing that no row can be', async () => {
     const { clients, sizes } = aStore(10_000, tooLong)
     const impossible = [
-      anEvent({ uuid: 'no uuid' }),
-      anEvent({ timestampMs: Number.NaN }),
-      anEvent({ event: 'x'.repeat(200_000) }),
+      aStoredEvent({ uuid: 'no uuid' }),
+      aStoredEvent({ timestampMs: Number.NaN }),
+      aStoredEvent({ event: 'x'.repeat(200_000) }),
     ]
     assert.deepEqual(await findChargedTimes(clients, impossible), [null, null, null])
     assert.deepEqual(sizes, [])
@@ -81,7 +81,9 @@ describe('asking for the days of charge', () => {
 
   it('splits what one query would be too large for', async () => {
     const { clients, sizes } = aStore(20_000, tooLong)
-    const long = Array.from({ length: 6_000 }, (_, n) => anEvent({ event: 'x'.repeat(900), distinctId: `person-${n}` }))
+    const long = Array.from({ length: 6_000 }, (_, n) =>
+      aStoredEvent({ event: 'x'.repeat(900), distinctId: `person-${n}` }),
+    )
     assert.equal((await findChargedTimes(clients, long)).at(-1), 5_999)
     assert.equal(sizes.length, 2)
   })

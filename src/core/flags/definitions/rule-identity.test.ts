@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { experiment, release, rollout, rulesDocument } from '../../../../tests/support/rule-builders.ts'
+import { experiment, release, rollout, rulesDocument } from '../../../../tests/support/flag-documents.ts'
 import type { JsonObject, JsonValue } from '../../json.ts'
 import { identifyRules, rulesForCopy, withExperimentsOf } from './rule-identity.ts'
 

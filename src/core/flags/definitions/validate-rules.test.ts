@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { experiment, personPredicate, release, rulesDocument } from '../../../../tests/support/rule-builders.ts'
+import { experiment, personPredicate, release, rulesDocument } from '../../../../tests/support/flag-documents.ts'
 import type { JsonObject } from '../../json.ts'
 import { metadataBytesMax, validateRules } from './validate-rules.ts'
 

@@ -4,16 +4,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { flagFromJson } from '../../../../tests/support/decide-server.ts'
-import {
-  cohortFilter,
-  emptyDefinitions,
-  flagFilter,
-  flagOn,
-  pro,
-  treeOf,
-} from '../../../../tests/support/definition-builders.ts'
 import { allFlags, aSubject, evaluateFlags } from '../../../../tests/support/evaluation-subject.ts'
-import { aCohort, aProject } from '../../../../tests/support/state-builders.ts'
+import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../../../../tests/support/flag-documents.ts'
+import { aCohort, aProject, emptyDefinitions } from '../../../../tests/support/values.ts'
 import type { JsonObject } from '../../json.ts'
 import { ok } from '../../result.ts'
 import type { ProjectDefinitions } from '../definitions/project-definitions.ts'

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject, JsonValue } from '#core/json.ts'
-import { anEvent, applyingWorld } from '../../../../tests/support/apply-events.ts'
+import { applyingWorld } from '../../../../tests/support/apply-events.ts'
+import { anEvent } from '../../../../tests/support/values.ts'
 import { elementsChain } from './elements-chain.ts'
 import { parseElementsChain } from './elements-chain-parse.ts'
 

@@ -19,7 +19,7 @@ import {
   shelfState,
   shelvedGroup,
 } from '../../../../tests/support/shelf-state.ts'
-import { aGroup } from '../../../../tests/support/state-builders.ts'
+import { aGroup } from '../../../../tests/support/values.ts'
 import {
   countedNotes,
   ProjectGoneError,

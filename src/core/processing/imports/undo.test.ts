@@ -19,7 +19,7 @@ import {
   shelfState,
   shelvedGroup,
 } from '../../../../tests/support/shelf-state.ts'
-import { aGroup } from '../../../../tests/support/state-builders.ts'
+import { aGroup } from '../../../../tests/support/values.ts'
 import { publishGroups, publishLinks, publishPersons } from './publish-shelf.ts'
 import { undoMerges } from './split-merges.ts'
 import type { UndoBatch } from './undo-batch.ts'

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { emptyProfile, type Profile, type ProfileUpdate } from '#core/persons/profile.ts'
-import { anEvent, anImportedEvent, applyingWorld } from '../../../../tests/support/apply-events.ts'
+import { applyingWorld } from '../../../../tests/support/apply-events.ts'
+import { anEvent, anImportedEvent } from '../../../../tests/support/values.ts'
 import { applyImportUpdate, mergeProfiles } from './import-update.ts'
 
 const key = fc.constantFrom('a', 'b', '__proto__')

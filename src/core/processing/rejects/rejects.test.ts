@@ -7,9 +7,8 @@ import { decodeRejectSource, encodeRejectSource } from '#core/events/reject-sour
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
-import { aCapturedEvent, aCapturedReject, recordsAt } from '../../../../tests/support/captured-events.ts'
 import { loadWhole } from '../../../../tests/support/load-chunk.ts'
-import { aProject } from '../../../../tests/support/state-builders.ts'
+import { aCapturedEvent, aCapturedReject, aProject, recordsAt } from '../../../../tests/support/values.ts'
 import { rejectOfEvent } from './rejects.ts'
 
 const source: RejectSource = {

@@ -1,6 +1,18 @@
-// Builders of flag documents of version 2. Source: docs/wire/evaluation.md 11.2.
+// Builders of the JSON of flags: filters as the private API takes them, and documents of version 2, whose source is
+// docs/wire/evaluation.md 11.2.
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
+
+export const pro = { key: 'plan', type: 'person', value: 'pro', operator: 'exact' }
+export const treeOf = (...values: readonly unknown[]) => ({ properties: { type: 'AND', values } })
+export const cohortFilter = (id: unknown) => ({ key: 'id', type: 'cohort', value: id, operator: 'in' })
+export const flagFilter = (id: number) => ({
+  key: String(id),
+  type: 'flag',
+  value: true,
+  operator: 'flag_evaluates_to',
+})
+export const flagOn = (...properties: readonly unknown[]) => ({ groups: [{ properties, rollout_percentage: 100 }] })
 
 const ruleId = (place: number) => `${String(place).padStart(8, '0')}-1111-4111-8111-111111111111`
 const hashed = { assignment_algorithm: 'sha1_60_v1', rollout_percentage: 100, on_rollout_miss: 'continue' }
