@@ -14,6 +14,9 @@ export interface Outlived {
 /** How long a child may take to end by itself once the tests are over. */
 export const outliveGraceMs = Number(process.env.TESTS_GRACE_MS ?? 20_000)
 
+/** Ends the names of files in the run's folder that say how much CPU time a test file took. */
+export const cpuSuffix = '.cpu'
+
 const orphanedAtMs = new Map<number, number>()
 
 /** Kills children whose test file's process ended longer than `graceMs` ago. @returns those it killed. */

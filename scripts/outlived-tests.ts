@@ -3,9 +3,11 @@
 // run's own timeout.
 
 import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, beforeEach } from 'node:test'
 import { isMainThread } from 'node:worker_threads'
-import { outliveGraceMs } from './outlived-children.ts'
+import { cpuSuffix, outliveGraceMs } from './outlived-children.ts'
 
 // False in processes that tests start: those start with TESTS_PROCESS, the id of their test file's process.
 const isTestFile =
@@ -13,6 +15,9 @@ const isTestFile =
 
 if (isTestFile) {
   const file = process.argv[1] ?? 'a test file'
+  const folder = process.env.TESTS_RUN
+  if (folder !== undefined && process.platform === 'linux')
+    process.on('exit', () => writeFileSync(join(folder, `${process.pid}${cpuSuffix}`), `${cpuMs()} ${file}`))
   process.env.TESTS_PROCESS = String(process.pid)
   process.env.TESTS_FILE = file
   let deadline: NodeJS.Timeout | undefined
@@ -26,6 +31,12 @@ if (isTestFile) {
       process.exit(1)
     }, outliveGraceMs).unref()
   })
+}
+
+/** CPU time of this process and of its children that have ended, user and system, in ms. */
+function cpuMs(): number {
+  const ticks = readFileSync('/proc/self/stat', 'latin1').split(') ').at(-1)!.split(' ').slice(11, 15).map(Number)
+  return 10 * ticks.reduce((sum, each) => sum + each)
 }
 
 /** Lists the children. The run itself kills them once this process is gone. */

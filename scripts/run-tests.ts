@@ -1,18 +1,29 @@
-// Runs a named set of tests on node:test and ends with a summary. Sets: `unit` (what `npm test` runs) and `ci` (longer
-// tests that CI adds). `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run. A file that failed runs
-// once more, alone, at the end: one that passes then is printed as `flaky` and does not fail the run.
+// Runs a named set of tests on node:test and ends with a summary. Sets: `unit` (what `npm test` runs), `ci` (what CI adds:
+// longer tests, and a share of the exhaustive ones, drawn by SEED) and `nightly` (all tests with all their cases).
+// `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run. A file that failed runs once more, alone, at
+// the end: one that passes then is printed as `flaky` and does not fail the run.
 
-import { existsSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { endOutlivedChildren, endTestFiles, isAnyLeft, type Outlived, outliveGraceMs } from './outlived-children.ts'
+import { shareOf } from '../tests/support/nightly.ts'
+import {
+  cpuSuffix,
+  endOutlivedChildren,
+  endTestFiles,
+  isAnyLeft,
+  type Outlived,
+  outliveGraceMs,
+} from './outlived-children.ts'
 
 interface TestSet {
   readonly patterns: readonly string[]
+  /** Exhaustive tests, of whose files a run takes one in `parts`, and all in as many runs. */
+  readonly share?: { readonly patterns: readonly string[]; readonly parts: number }
   /**
    * The files of one entry share a process, since a short test file spends most of its time starting Node and repeating
    * the same imports. Tests that start whole instances are left out, so that the end of a process affects only one
@@ -24,45 +35,37 @@ interface TestSet {
    * works throughout those that mostly wait.
    */
   readonly first: readonly string[]
-  /** Files that a machine of fewer than four processors has no time for; naming them runs them anywhere. */
-  readonly forLargeMachines: readonly string[]
-  readonly concurrency: number
   /** Time limit for each test. If no test ends for somewhat longer than that, the remaining files are killed. */
   readonly timeoutMs: number
 }
 
+const unitTests = ['src/**/*.test.ts', 'tests/**/*.test.ts']
+const exhaustiveTests = ['tests/**/*.nightly.ts']
+const together = {
+  core: ['src/{core,wire}/**/*.test.ts'],
+  src: ['src/*.test.ts', 'src/!(core|wire)/**/*.test.ts'],
+  requests: ['tests/{capture,http}/*.test.ts'],
+  decide: ['tests/decide/*.test.ts'],
+  management: ['tests/management/*.test.ts'],
+  stores: ['tests/{ports,persons}/*.test.ts'],
+  vectors: ['tests/{conformance,tidy}/*.test.ts'],
+}
+const longest = ['import/kill-sources', 'ports/postgres-stores', 'conformance/vectors'].map(
+  name => `tests/${name}.ci.ts`,
+)
 const sets: Record<string, TestSet> = {
-  unit: {
-    patterns: ['src/**/*.test.ts', 'tests/**/*.test.ts'],
-    together: {
-      core: ['src/{core,wire}/**/*.test.ts'],
-      src: ['src/*.test.ts', 'src/!(core|wire)/**/*.test.ts'],
-      requests: ['tests/{capture,http}/*.test.ts'],
-      decide: ['tests/decide/*.test.ts'],
-      management: ['tests/management/*.test.ts'],
-      stores: ['tests/{ports,persons}/*.test.ts'],
-      vectors: ['tests/{conformance,tidy}/*.test.ts'],
-    },
-    first: [],
-    forLargeMachines: [],
-    concurrency: threeForTwo(),
-    timeoutMs: 240_000,
-  },
+  unit: { patterns: unitTests, together, first: [], timeoutMs: 240_000 },
   ci: {
     patterns: ['tests/**/*.ci.ts'],
+    share: { patterns: exhaustiveTests, parts: 4 },
     together: {},
-    first: [
-      'tests/import/kill-sources.ci.ts',
-      ...['tests/postgres/one-log.ci.ts', 'tests/postgres/stop.ci.ts'],
-      ...['tests/import/fetch-kill.ci.ts', 'tests/import/import-jobs.ci.ts', 'tests/faults/folder-lock.ci.ts'],
-      ...['tests/ports/postgres-stores.ci.ts', 'tests/conformance/vectors.ci.ts'],
-      'tests/conformance/vectors-postgres.ci.ts',
-    ],
-    forLargeMachines: [
-      ...['tests/import/send-job.ci.ts', 'tests/import/what-comes-next.ci.ts'],
-      ...['tests/faults/event-store-lost.ci.ts', 'tests/attacks/one-projects-flood.ci.ts'],
-    ],
-    concurrency: threeForTwo(),
+    first: longest,
+    timeoutMs: 1_200_000,
+  },
+  nightly: {
+    patterns: [...unitTests, 'tests/**/*.ci.ts', ...exhaustiveTests],
+    together,
+    first: longest,
     timeoutMs: 1_200_000,
   },
 }
@@ -79,6 +82,9 @@ if (set === undefined) {
   console.error(`There is no test set "${setName}". Sets: ${Object.keys(sets).join(', ')}.`)
   process.exit(2)
 }
+// Every process of the run draws by the same seed.
+process.env.SEED ??= String(Math.floor(Math.random() * 2 ** 31))
+if (setName === 'nightly') process.env.TESTS_NIGHTLY = '1'
 const foldersIn = folderForTests()
 const folder = mkdtempSync(join(foldersIn, 'pennon-test-run-'))
 const timeoutMs = Number(process.env.TESTS_TIMEOUT_MS ?? set.timeoutMs)
@@ -91,7 +97,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.exit(128 + constants.signals[signal])
   })
 
-const whole = await runFiles(named.length > 0 ? named.map(file => resolve(file)) : processesOf(set), set.concurrency)
+const whole = await runFiles(named.length > 0 ? named.map(file => resolve(file)) : processesOf(set), threeForTwo())
 // Whoever names files looks at them now, and wants the first failure.
 const isRerun = whole.failed.size <= rerunFilesMax && (named.length === 0 || Boolean(process.env.CI))
 const flaky: string[] = []
@@ -99,8 +105,12 @@ for (const file of isRerun ? whole.failed : []) {
   console.log(`\nOnce more, alone: ${relative('.', file)}`)
   if ((await runFiles([file], 1)).failed.size === 0) flaky.push(file)
 }
+const cpuMs = cpuMsByFile()
 rmSync(folder, { recursive: true, force: true })
-if (named.length === 0) printSlowest(whole.tookMs)
+if (named.length === 0) {
+  printSlowest(whole.tookMs, cpuMs)
+  console.log(`SEED=${process.env.SEED} draws the same cases again.`)
+}
 for (const file of flaky) console.log(`flaky: ${relative('.', file)}`)
 if (flaky.length > 0) console.log(`${flaky.length} flaky: failed beside the others, passed alone. Each is a defect.`)
 const isSkipFailure = Boolean(process.env.CI) && whole.skippedCount > 0
@@ -174,11 +184,26 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
   return { failed, skippedCount, tookMs }
 }
 
-/** Prints where a run's time went: with several files at once, their times add up to more than its own. */
-function printSlowest(tookMs: ReadonlyMap<string, number>): void {
-  const slowest = [...tookMs].sort(([, left], [, right]) => right - left).slice(0, slowestListed)
-  console.log('Slowest files:')
-  for (const [file, ms] of slowest) console.log(`  ${(ms / 1_000).toFixed(1).padStart(6)} s  ${relative('.', file)}`)
+/** Prints which files took most: of the machine, and of the clock, where several ran at once. */
+function printSlowest(tookMs: ReadonlyMap<string, number>, cpuMs: ReadonlyMap<string, number>): void {
+  const costOf = (file: string) => cpuMs.get(file) ?? 0
+  const seconds = (ms: number) => (ms / 1_000).toFixed(1).padStart(6)
+  const costliest = [...tookMs].sort(
+    ([left, leftMs], [right, rightMs]) => costOf(right) - costOf(left) || rightMs - leftMs,
+  )
+  console.log('Files that took most, in seconds of CPU and of the clock:')
+  for (const [file, ms] of costliest.slice(0, slowestListed))
+    console.log(`  ${seconds(costOf(file))} ${seconds(ms)}  ${relative('.', file)}`)
+}
+
+/** CPU time of each test file's processes in ms, where the system tells it. */
+function cpuMsByFile(): Map<string, number> {
+  const byFile = new Map<string, number>()
+  for (const name of globSync(`*${cpuSuffix}`, { cwd: folder })) {
+    const [, ms, file] = /^(\d+) (.*)$/.exec(readFileSync(join(folder, name), 'utf8'))!
+    byFile.set(file!, (byFile.get(file!) ?? 0) + Number(ms))
+  }
+  return byFile
 }
 
 /**
@@ -215,14 +240,10 @@ async function untilNoneIsLeft(graceMs: number): Promise<Outlived[]> {
  * One file for each process: a test file, or a generated one that loads the files that run together. It wraps each of
  * these in a suite, so that a file's top-level hooks apply only to its own tests.
  */
-function processesOf({ patterns, together, first, forLargeMachines }: TestSet): string[] {
-  const alone = new Set(globSync(patterns))
-  if (availableParallelism() < 4 && forLargeMachines.length > 0) {
-    for (const file of forLargeMachines) if (!alone.delete(file)) throw new Error(`${file} is not there`)
-    console.log(`Left out on fewer than four processors:\n  ${forLargeMachines.join('\n  ')}`)
-  }
-  const shared = Object.entries(together).map(([name, shares]) => {
-    const files = globSync(shares).filter(file => alone.delete(file))
+function processesOf({ patterns, share, together, first }: TestSet): string[] {
+  const alone = new Set([...globSync(patterns), ...shareOf(globSync(share?.patterns ?? []).sort(), share?.parts ?? 1)])
+  const shared = Object.entries(together).map(([name, members]) => {
+    const files = globSync(members).filter(file => alone.delete(file))
     const path = join(folder, `${name}.mjs`)
     const suites = files.sort().map(file => `suite('${file}', () => import('${pathToFileURL(resolve(file)).href}'))\n`)
     writeFileSync(path, `import { suite } from 'node:test'\n${suites.join('')}`)

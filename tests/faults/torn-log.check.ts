@@ -1,6 +1,6 @@
 // A power cut in the middle of a commit leaves any prefix of it on the disk, or sectors with any content. This makes
 // such disks from one good run and checks what the log reads from them. `torn-log.test.ts` samples the places;
-// `torn-log.ci.ts` takes every place within the record and samples the pages around it.
+// `torn-log.nightly.ts` takes every place within the record and samples the pages around it.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'

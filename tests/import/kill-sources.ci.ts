@@ -1,17 +1,16 @@
 // An export of each source is imported straight, and again with the importer killed ten times, and a third time. Whatever is
-// asked of the projects, they answer the same. A source takes some 30 s of processor time: KILLED_SOURCES says how many a run
-// takes, by its seed, where there is no time for all.
+// asked of the projects, they answer the same. A source takes some 30 s of CPU: a run takes one, the nightly run all.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { killCount, killSource, killsInWords, timesInWords } from '../support/killed-imports/kill-source.ts'
+import { shareOf } from '../support/nightly.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { syntheticSources } from '../support/synthetic-exports/synthetic-exports.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const [recordCount, kills] = [12_000, 10]
-const sourceCount = Number(process.env.KILLED_SOURCES ?? syntheticSources.length)
 
 // Side by side on one service, since an import waits as much as it works.
 describe('an import that is killed at random moments, and made a second time', { concurrency: 3 }, () => {
@@ -22,9 +21,7 @@ describe('an import that is killed at random moments, and made a second time', {
   after(() => pennon.stop())
 
   const seed = testSeed()
-  const from = seed % syntheticSources.length
-  const inTurn = [...syntheticSources.slice(from), ...syntheticSources.slice(0, from)]
-  for (const source of inTurn.slice(0, sourceCount))
+  for (const source of shareOf(syntheticSources, syntheticSources.length))
     it(`leaves of an export of ${source.name} what a straight one leaves`, async t => {
       t.diagnostic(`SEED=${seed}`)
       const figures = await killSource(pennon, tempDir(t), source, { count: recordCount, kills, seed })

@@ -14,20 +14,22 @@ import { twoJobsContract } from './jobs/two-jobs.contract.ts'
 import { unreadableEventsContract } from './jobs/unreadable-events.contract.ts'
 import { valuesBeneathContract } from './jobs/values-beneath.contract.ts'
 import { waitingJobsContract } from './jobs/waiting-jobs.contract.ts'
+import { pendingJobsContract } from './pending-jobs.contract.ts'
 
-/** @param numRuns random runs of each property. */
-export function importJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
-  randomJobsContract(engine, open, numRuns)
-  importedAgainContract(engine, open)
-  jobLifeContract(engine, open)
-  knownPersonsContract(engine, open)
-  leftBehindContract(engine, open)
-  heldLinksContract(engine, open)
-  jobsOfDaysContract(engine, open)
-  twoJobsContract(engine, open, numRuns)
-  replayModelContract(engine, open, numRuns)
-  mergedPersonsContract(engine, open)
-  valuesBeneathContract(engine, open)
-  unreadableEventsContract(engine, open)
-  waitingJobsContract(engine, open)
-}
+/** Of each property, `numRuns` random runs. */
+export const importJobContracts: readonly ((engine: string, open: OpenImportState, numRuns: number) => void)[] = [
+  randomJobsContract,
+  importedAgainContract,
+  jobLifeContract,
+  knownPersonsContract,
+  leftBehindContract,
+  heldLinksContract,
+  jobsOfDaysContract,
+  twoJobsContract,
+  replayModelContract,
+  mergedPersonsContract,
+  valuesBeneathContract,
+  unreadableEventsContract,
+  waitingJobsContract,
+  pendingJobsContract,
+]

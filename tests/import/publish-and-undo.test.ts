@@ -1,6 +1,5 @@
 import { openSqliteImportState } from '../support/import-world.ts'
-import { pendingJobsContract } from './pending-jobs.contract.ts'
-import { importJobsContract } from './publish-and-undo.contract.ts'
+import { runs } from '../support/nightly.ts'
+import { importJobContracts } from './publish-and-undo.contract.ts'
 
-importJobsContract('sqlite', openSqliteImportState, Number(process.env.IMPORT_RUNS ?? 10))
-pendingJobsContract('sqlite', openSqliteImportState)
+for (const contract of importJobContracts) contract('sqlite', openSqliteImportState, runs(10, 300))

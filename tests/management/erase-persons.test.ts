@@ -1,5 +1,5 @@
 // Erasing persons by the private API: what it takes and answers, and what is gone when it has answered. What the worker does
-// then is in `tests/faults/erased-persons.ci.ts`.
+// then is in `tests/faults/erased-persons.nightly.ts`.
 
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'

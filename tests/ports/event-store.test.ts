@@ -1,5 +1,5 @@
 // Runs the contracts of the event store's ports: all on the engine but that of exports, which takes longer
-// (`event-exports.ci.ts`), and on the memory stores those that they implement.
+// (`event-exports.nightly.ts`), and on the memory stores those that they implement.
 
 import { after, before, describe, it } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'

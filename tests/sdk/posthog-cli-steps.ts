@@ -1,4 +1,4 @@
-// What the tools of `posthog-cli api` are asked, and what of their answers is looked at: `posthog-cli.ci.ts` takes these steps
+// What the tools of `posthog-cli api` are asked, and what of their answers is looked at: `posthog-cli.nightly.ts` takes these steps
 // in their order, on a fresh instance.
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of a hundred shapes

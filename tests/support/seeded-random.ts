@@ -9,7 +9,9 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** The seed given by SEED, or a new one. */
+const seed = process.env.SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(process.env.SEED)
+
+/** The seed given by SEED, or this process's own. */
 export function testSeed(): number {
-  return process.env.SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(process.env.SEED)
+  return seed
 }
