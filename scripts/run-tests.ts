@@ -146,14 +146,14 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
     timeout: timeoutMs,
     execArgv: [
       '--disable-warning=ExperimentalWarning',
-      `--import=${new URL('./outlived-tests.ts', import.meta.url).href}`,
+      ...['../bin/preload.js', './outlived-tests.ts'].map(path => `--import=${new URL(path, import.meta.url).href}`),
     ],
     env: {
       ...process.env,
       NODE_ENV: 'test',
       TMPDIR: foldersIn,
       TESTS_RUN: folder,
-      // As `bin/compile-cache.js` does for Pennon itself: types are stripped once, not in every process.
+      // As `bin/preload.js` does for Pennon itself: types are stripped once, not in every process.
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url)),
     },

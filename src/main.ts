@@ -1,6 +1,6 @@
 // The command line. Each command has its own file under `commands/`, loaded only when the command is called.
 
-import '../bin/compile-cache.js'
+import '../bin/preload.js'
 import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
 import { addressed } from './commands/client/instance-address.ts'

@@ -1,4 +1,4 @@
-// What a start compiles it keeps on disk (`bin/compile-cache.js`) for the next one, of every process. V8 takes none of it
+// What a start compiles it keeps on disk (`bin/preload.js`) for the next one, of every process. V8 takes none of it
 // when its flags differ from those that it was compiled with, and compiling it again is a tenth of a start.
 
 import assert from 'node:assert/strict'

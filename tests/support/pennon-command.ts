@@ -16,7 +16,7 @@ export interface RunningCommand {
 /** As `bin/pennon` gives them. */
 const nodeOptions = [
   ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8'],
-  ...['--import', './bin/compile-cache.js'],
+  ...['--import', './bin/preload.js'],
 ]
 
 export function startCommand(settings: Readonly<Record<string, string>>, ...args: readonly string[]): RunningCommand {

@@ -53,7 +53,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
     ...(options.launcher ?? []),
     process.execPath,
     // As `npm start` does.
-    ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8', '--import', './bin/compile-cache.js'],
+    ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8', '--import', './bin/preload.js'],
     'src/main.ts',
     ...(options.arguments ?? ['serve']),
   ]

@@ -1,0 +1,31 @@
+// Preloaded (`--import`) by everything that starts Pennon, in every process and thread, since most of a start is the
+// loading of some 1,800 files.
+
+import { enableCompileCache, registerHooks } from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+// Types are stripped once, not at every start of every process and thread, and a process that finds all of them stripped
+// never loads the stripper, which is 60 ms and 18 MiB. Where the folder cannot be written, they just are stripped again.
+process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url))
+enableCompileCache(process.env.NODE_COMPILE_CACHE)
+
+// Node looks at several files and folders for each import. Where the address already follows from what is written, that is a
+// quarter of the loading for nothing.
+const root = new URL('..', import.meta.url).href
+const formats = { '.ts': 'module-typescript', '.mjs': 'module', '.js': undefined } // Node finds out what a .js is
+const found = new Map()
+registerHooks({
+  resolve(specifier, context, nextResolve) {
+    const { parentURL = '', conditions } = context
+    if (!parentURL.startsWith(root) || conditions.includes('require')) return nextResolve(specifier, context)
+    const ending = /\.\w+$/.exec(specifier)?.[0]
+    const follows = (address, base) => ({ url: new URL(address, base).href, format: formats[ending], shortCircuit: true })
+    if (specifier.startsWith('.') && ending in formats) return follows(specifier, parentURL)
+    if (parentURL.startsWith(`${root}node_modules/`)) return nextResolve(specifier, context)
+    if (specifier.startsWith('#') && ending === '.ts') return follows(`src/${specifier.slice(1)}`, root)
+    if (specifier.startsWith('.')) return nextResolve(specifier, context)
+    // A package, or a module of Node: the same for all of our files.
+    if (!found.has(specifier)) found.set(specifier, { ...nextResolve(specifier, context), shortCircuit: true })
+    return found.get(specifier)
+  },
+})
