@@ -1,12 +1,13 @@
 // Runs a named set of tests on node:test and ends with a summary. Sets: `unit` (what `npm test` runs), `ci` (what CI adds:
 // longer tests, and a share of the exhaustive ones, drawn by SEED) and `nightly` (all tests with all their cases).
-// `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run. A file that failed runs once more, alone, at
-// the end: one that passes then is printed as `flaky` and does not fail the run.
+// `-- PATH…` runs just those files; `--coverage` prints how much of `src` the tests ran. Under CI=1 a skipped test fails the
+// run. A file that failed runs once more, alone, at the end: one that passes then is printed as `flaky` and does not fail
+// the run.
 
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
-import { run } from 'node:test'
+import { type EventData, run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -73,10 +74,13 @@ const sets: Record<string, TestSet> = {
 const inMemoryBytesMin = 8 * 2 ** 30
 /** How many files a whole run names at its end as those that took longest. */
 const slowestListed = 15
+const leastCoveredListed = 10
 /** Up to so many failed files run again. More have a common cause, which is no accident. */
 const rerunFilesMax = 5
 
-const [setName = 'unit', ...named] = process.argv.slice(2)
+const [setName = 'unit', ...options] = process.argv.slice(2)
+const isCoverage = options.includes('--coverage')
+const named = options.filter(option => option !== '--coverage')
 const set = sets[setName]
 if (set === undefined) {
   console.error(`There is no test set "${setName}". Sets: ${Object.keys(sets).join(', ')}.`)
@@ -89,6 +93,7 @@ const foldersIn = folderForTests()
 const folder = mkdtempSync(join(foldersIn, 'pennon-test-run-'))
 const timeoutMs = Number(process.env.TESTS_TIMEOUT_MS ?? set.timeoutMs)
 let progressAtMs = performance.now()
+let coverage: EventData.TestCoverage['summary'] | undefined
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, async () => {
     endTestFiles(folder)
@@ -111,6 +116,7 @@ if (named.length === 0) {
   printSlowest(whole.tookMs, cpuMs)
   console.log(`SEED=${process.env.SEED} draws the same cases again.`)
 }
+if (coverage !== undefined) printCoverage(coverage)
 for (const file of flaky) console.log(`flaky: ${relative('.', file)}`)
 if (flaky.length > 0) console.log(`${flaky.length} flaky: failed beside the others, passed alone. Each is a defect.`)
 const isSkipFailure = Boolean(process.env.CI) && whole.skippedCount > 0
@@ -144,6 +150,9 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
     files: [...files],
     concurrency,
     timeout: timeoutMs,
+    coverage: isCoverage,
+    coverageIncludeGlobs: ['src/**/*.ts'],
+    coverageExcludeGlobs: ['**/*.test.ts'],
     execArgv: [
       '--disable-warning=ExperimentalWarning',
       ...['../bin/preload.js', './outlived-tests.ts'].map(path => `--import=${new URL(path, import.meta.url).href}`),
@@ -157,6 +166,9 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url)),
     },
+  })
+  events.on('test:coverage', ({ summary }) => {
+    coverage = summary
   })
   events.on('test:complete', () => {
     progressAtMs = performance.now()
@@ -172,7 +184,8 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
     if (file === undefined && failed.size === 0) for (const each of files) failed.add(each)
     if (file !== undefined && !file.startsWith(folder)) failed.add(resolve(file))
   })
-  for await (const text of events.compose(new spec())) process.stdout.write(text)
+  for await (const text of events.filter(({ type }) => type !== 'test:coverage').compose(new spec()))
+    process.stdout.write(text)
   clearInterval(watch)
   outlived.push(...(await untilNoneIsLeft(outliveGraceMs)))
   for (const { file, pid, command } of outlived) {
@@ -194,6 +207,26 @@ function printSlowest(tookMs: ReadonlyMap<string, number>, cpuMs: ReadonlyMap<st
   console.log('Files that took most, in seconds of CPU and of the clock:')
   for (const [file, ms] of costliest.slice(0, slowestListed))
     console.log(`  ${seconds(costOf(file))} ${seconds(ms)}  ${relative('.', file)}`)
+}
+
+/** Prints how much of `src` the tests run, and the files of which they run least; node:test would list all of them. */
+function printCoverage({ totals, files, workingDirectory }: EventData.TestCoverage['summary']): void {
+  const percent = (part: number) => `${part.toFixed(1).padStart(5)} %`
+  const [lines, branches, functions] = [
+    totals.coveredLinePercent,
+    totals.coveredBranchPercent,
+    totals.coveredFunctionPercent,
+  ]
+  console.log(
+    `Coverage: ${percent(lines)} of lines, ${percent(branches)} of branches, ${percent(functions)} of functions`,
+  )
+  const least = files.toSorted((left, right) => left.coveredLinePercent - right.coveredLinePercent)
+  for (const { path, coveredLinePercent } of least.slice(0, leastCoveredListed))
+    console.log(`  ${percent(coveredLinePercent)}  ${relative(workingDirectory, path)}`)
+  const loaded = new Set(files.map(({ path }) => path))
+  const unloaded = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] }).filter(path => !loaded.has(resolve(path)))
+  if (unloaded.length > 0)
+    console.log(`  ${unloaded.length} files were loaded by no test: ${unloaded.slice(0, leastCoveredListed).join(' ')}`)
 }
 
 /** CPU time of each test file's processes in ms, where the system tells it. */
