@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
+import { QueryTooLargeError } from '#ports/port-error.ts'
+import { fieldLists } from './field-lists.ts'
+import { askedIdentities } from './identity-lists.ts'
+import { charsOfText, listByList, listsWithKeys } from './list-by-list.ts'
+
+describe('a list that is sent in several fields', () => {
+  it('is whole, in order, and begins another field where one more item would not fit', () => {
+    const cases: [lengths: number[], max: number, expected: number[][]][] = [
+      [[], 10, []],
+      [[0], 0, [[0]]],
+      [[10], 10, [[10]]],
+      [[11], 10, [[11]]],
+      [[4, 6], 10, [[4, 6]]],
+      [[4, 7], 10, [[4], [7]]],
+      [[11, 1, 12, 1], 10, [[11], [1], [12], [1]]],
+      [
+        [5, 5, 5, 5],
+        10,
+        [
+          [5, 5],
+          [5, 5],
+        ],
+      ],
+      [[0, 0, 10, 0], 10, [[0, 0, 10, 0]]],
+    ]
+    for (const [lengths, max, expected] of cases)
+      assert.deepEqual(
+        fieldLists(lengths, length => length, max),
+        expected,
+        String(lengths),
+      )
+    const long = 'x'.repeat(20_000)
+    assert.deepEqual(
+      fieldLists([long, long, long], text => text.length).map(list => list.length),
+      [2, 1],
+    )
+  })
+
+  it('asks each piece of the items with each piece of the keys', () => {
+    const half = 'x'.repeat(20_001)
+    const key = 'y'.repeat(30_000)
+    assert.deepEqual(
+      listsWithKeys([half, half], charsOfText, [key, key]).map(({ items, keys }) => [items.length, keys.length]),
+      [
+        [1, 1],
+        [1, 1],
+        [1, 1],
+        [1, 1],
+      ],
+    )
+    assert.deepEqual(listsWithKeys(['a', 'b'], charsOfText, ['c']), [{ items: ['a', 'b'], keys: ['c'] }])
+    assert.deepEqual(listsWithKeys([], charsOfText, ['c']), [])
+    assert.deepEqual(listsWithKeys(['a'], charsOfText, []), [])
+  })
+
+  it('is asked for until more is found than may be held', async () => {
+    const found = (counts: readonly number[], charsOf?: (row: number) => number) =>
+      listByList(counts, async count => Array.from({ length: count }, () => count), charsOf).then(rows => rows.length)
+    assert.equal(await found([]), 0)
+    assert.equal(await found([foundRowsMax - 1, 1]), foundRowsMax)
+    await assert.rejects(found([foundRowsMax, 1]), QueryTooLargeError)
+    assert.equal(await found([1, 1], () => foundCharsMax / 2), 2)
+    await assert.rejects(
+      found([1, 1], () => foundCharsMax / 2 + 1),
+      QueryTooLargeError,
+    )
+  })
+})
+
+describe('identities in a query', () => {
+  const uuid = '01234567-89ab-4cde-8f01-23456789abcd'
+  const identity = { projectId: 1, timestampMs: 0, event: 'e', distinctId: 'ada', uuid }
+  const sent = (params: Record<string, unknown>) =>
+    Object.values(params).flatMap(text => JSON.parse(Buffer.from(String(text), 'base64').toString()))
+
+  it('are named by the UTC day and by texts as they are stored', () => {
+    for (const [over, expected] of [
+      [{}, [1, 0, 'e', 'ada', uuid]],
+      [{ timestampMs: 86_399_999 }, [1, 0, 'e', 'ada', uuid]],
+      [{ timestampMs: 86_400_000 }, [1, 1, 'e', 'ada', uuid]],
+      [{ timestampMs: -1 }, [1, -1, 'e', 'ada', uuid]],
+      [{ event: '\'"\\\0\n', distinctId: '🏴' }, [1, 0, '\'"\\\0\n', '🏴', uuid]],
+      [{ event: '\ud800', distinctId: 'a\udc00b' }, [1, 0, '\ufffd', 'a\ufffdb', uuid]],
+    ] as const)
+      assert.deepEqual(sent(askedIdentities([{ ...identity, ...over }]).params), [expected])
+  })
+
+  it('fill as many fields as they need, none of them beyond what the server takes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 30_000 }), { minLength: 1, maxLength: 12 }), lengths => {
+        const identities = lengths.map((length, index) => ({
+          ...identity,
+          event: 'é'.repeat(length),
+          projectId: index,
+        }))
+        const { params, prewhere, where, distinctIds } = askedIdentities(identities)
+        assert.deepEqual(
+          sent(params).map(([project, , event]) => [project, event.length]),
+          lengths.map((length, index) => [index, length]),
+        )
+        for (const [name, text] of Object.entries(params)) {
+          assert.ok(String(text).length < 128 * 1024)
+          for (const sql of [prewhere, where, distinctIds]) assert.ok(sql.includes(`{${name}:String}`))
+        }
+      }),
+      { numRuns: 20 },
+    )
+  })
+})

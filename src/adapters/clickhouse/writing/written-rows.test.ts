@@ -1,0 +1,407 @@
+// Reads the bytes of each kind of row back by the types that the schema gives its columns: a field that is missing, out of
+// its place or of another width does not come back.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { RejectedEvent, StoredEvent, StoredRecording } from '#core/events/stored-event.ts'
+import type { RecordingView } from '#ports/events/recording-store.ts'
+import { anEvent } from '../../../../tests/support/an-event.ts'
+import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { schemaStatements } from '../schema.ts'
+import {
+  eventColumns,
+  overrideColumns,
+  type RowWritten,
+  rejectedColumns,
+  replayedColumns,
+  writeEventRow,
+  writeOverrideRow,
+  writeRejectedRow,
+  writeReplayedRow,
+} from './event-rows.ts'
+import { arrivalColumns, flagArrivals, writeArrivalRow } from './flag-arrivals.ts'
+import { thinnedColumns, writeThinnedRow } from './flag-calls.ts'
+import type { RowsOfTable } from './insert-rows.ts'
+import { subjectMirror } from './mirror-rows.ts'
+import { recordingColumns, writeRecordingRow } from './recording-rows.ts'
+import { RowBinaryWriter } from './row-binary.ts'
+
+const uuid = '01234567-89ab-4cde-8f01-23456789abcd'
+const otherUuid = 'fedcba98-7654-4321-8fed-cba987654321'
+const from1900 = Date.UTC(1900, 0, 1)
+const before2300 = Date.UTC(2300, 0, 1)
+const columnTypes =
+  /^ (LowCardinality\(String\)|Map\(LowCardinality\(String\), String\)|DateTime64\(\d, 'UTC'\)|Date32|U?Int\d+|UUID|String|Bool)/
+const statements = schemaStatements('db', { rejectRetentionDays: 30, isEmbedded: true })
+
+const known = new Map<string, string>()
+
+function typeOf(table: string, column: string): string {
+  const type = known.get(`${table} ${column}`) ?? declaredType(table, column)
+  known.set(`${table} ${column}`, type)
+  return type
+}
+
+function declaredType(table: string, column: string): string {
+  for (const statement of statements) {
+    const text = typeof statement === 'string' ? statement : statement.query
+    if (!text.includes(` db.${table} `)) continue
+    const name = new RegExp(`[\\s(]\`?${column.replace('$', '\\$')}\`?(?= )`, 'g')
+    for (const { index, 0: found } of text.matchAll(name)) {
+      const type = columnTypes.exec(text.slice(index + found.length))
+      if (type !== null) return type[1]!
+    }
+  }
+  throw new Error(`${table} has no column ${column}`)
+}
+
+/** Numbers of 64 bits as bigints, times in the unit of their column. */
+function readRow(table: string, columns: string, bytes: Buffer): Record<string, unknown> {
+  let at = 0
+  const take = (count: number) => {
+    at += count
+    assert.ok(at <= bytes.length)
+    return at - count
+  }
+  const varint = () => {
+    for (let value = 0, shift = 0; ; shift += 7) {
+      const byte = bytes[take(1)]!
+      value += (byte & 127) * 2 ** shift
+      if (byte < 128) return value
+    }
+  }
+  const text = () => {
+    const start = take(varint())
+    return bytes.toString('utf8', start, at)
+  }
+  const half = () =>
+    Buffer.from(bytes.subarray(take(8), at))
+      .reverse()
+      .toString('hex')
+  const read = (type: string): unknown => {
+    switch (type) {
+      case 'UInt8':
+      case 'Bool':
+        return bytes[take(1)]
+      case 'UInt32':
+        return bytes.readUInt32LE(take(4))
+      case 'Date32':
+        return bytes.readInt32LE(take(4))
+      case 'UInt64':
+        return bytes.readBigUInt64LE(take(8))
+      case 'UUID':
+        return (half() + half()).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+      case 'String':
+      case 'LowCardinality(String)':
+        return text()
+      case 'Map(LowCardinality(String), String)':
+        return new Map(Array.from({ length: varint() }, () => [text(), text()]))
+      default:
+        assert.match(type, /^DateTime64/)
+        return bytes.readBigInt64LE(take(8))
+    }
+  }
+  const names = columns.split(', ').map(name => name.replaceAll('`', ''))
+  const row = Object.fromEntries(names.map(name => [name, read(typeOf(table, name))]))
+  assert.equal(at, bytes.length, 'the row has as many bytes as its columns')
+  return row
+}
+
+function bytesOf(write: (to: RowBinaryWriter) => RowWritten): Buffer {
+  const to = new RowBinaryWriter(8)
+  assert.equal(write(to), 'written')
+  return to.written()
+}
+
+const event = anEvent({
+  ...{ projectId: 0xffff_ffff, uuid, event: 'a "name"', distinctId: 'ada\\' },
+  ...{ timestampMs: before2300 - 1, capturedAtMs: from1900, chargedAtMs: -1, lane: 'main', historicalMigration: false },
+  ...{ importJobId: 0, propertiesJson: '{"n":1.0}', elementsChain: 'a:nth', personId: otherUuid, personCreatedAtMs: 0 },
+  ...{
+    personPropertiesJson: '{}',
+    personMode: 'full',
+    groups: ['g0', '', 'g2', '', 'g4'],
+    sessionId: 's',
+    windowId: '',
+  },
+  ...{
+    flags: new Map([
+      ['$feature/a', 'on'],
+      ['', ''],
+    ]),
+    flagCalled: 'a',
+    flagResponse: 'true',
+  },
+})
+
+function eventRow(over: Partial<StoredEvent>, terms = {}, insertedAtMs = 5) {
+  return readRow(
+    'events',
+    eventColumns,
+    bytesOf(to => writeEventRow(to, { ...event, ...over }, insertedAtMs, terms)),
+  )
+}
+
+/** Half pairs included. */
+const unicode = (bounds: fc.ArrayConstraints) =>
+  fc
+    .array(fc.oneof(fc.nat(127), fc.nat(0xffff), fc.integer({ min: 0xd7ff, max: 0xe000 })), bounds)
+    .map(units => String.fromCharCode(...units))
+
+describe('the row of an event', () => {
+  it('has each field in its column', () => {
+    assert.deepEqual(eventRow({}, { erasures: 3 }), {
+      ...{ project_id: 0xffff_ffff, uuid, event: 'a "name"', distinct_id: 'ada\\' },
+      timestamp: BigInt(before2300 - 1) * 1000n,
+      ...{ captured_at: BigInt(from1900), charged_at: -1n, created_at: 5n, lane: 'main', historical_migration: 0 },
+      ...{ import_job_id: 0, import_partition: 0, row_version: 2n ** 62n + 5n, properties: '{"n":1.0}' },
+      ...{ flags: event.flags, elements_chain: 'a:nth', person_id: otherUuid, person_created_at: 0n },
+      ...{ person_properties: '{}', person_mode: 'full' },
+      ...{
+        $group_0: 'g0',
+        $group_1: '',
+        $group_2: 'g2',
+        $group_3: '',
+        $group_4: 'g4',
+        $session_id: 's',
+        $window_id: '',
+      },
+      ...{ flag_called: 'a', flag_response: 'true', erasures_before: 3 },
+    })
+  })
+
+  it('keeps any text as UTF-8 can hold it', () => {
+    fc.assert(
+      fc.property(unicode({}), unicode({ minLength: 20 }), (short, long) => {
+        const row = eventRow({ event: short, propertiesJson: long, flags: new Map([[long, short]]) })
+        const texts = [short.toWellFormed(), long.toWellFormed()]
+        assert.deepEqual([row.event, row.properties], texts)
+        assert.deepEqual(row.flags, new Map([texts.toReversed()] as [string, string][]))
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('is refused where a column cannot hold it, and leaves no byte', () => {
+    for (const [over, refused] of [
+      [{ projectId: -7 }, 'project_id is not a 32-bit number'],
+      [{ projectId: 2 ** 32 }, 'project_id is not a 32-bit number'],
+      [{ projectId: 1.5 }, 'project_id is not a 32-bit number'],
+      [{ importJobId: 2 ** 32 }, 'import_job_id is not a 32-bit number'],
+      [{ timestampMs: from1900 - 1 }, 'timestamp is outside the years 1900 to 2299'],
+      [{ timestampMs: before2300 }, 'timestamp is outside the years 1900 to 2299'],
+      [{ timestampMs: 0.5 }, 'timestamp is outside the years 1900 to 2299'],
+      [{ timestampMs: Number.NaN }, 'timestamp is outside the years 1900 to 2299'],
+      [{ capturedAtMs: Number.POSITIVE_INFINITY }, 'captured_at is outside the years 1900 to 2299'],
+      [{ chargedAtMs: before2300 }, 'charged_at is outside the years 1900 to 2299'],
+      [{ personCreatedAtMs: from1900 - 1 }, 'person_created_at is outside the years 1900 to 2299'],
+      [{ uuid: 'none' }, 'uuid is not a UUID'],
+      [{ personId: '' }, 'person_id is not a UUID'],
+    ] as const) {
+      const to = new RowBinaryWriter(8)
+      to.uint8(1)
+      assert.deepEqual(writeEventRow(to, { ...event, ...over }, 5), { refused })
+      assert.equal(to.byteLength, 1)
+    }
+  })
+
+  it('outranks an import’s, an earlier copy, and one that was restored', () => {
+    const version = (importJobId: number, isRestored: boolean, insertedAtMs: number) =>
+      eventRow({ importJobId }, { isRestored }, insertedAtMs).row_version as bigint
+    const ascending = [
+      version(7, true, 9e12),
+      version(7, false, 1),
+      version(7, false, 9e12),
+      version(0, true, 1),
+      version(0, true, 9e12),
+      version(0, false, 1),
+      version(0, false, 9e12),
+    ]
+    assert.deepEqual(
+      ascending.toSorted((a, b) => (a < b ? -1 : 1)),
+      ascending,
+    )
+    assert.equal(new Set(ascending).size, ascending.length)
+  })
+
+  it('lies in the partition of live rows, of the job, or of the jobs of days', () => {
+    for (const [over, partition] of [
+      [{ importJobId: 0 }, 0],
+      [{ importJobId: 9 }, 9],
+      [{ importJobId: 9, importPartition: 1 }, 1],
+    ] as const)
+      assert.deepEqual([eventRow(over).import_job_id, eventRow(over).import_partition], [over.importJobId, partition])
+  })
+})
+
+describe('the row of', () => {
+  it('an override has a version above all from before an erasure', () => {
+    const override = { projectId: 1, distinctId: 'ada', personId: uuid, version: 3 }
+    const row = (erasures: number, version: number) =>
+      readRow(
+        'person_distinct_id_overrides',
+        overrideColumns,
+        bytesOf(to => writeOverrideRow(to, { ...override, version }, 5, erasures)),
+      )
+    assert.deepEqual(row(0, 3), { project_id: 1, distinct_id: 'ada', person_id: uuid, version: 3n, stored_at: 5n })
+    assert.ok((row(1, 0).version as bigint) > (row(0, 1_000_000).version as bigint))
+    assert.deepEqual(writeOverrideRow(new RowBinaryWriter(), { ...override, personId: 'x' }, 5, 0), {
+      refused: 'person_id is not a UUID',
+    })
+  })
+
+  it('a reject has the text of its source, and one that was replayed has both times', () => {
+    const rejected: RejectedEvent = {
+      ...{ rejectId: 'r', projectId: 1, reason: 'why', field: 'f', lane: 'main', importJobId: 9, uuid: 'any text' },
+      ...{ event: '', distinctId: 'ada', receivedAtMs: -5, body: '{', source: null },
+    }
+    assert.deepEqual(
+      readRow(
+        'rejected_events',
+        rejectedColumns,
+        bytesOf(to => writeRejectedRow(to, rejected, 2)),
+      ),
+      {
+        ...{
+          reject_id: 'r',
+          project_id: 1,
+          received_at: -5n,
+          reason: 'why',
+          field: 'f',
+          lane: 'main',
+          import_job_id: 9,
+        },
+        ...{ uuid: 'any text', event: '', distinct_id: 'ada', body: '{', source: '', erasures_before: 2 },
+      },
+    )
+    const replayed = { projectId: 1, rejectId: 'r', receivedAtMs: 5, replayedAtMs: 6 }
+    assert.deepEqual(
+      readRow(
+        'replayed_rejects',
+        replayedColumns,
+        bytesOf(to => writeReplayedRow(to, replayed)),
+      ),
+      { project_id: 1, reject_id: 'r', received_at: 5n, replayed_at: 6n },
+    )
+  })
+
+  it('a recording has its bytes as they are', () => {
+    const view: Omit<RecordingView, 'receivedAtMs' | 'timestampMs'> = {
+      ...{ projectId: 1, uuid, sessionId: 's', windowId: 'w', distinctId: 'ada', snapshotSource: 'web', lib: 'js' },
+      ...{ itemCount: 2, itemsBytes: 2 ** 40 },
+    }
+    const items = Buffer.from([0, 255, 128, 10])
+    const recording: StoredRecording = { ...view, items, timestampMs: from1900, receivedAtMs: before2300 - 1 }
+    const bytes = bytesOf(to => writeRecordingRow(to, recording, 7, 1))
+    const [before, after] = [bytes.indexOf(items) - 1, bytes.indexOf(items) + items.length]
+    assert.equal(bytes[before], items.length)
+    const row = readRow(
+      'replay_messages',
+      recordingColumns,
+      Buffer.concat([bytes.subarray(0, before), Buffer.from([0]), bytes.subarray(after)]),
+    )
+    assert.deepEqual(row, {
+      ...{
+        project_id: 1,
+        uuid,
+        session_id: 's',
+        window_id: 'w',
+        distinct_id: 'ada',
+        snapshot_source: 'web',
+        lib: 'js',
+      },
+      ...{ item_count: 2, items_bytes: 2n ** 40n, timestamp: BigInt(from1900), received_at: BigInt(before2300 - 1) },
+      ...{ row_version: 7n, items: '', erasures_before: 1 },
+    })
+    for (const [over, refused] of [
+      [{ timestampMs: from1900 - 1 }, 'timestamp is outside the years 1900 to 2299'],
+      [{ receivedAtMs: before2300 }, 'received_at is outside the years 1900 to 2299'],
+      [{ uuid: '' }, 'uuid is not a UUID'],
+    ] as const) {
+      const to = new RowBinaryWriter()
+      assert.deepEqual(writeRecordingRow(to, { ...recording, ...over }, 7, 1), { refused })
+      assert.equal(to.byteLength, 0)
+    }
+  })
+
+  it('a thinned call counts with the copy that was charged first', () => {
+    const call = { projectId: 1, uuid, distinctId: 'ada', timestampMs: 5, chargedAtMs: 6, flag: 'f', response: 'on' }
+    const row = (chargedAtMs: number) =>
+      readRow(
+        'thinned_flag_calls',
+        thinnedColumns,
+        bytesOf(to => writeThinnedRow(to, { ...call, chargedAtMs }, 1)),
+      )
+    const { row_version: version, ...others } = row(6)
+    assert.deepEqual(others, {
+      ...{ project_id: 1, uuid, distinct_id: 'ada', timestamp: 5n, charged_at: 6n, feature_flag: 'f' },
+      ...{ feature_flag_response: 'on', erasures_before: 1 },
+    })
+    assert.ok((version as bigint) > (row(7).row_version as bigint))
+    assert.deepEqual(writeThinnedRow(new RowBinaryWriter(), { ...call, uuid: 'x' }, 1), {
+      refused: 'uuid is not a UUID',
+    })
+  })
+
+  it('a person or group of the mirror has what it is, and a deleted one its key alone', async () => {
+    const rows: Record<string, unknown>[] = []
+    const mirror = subjectMirror({} as ClickHouseClients, {
+      insert: async <Row>({ table, columns, rows: all, write }: RowsOfTable<Row>) => {
+        for (const row of all)
+          rows.push(
+            readRow(
+              table,
+              columns,
+              bytesOf(to => write(to, row)),
+            ),
+          )
+        return []
+      },
+    })
+    const person = { projectId: 1, uuid, createdAtMs: -1, isIdentified: true, propertiesJson: '{"a":1.0}' }
+    const group = { projectId: 1, typeIndex: 4, key: '', createdAtMs: 3, propertiesJson: '{}' }
+    const groupKey = { projectId: 1, typeIndex: 4, key: 'gone' }
+    const deletedPersons = [{ projectId: 2, uuid: otherUuid }]
+    await mirror.writeSubjects(
+      { persons: [person], deletedPersons, groups: [group], deletedGroups: [groupKey] },
+      2 ** 40,
+    )
+    const common = { project_id: 1, version: 2n ** 40n, is_deleted: 0 }
+    const groupRow = { ...common, group_type_index: 4, group_key: '', created_at: 3n, properties: '{}' }
+    assert.deepEqual(rows, [
+      { ...common, uuid, created_at: -1n, is_identified: 1, properties: '{"a":1.0}' },
+      { ...common, project_id: 2, uuid: otherUuid, created_at: 0n, is_identified: 0, properties: '', is_deleted: 1 },
+      groupRow,
+      { ...groupRow, group_key: 'gone', created_at: 0n, properties: '', is_deleted: 1 },
+    ])
+  })
+
+  it('an arrival names the UTC day, also before 1970, once for all calls of it', () => {
+    const call = (projectId: number, timestampMs: number) => ({
+      ...{ projectId, timestampMs, uuid, distinctId: 'ada', chargedAtMs: 0, flag: 'f', response: '' },
+    })
+    const arrivals = flagArrivals(
+      [
+        { ...event, event: '$feature_flag_called', projectId: 1, timestampMs: 86_400_000 },
+        { ...event, projectId: 1, timestampMs: 5 * 86_400_000 },
+      ],
+      [call(1, 2 * 86_400_000 - 1), call(1, 2 * 86_400_000), call(2, -1)],
+    )
+    const rows = arrivals.map(arrival =>
+      readRow(
+        'flag_call_arrivals',
+        arrivalColumns,
+        bytesOf(to => writeArrivalRow(to, arrival)),
+      ),
+    )
+    assert.deepEqual(
+      rows.map(row => [row.project_id, row.day]),
+      [
+        [1, 1],
+        [1, 2],
+        [2, -1],
+      ],
+    )
+  })
+})
