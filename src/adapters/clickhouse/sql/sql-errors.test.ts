@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ClickHouseError } from '@clickhouse/client'
+import { MirrorFillingError, PortError } from '#ports/port-error.ts'
+import { isRowOfProject, rowsOfProjects, viewedTables } from '../connection/analyst.ts'
+import { fillingMessage } from '../connection/clickhouse-errors.ts'
+import { userStatements } from './set-up.ts'
+import { namesFormat, sqlFailureOf } from './sql-errors.ts'
+import { sqlViews } from './views.ts'
+
+const failure = (code: string, message = 'refused') => sqlFailureOf(new ClickHouseError({ code, message }), 'db')
+
+describe('failures of SQL', () => {
+  it('are the query’s own, and say what to do', () => {
+    for (const [code, kind] of [
+      ['497', 'forbidden'],
+      ['158', 'too_large'], // TOO_MANY_ROWS
+      ['191', 'too_large'], // SET_SIZE_LIMIT_EXCEEDED
+      ['241', 'too_large'], // MEMORY_LIMIT_EXCEEDED
+      ['307', 'too_large'], // TOO_MANY_BYTES
+      ['396', 'too_large'], // TOO_MANY_ROWS_OR_BYTES
+      ['62', 'failed'], // SYNTAX_ERROR
+      ['395', 'failed'], // what a query throws by itself
+    ] as const)
+      assert.equal(failure(code).kind, kind, code)
+  })
+
+  it('are the store’s where the same query may work later', () => {
+    for (const [code, portCode] of [
+      ['159', 'timeout'],
+      ['202', 'full'],
+      ['246', 'corrupt'],
+      ['192', 'unavailable'], // UNKNOWN_USER
+      ['193', 'unavailable'], // WRONG_PASSWORD
+      ['194', 'unavailable'], // REQUIRED_PASSWORD
+      ['516', 'unavailable'], // AUTHENTICATION_FAILED
+    ] as const)
+      assert.throws(() => failure(code), { code: portCode }, code)
+    assert.throws(() => failure('241', 'User memory limit exceeded: would use 9 GiB'), { code: 'full' })
+    assert.throws(() => failure('395', `Value passed: ${fillingMessage}`), MirrorFillingError)
+    assert.throws(() => sqlFailureOf(new Error('socket hang up'), 'db'), PortError)
+    assert.throws(() => sqlFailureOf(new TypeError('ours'), 'db'), TypeError)
+  })
+
+  it('have one line of the engine’s words, without what is behind the views', () => {
+    for (const [message, detail] of [
+      ["Unknown identifier 'a'", "Unknown identifier 'a'"],
+      ['Code: 62. DB::Exception: Syntax error: failed at position 1', 'Syntax error: failed at position 1'],
+      ['No such column: In scope SELECT x FROM db.events', 'No such column'],
+      ['Cannot parse text: while executing FUNCTION f', 'Cannot parse text'],
+      ['Missing columns (version 26.7.2.1 (official build))', 'Missing columns)'],
+      ['Missing columns (version 26.7.2.1).', 'Missing columns'],
+      ['No db.events, no db_sql.persons, but other_db.events', 'No events, no persons, but other_db.events'],
+      ['__table1.uuid is not __table22.id', 'uuid is not id'],
+      ['pennon_analyst or pennon_views may not', 'this user or this user may not'],
+      ['first\nsecond', 'first'],
+      ['  blanks  ', 'blanks'],
+      ['x'.repeat(500), 'x'.repeat(500)],
+      ['x'.repeat(501), `${'x'.repeat(500)}…`],
+    ] as const)
+      assert.deepEqual(failure('62', message), { kind: 'failed', detail }, message)
+  })
+
+  it('are about the end of a query where they name a format that it has not', () => {
+    const failed = (detail: string) => ({ kind: 'failed', detail }) as const
+    for (const [answer, sql, expected] of [
+      [failed("Unknown identifier 'FORMAT'"), 'SELECT a +', true],
+      [failed("Unknown identifier 'FORMAT'"), 'SELECT FORMAT', false],
+      [failed('near JSONEach'), 'SELECT 1', true],
+      [failed('near a'), 'SELECT 1', false],
+      [{ kind: 'forbidden' } as const, 'SELECT 1', false],
+    ] as const)
+      assert.equal(namesFormat(answer, 'JSONEach', sql), expected)
+  })
+})
+
+describe('what SQL of people may read', () => {
+  it('is views over tables whose rows are those of one project', () => {
+    const tables = new Set(sqlViews('db').flatMap(({ statement }) => statement.match(/(?<=\bdb\.)\w+/g) ?? []))
+    assert.deepEqual([...tables].sort(), viewedTables.toSorted())
+    const statements = userStatements('db', { username: 'analyst', password: "se'cret" }, 9)
+    for (const table of rowsOfProjects)
+      assert.ok(
+        statements.some(sql => sql.includes(` ON db.${table} USING ${isRowOfProject} TO pennon_views`)),
+        table,
+      )
+    const granted = statements.filter(sql => sql.startsWith('GRANT') && sql.endsWith(' TO analyst'))
+    assert.deepEqual(granted, ['GRANT SELECT ON db_sql.* TO analyst'])
+    // Whoever reads the server's log of queries learns no password.
+    assert.equal(
+      statements.some(sql => sql.includes("se'cret")),
+      false,
+    )
+  })
+
+  it('is another version of a view when its query is another one', () => {
+    const [ours, others] = [sqlViews('db'), sqlViews('other')]
+    assert.equal(new Set([...ours, ...others].map(({ comment }) => comment)).size, ours.length * 2)
+    assert.deepEqual(sqlViews('db'), ours)
+    for (const { statement, comment } of ours) assert.ok(statement.endsWith(`COMMENT '${comment}'`))
+  })
+})
