@@ -48,7 +48,7 @@ describe('failures of SQL', () => {
       ['Code: 62. DB::Exception: Syntax error: failed at position 1', 'Syntax error: failed at position 1'],
       ['No such column: In scope SELECT x FROM db.events', 'No such column'],
       ['Cannot parse text: while executing FUNCTION f', 'Cannot parse text'],
-      ['Missing columns (version 26.7.2.1 (official build))', 'Missing columns)'],
+      ['Missing columns (version 26.7.2.1 (official build))', 'Missing columns'],
       ['Missing columns (version 26.7.2.1).', 'Missing columns'],
       ['No db.events, no db_sql.persons, but other_db.events', 'No events, no persons, but other_db.events'],
       ['__table1.uuid is not __table22.id', 'uuid is not id'],

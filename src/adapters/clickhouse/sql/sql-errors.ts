@@ -54,7 +54,7 @@ function cleaned(message: string, database: string): string {
     .split('\n', 1)[0]!
     .replace(/:? (?:in|In) scope .*$/s, '')
     .replace(/: while executing .*$/is, '')
-    .replace(/ \(version [^)]*\)\.?/, '')
+    .replace(/ \(version [^()]*(?:\([^()]*\))?\)\.?/, '')
     .replace(/ ?Stack trace:.*$/s, '')
     .replaceAll(new RegExp(`\\b${database}(?:_sql)?\\.`, 'g'), '')
     .replaceAll(/\b__table\d+\./g, '')
