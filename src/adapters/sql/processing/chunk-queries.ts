@@ -66,10 +66,10 @@ export const advancePositionText = `
 export const insertGroupTypeText = `
   INSERT INTO group_type_mapping (project_id, group_type, group_type_index) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
 
-/** project_id, group_type, group_type_index */
 /** id, import_undos */
 export const hasImportUndosText = `SELECT 1 FROM project WHERE id = ? AND import_undos = ?`
 
+/** project_id, group_type, group_type_index */
 export const hasGroupTypeText = `
   SELECT 1 FROM group_type_mapping
   WHERE project_id = ? AND group_type = ? AND group_type_index = ? AND removed = 0`

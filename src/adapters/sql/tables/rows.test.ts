@@ -1,29 +1,197 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
-import { projectOf } from './rows.ts'
+import { describe, it } from 'node:test'
+import { flagDefaults } from '#core/flags/definitions/flag.ts'
+import { parseJson } from '#core/json.ts'
+import type { PropertyMark } from '#core/persons/person.ts'
+import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import { aCohort } from '../../../../tests/support/state-builders.ts'
+import {
+  cohortOf,
+  cohortRowOf,
+  earlyAccessFeatureOf,
+  earlyAccessFeatureRowOf,
+  surveyOf,
+  surveyRowOf,
+} from '../definitions/definition-rows.ts'
+import {
+  flagOf,
+  flagRowOf,
+  groupOf,
+  groupTypeOf,
+  jsonObjectOf,
+  jsonOf,
+  logEndsOf,
+  personOf,
+  projectOf,
+  propertiesOf,
+} from './rows.ts'
 
-const row = {
-  ...{ id: 1, uuid: 'u', name: 'n', api_token: 'phc_a', timezone: 'UTC', anonymize_ips: 0, geoip_enabled: 1 },
-  ...{
-    property_matching_version: 1,
-    quotas: '{}',
-    created_at: 0,
-    deleted: 0,
-    revision: 1,
-    import_undos: 0,
-    erasures: 0,
-  },
+const large = 2 ** 53 - 1
+const times = { createdAtMs: large, updatedAtMs: large - 1 }
+// Number literals, any text and any key have to come back.
+const json = parseJson(
+  '{"a":[1.0,-0,12345678901234567890,null],"__proto__":{"\\u0000":"\\ud800"},"ü🏴":"\'\\\\\\""}',
+) as never
+
+/** PostgreSQL may hand out BIGINT as text, and no number below 2 is one here. */
+function asHandedOut<Row extends object>(row: Row): Row {
+  const entries = Object.entries(row).map(([name, value]) => [
+    ...[name, typeof value === 'number' && value > 1 ? String(value) : value],
+  ])
+  return Object.fromEntries(entries) as Row
 }
 
-it('reads the cookieless mode of projects that were written while it was kept among the settings for clients', () => {
-  const modeOf = (clientSettings: object, ingestion = {}) =>
-    projectOf({
+function assertComesBack<Value, Row extends object>(
+  value: Value,
+  toRow: (value: Value) => Row,
+  of: (row: Row) => Value,
+) {
+  const row = toRow(value)
+  assert.deepEqual(of(row), value)
+  assert.deepEqual(of(asHandedOut(row)), value)
+  assert.deepEqual(toRow(of(row)), row)
+  for (const column of Object.values(row)) assert.ok(column === null || ['string', 'number'].includes(typeof column))
+}
+
+describe('a definition as a row', () => {
+  for (const isSet of [true, false]) {
+    const [text, number] = isSet ? ['a', large] : [null, null]
+
+    it(`comes back as it was, ${isSet ? 'with everything set' : 'with nothing set'}`, () => {
+      const flag = {
+        ...{ ...flagDefaults, ...times, id: 7, projectId: 9, key: '', name: "'", filters: json, version: 3 },
+        ...{ active: isSet, archived: isSet, deleted: isSet, ensureExperienceContinuity: isSet },
+        ...{
+          hasEncryptedPayloads: isSet,
+          isRemoteConfiguration: isSet,
+          hasExperiment: isSet,
+          bucketingIdentifier: text,
+        },
+        ...{
+          evaluationContexts: isSet ? ['', 'b'] : [],
+          tags: isSet ? ['"'] : [],
+          conditionsSinceMs: 5,
+          createdBy: text,
+        },
+      }
+      assertComesBack(flag, flagRowOf, flagOf)
+      const cohort = aCohort({
+        ...{ ...times, id: 7, projectId: 9, filters: json, version: 3, isStatic: isSet, deleted: isSet },
+        ...{ memberCount: number, countedAtMs: number, createdBy: text },
+      })
+      assertComesBack(cohort, cohortRowOf, cohortOf)
+      assertComesBack(
+        {
+          ...{
+            id: 'u',
+            projectId: 9,
+            flagId: number,
+            flagIsOwn: isSet,
+            name: 'n',
+            description: '',
+            stage: 'beta' as const,
+          },
+          ...{ documentationUrl: '', payload: json, createdAtMs: large },
+        },
+        earlyAccessFeatureRowOf,
+        earlyAccessFeatureOf,
+      )
+      assertComesBack(
+        {
+          ...{ ...times, id: 'u', projectId: 9, name: 'n', type: 'popover', content: json, linkedFlagId: number },
+          ...{ targetingFlagId: number, internalTargetingFlagId: number, startDateMs: number, endDateMs: number },
+          ...{ archived: isSet, createdBy: text },
+        },
+        surveyRowOf,
+        surveyOf,
+      )
+    })
+  }
+})
+
+describe('stored JSON', () => {
+  const corrupt = { code: 'corrupt' }
+
+  it('is an object or refused, with its number literals', () => {
+    assert.deepEqual(jsonObjectOf('{}'), {})
+    assert.equal(JSON.stringify(jsonObjectOf('{"a":1.0,"b":9007199254740993}')), '{"a":1.0,"b":9007199254740993}')
+    assert.equal(JSON.stringify(propertiesOf('{"a":1.0}')), '{"a":1.0}')
+    for (const text of ['', 'null', '[]', '1', '"{}"', '{', '{}x', 'undefined'])
+      assert.throws(() => jsonObjectOf(text), corrupt, text)
+    for (const text of ['', '{', 'undefined']) assert.throws(() => jsonOf(text), corrupt, text)
+  })
+
+  it('has the wanted properties alone where there are many', () => {
+    const long = JSON.stringify({ a: 1, b: 'x'.repeat(100_000), c: 3 })
+    assert.equal(propertiesOf(long, () => new Set(['c', 'd'])).c, 3)
+    assert.throws(() => propertiesOf(`${long.slice(0, -1)},`, () => new Set(['c'])), corrupt)
+  })
+})
+
+describe('a person and a group', () => {
+  const mark: PropertyMark = { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 }
+  const row = { project_id: 9, created_at: large, version: 3, property_marks: encodeMarks({ a: mark }) }
+  const expected = { projectId: 9, properties: { a: 1 }, marks: { a: mark }, createdAtMs: large, version: 3 }
+
+  it('are read with their marks', () => {
+    const person = { ...row, uuid: 'u', properties: '{"a":1}', is_identified: 1, last_seen_at: 8 }
+    const group = { ...row, group_type_index: 4, group_key: '', group_properties: '{"a":1}' }
+    for (const read of [<R extends object>(row: R) => row, asHandedOut]) {
+      assert.deepEqual(personOf(read(person)), { ...expected, uuid: 'u', isIdentified: true, lastSeenAtMs: 8 })
+      assert.deepEqual(groupOf(read(group)), { ...expected, typeIndex: 4, key: '' })
+    }
+    for (const property_marks of ['', '[', '[[1]]', '{"a":1}'])
+      assert.throws(() => personOf({ ...person, property_marks }), { code: 'corrupt' }, property_marks)
+  })
+
+  it('have types, of which one may be under way out', () => {
+    const type = { project_id: 9, group_type: 'team', group_type_index: 0 }
+    assert.deepEqual(groupTypeOf({ ...type, removed: 0 }), { projectId: 9, name: 'team', index: 0 })
+    assert.deepEqual(groupTypeOf({ ...type, removed: 1 }), {
+      ...{ projectId: 9, name: 'team', index: 0, isBeingDeleted: true },
+    })
+  })
+
+  it('are erased up to the ends of a log', () => {
+    assert.deepEqual(logEndsOf({ log_id: 'l', log_ends: '{"main":5}' }), { logId: 'l', endOffsets: { main: 5 } })
+  })
+})
+
+describe('a project', () => {
+  const row = {
+    ...{ id: 7, uuid: 'u', name: 'n', api_token: 'phc_a', timezone: 'UTC', anonymize_ips: 0, geoip_enabled: 1 },
+    ...{ property_matching_version: 1, quotas: '{}', created_at: 5, deleted: 0, revision: 1 },
+    ...{ import_undos: 0, erasures: 0, client_settings: '{}', ingestion_settings: '{}' },
+  }
+
+  it('has what later versions added as if nobody had set it', () => {
+    const { quotas, ingestion, propertyMatchingVersion, anonymizeIps, geoipEnabled } = projectOf(row)
+    assert.deepEqual([propertyMatchingVersion, anonymizeIps, geoipEnabled], [1, false, true])
+    const [quota] = Object.keys(quotas) as [keyof typeof quotas]
+    const set = projectOf({
       ...row,
-      client_settings: JSON.stringify(clientSettings),
-      ingestion_settings: JSON.stringify({ groupTypesFrozen: false, ...ingestion }),
-    }).ingestion.cookielessMode
-  assert.equal(modeOf({}), 0)
-  assert.equal(modeOf({ cookieless_server_hash_mode: null }), 0)
-  assert.equal(modeOf({ cookieless_server_hash_mode: 2 }), 2)
-  assert.equal(modeOf({ cookieless_server_hash_mode: 2 }, { cookielessMode: 0 }), 0)
+      quotas: JSON.stringify({ [quota]: 5 }),
+      ingestion_settings: '{"groupTypesFrozen":true}',
+    })
+    assert.deepEqual(set.quotas, { ...quotas, [quota]: 5 })
+    assert.deepEqual(set.ingestion, { ...ingestion, groupTypesFrozen: true })
+    assert.equal(projectOf({ ...row, property_matching_version: 2 }).propertyMatchingVersion, 2)
+  })
+
+  it('keeps the cookieless mode that was written while it was among the settings for clients', () => {
+    const modeOf = (clientSettings: object, ingestion = {}) =>
+      projectOf({
+        ...row,
+        client_settings: JSON.stringify(clientSettings),
+        ingestion_settings: JSON.stringify({ groupTypesFrozen: false, ...ingestion }),
+      }).ingestion.cookielessMode
+    for (const [settings, ingestion, expected] of [
+      [{}, {}, 0],
+      [{ cookieless_server_hash_mode: null }, {}, 0],
+      [{ cookieless_server_hash_mode: 3 }, {}, 0],
+      [{ cookieless_server_hash_mode: 2 }, {}, 2],
+      [{ cookieless_server_hash_mode: 2 }, { cookielessMode: 0 }, 0],
+    ] as const)
+      assert.equal(modeOf(settings, ingestion), expected)
+  })
 })

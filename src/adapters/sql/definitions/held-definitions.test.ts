@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import fc from 'fast-check'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import { aCohort, aProject } from '../../../../tests/support/state-builders.ts'
+import { isChanged } from './flag-writes.ts'
+import { versionsOf, withHeld } from './held-definitions.ts'
+
+const definitions = (cohorts: readonly (readonly [id: number, version: number])[]): ProjectDefinitions => ({
+  ...{
+    project: aProject(),
+    revision: 1,
+    flags: [],
+    groupTypes: [],
+    earlyAccessFeatures: [],
+    secretKeyHashes: [],
+  },
+  cohorts: cohorts.map(([id, version]) => aCohort({ id, version })),
+})
+
+it('what is held and what was read make what reading everything gives', () => {
+  const stored = fc.uniqueArray(fc.tuple(fc.nat(6), fc.nat(2)), { selector: ([id]) => id })
+  const inOrder = stored.map(rows => rows.toSorted(([a], [b]) => a - b))
+  fc.assert(
+    fc.property(inOrder, inOrder, (before, now) => {
+      const held = definitions(before)
+      const { cohorts: versions } = versionsOf(held)
+      assert.deepEqual(versions, before)
+      const isHeld = ([id, version]: readonly [number, number]) =>
+        before.some(row => row[0] === id && row[1] === version)
+      const read = definitions(now.filter(row => !isHeld(row)))
+      const gone = before.map(([id]) => id).filter(id => !now.some(row => row[0] === id))
+      const changes = { projects: [{ read, gone: { flags: [], cohorts: gone } }] } as unknown as Parameters<
+        typeof withHeld
+      >[0]
+      const { projects } = withHeld(changes, () => held)
+      assert.deepEqual(projects[0]!.cohorts, definitions(now).cohorts)
+      // Who holds nothing is given what was read.
+      assert.equal(withHeld(changes, () => null).projects[0], read)
+    }),
+    { numRuns: 100 },
+  )
+})
+
+it('a write that was based on a value is refused where another one is stored', () => {
+  const rowOf = (value: object) => value
+  for (const [stored, basedOn, expected] of [
+    [{ a: 1 }, undefined, false],
+    [{ a: 1 }, null, false],
+    [{ a: 1 }, { a: 1 }, false],
+    [{ a: 1 }, { a: 2 }, true],
+    [{ a: null }, { a: '' }, true],
+  ] as const)
+    assert.equal(isChanged<object>(rowOf, stored, basedOn), expected)
+})
