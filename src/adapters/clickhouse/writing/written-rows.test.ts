@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { RejectedEvent, StoredEvent, StoredRecording } from '#core/events/stored-event.ts'
 import type { RecordingView } from '#ports/events/recording-store.ts'
-import { anEvent } from '../../../../tests/support/an-event.ts'
+import { aStoredEvent } from '../../../../tests/support/values.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { schemaStatements } from '../schema.ts'
 import {
@@ -114,7 +114,7 @@ function bytesOf(write: (to: RowBinaryWriter) => RowWritten): Buffer {
   return to.written()
 }
 
-const event = anEvent({
+const event = aStoredEvent({
   ...{ projectId: 0xffff_ffff, uuid, event: 'a "name"', distinctId: 'ada\\' },
   ...{ timestampMs: before2300 - 1, capturedAtMs: from1900, chargedAtMs: -1, lane: 'main', historicalMigration: false },
   ...{ importJobId: 0, propertiesJson: '{"n":1.0}', elementsChain: 'a:nth', personId: otherUuid, personCreatedAtMs: 0 },

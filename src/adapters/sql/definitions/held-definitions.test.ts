@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
-import { aCohort, aProject } from '../../../../tests/support/state-builders.ts'
+import { aCohort, aProject } from '../../../../tests/support/values.ts'
 import { isChanged } from './flag-writes.ts'
 import { versionsOf, withHeld } from './held-definitions.ts'
 
@@ -14,6 +14,7 @@ const definitions = (cohorts: readonly (readonly [id: number, version: number])[
     groupTypes: [],
     earlyAccessFeatures: [],
     secretKeyHashes: [],
+    surveys: [],
   },
   cohorts: cohorts.map(([id, version]) => aCohort({ id, version })),
 })

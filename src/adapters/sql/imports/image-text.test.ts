@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { SubjectImage } from '#core/imports/import-changes.ts'
 import { parseJson } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
-import { aGroup, aPerson } from '../../../../tests/support/state-builders.ts'
+import { aGroup, aPerson } from '../../../../tests/support/values.ts'
 import { imageOf, imageText } from './image-text.ts'
 import { assignmentImages } from './kept-assignments.ts'
 

@@ -4,7 +4,7 @@ import { flagDefaults } from '#core/flags/definitions/flag.ts'
 import { parseJson } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
-import { aCohort } from '../../../../tests/support/state-builders.ts'
+import { aCohort } from '../../../../tests/support/values.ts'
 import {
   cohortOf,
   cohortRowOf,
