@@ -9,7 +9,7 @@ import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { loadWhole } from '../tests/support/load-chunk.ts'
+import { loadWhole } from '../tests/support/state.ts'
 import { aNewProject, recordsAt } from '../tests/support/values.ts'
 import { typicalEvents, typicalMix } from './typical-events.ts'
 

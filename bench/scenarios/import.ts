@@ -5,8 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cpuSeconds as cpuOf } from '../../tests/soak/process-figures.ts'
-import { importProcessed, mustEndWell, prepareLargeImport } from '../../tests/support/large-import.ts'
+import { importProcessed, prepareLargeImport } from '../../tests/support/large-import.ts'
 import { startPennon } from '../../tests/support/pennon.ts'
+import { mustSucceed } from '../../tests/support/pennon-command.ts'
 import { residentMiB } from '../processes.ts'
 import { micros, print } from '../report.ts'
 
@@ -32,7 +33,7 @@ export async function importing(): Promise<void> {
           largest[name] = Math.max(largest[name] ?? 0, residentMiB(pid))
       },
     })
-    mustEndWell(await ended)
+    mustSucceed(await ended)
     const verifiedMs = performance.now() - startMs
     print({ name: 'rehearsal, with the start', value: `${perSecond(preparedMs)} records/s` })
     print({

@@ -15,9 +15,9 @@ import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'
 import { commit } from '../ports/management-harness.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
-import { type OpenImportState, openSqliteImportState } from '../support/import-world.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
-import { logger, migratedDatabases } from '../support/postgres-state.ts'
+import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+import { type OpenSqlState, openSqliteState } from '../support/state.ts'
 import { aMapping, aNewProject, aPerson, created } from '../support/values.ts'
 import { Crash, type ErasureWorld, erasureWorld, everything, mark } from './erasure-world.ts'
 
@@ -27,7 +27,7 @@ const faultPoints: readonly ErasureFaultPoint[] = ['settled', 'mentions', 'count
 
 const engine = engineForTests()
 
-erasedPersons('SQLite', openSqliteImportState, faultPoints)
+erasedPersons('SQLite', openSqliteState, faultPoints)
 lostAndKept()
 
 const skip = noPostgres()
@@ -35,18 +35,7 @@ if (skip === false) {
   const postgres = await startPostgres()
   after(() => postgres.stop())
   const newDatabase = await migratedDatabases(postgres)
-  erasedPersons(
-    'PostgreSQL',
-    async t => {
-      const url = await newDatabase(t)
-      const management = openPostgresManagementStore({ url, logger })
-      const chunks = openPostgresChunkStore({ url, logger })
-      t.after(() => Promise.all([management.close(), chunks.close()]))
-      await management.createProject(aNewProject({ geoipEnabled: false }))
-      return { management, chunks, query: text => postgres.query<Record<string, unknown>>(text, [], url) }
-    },
-    ['removed'],
-  )
+  erasedPersons('PostgreSQL', postgresStates(postgres, newDatabase), ['removed'])
   takesGivenIds(newDatabase, (text, url) => postgres.query(text, [], url))
 } else it('erased persons on PostgreSQL', { skip }, () => {})
 
@@ -59,7 +48,7 @@ async function assertGone(world: ErasureWorld): Promise<void> {
   assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
 }
 
-function erasedPersons(state: string, openState: OpenImportState, points: readonly ErasureFaultPoint[]): void {
+function erasedPersons(state: string, openState: OpenSqlState, points: readonly ErasureFaultPoint[]): void {
   describe(`an erased person, with the state in ${state}`, () => {
     const open = (t: TestContext) => erasureWorld(t, openState, engine)
 
@@ -232,7 +221,7 @@ function takesGivenIds(
 /** What does not depend on the engine of the state. */
 function lostAndKept(): void {
   describe('the event store of an erased person', () => {
-    const open = (t: TestContext) => erasureWorld(t, openSqliteImportState, engine)
+    const open = (t: TestContext) => erasureWorld(t, openSqliteState, engine)
 
     it('does not come back with the log when the event store is lost, nor with an older copy of it', async t => {
       const world = await open(t)

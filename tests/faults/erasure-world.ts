@@ -23,7 +23,7 @@ import { createMetrics } from '#telemetry/metrics.ts'
 import type { EngineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import type { OpenImportState } from '../support/import-world.ts'
+import type { OpenSqlState } from '../support/state.ts'
 import {
   aCapturedEvent,
   aCapturedRecording,
@@ -44,12 +44,12 @@ const never = new AbortController().signal
 
 export type ErasureWorld = Awaited<ReturnType<typeof erasureWorld>>
 
-export async function erasureWorld(t: TestContext, open: OpenImportState, server: EngineForTests) {
+export async function erasureWorld(t: TestContext, open: OpenSqlState, server: EngineForTests) {
   const command = (query: string) => server.clients.write(client => client.command({ query }))
   const rows = async <Row>(query: string): Promise<Row[]> =>
     server.clients.write(async client => (await client.query({ query, format: 'JSONEachRow' })).json<Row>())
   await command('DROP DATABASE IF EXISTS pennon SYNC')
-  const { management, chunks, query } = await open(t)
+  const { management, chunkStore: chunks, query } = await open(t, [{ geoipEnabled: false }])
   const clock = fixedClock('2026-11-01T00:00:00Z')
   const events = createClickHouseEventStore({ endpoint: server.engine.endpoint, clock })
   t.after(() => events.close())

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { startMixpanel } from '../support/export-stand-in.ts'
-import { fetchInto, quickClock, rawLines } from '../support/fetching.ts'
+import { fetchInto, rawLines } from '../support/fetching.ts'
+import { quickClock } from '../support/fixed-clock.ts'
 import { mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 
 const diskBytes = 4 * 2 ** 20

@@ -10,7 +10,8 @@ import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { silentProgress } from '#importer/job/progress.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { type Fault, startMixpanel } from '../support/export-stand-in.ts'
-import { fetchSecrets, quickClock } from '../support/fetching.ts'
+import { fetchSecrets } from '../support/fetching.ts'
+import { quickClock } from '../support/fixed-clock.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 async function aJob(t: TestContext, faultOf: (day: string, times: number) => Fault | null = () => null) {

@@ -9,7 +9,8 @@ import { dayWindows } from '#importer/fetch/fetch-windows.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { waitingInWords } from '#importer/fetch/wait-words.ts'
 import { type StandIn, type StandInOptions, startMixpanel } from '../support/export-stand-in.ts'
-import { type Fetching, fetchInto, fetchNowMs, quickClock, rawFiles, rawLines } from '../support/fetching.ts'
+import { type Fetching, fetchInto, fetchNowMs, rawFiles, rawLines } from '../support/fetching.ts'
+import { quickClock } from '../support/fixed-clock.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Events as Mixpanel exports them, with an id that a double cannot hold. */

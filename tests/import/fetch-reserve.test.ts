@@ -5,7 +5,8 @@ import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { addressOf, fetchInto, quickClock, rawFiles } from '../support/fetching.ts'
+import { addressOf, fetchInto, rawFiles } from '../support/fetching.ts'
+import { quickClock } from '../support/fixed-clock.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const mebibyte = 2 ** 20

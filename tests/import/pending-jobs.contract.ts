@@ -6,13 +6,13 @@ import { describe, it, type TestContext } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../support/import-world.ts'
-import { loadWhole } from '../support/load-chunk.ts'
+import { type ImportWorld, importWorld } from '../support/import-world.ts'
+import { loadWhole, type OpenSqlState } from '../support/state.ts'
 import { anEvent, anImportedEvent } from '../support/values.ts'
 
 const day = 86_400_000
 
-export function pendingJobsContract(engine: string, open: OpenImportState): void {
+export function pendingJobsContract(engine: string, open: OpenSqlState): void {
   describe(`group types of a pending import job on ${engine}`, () => {
     const inOrg = { $groups: { org: 'x' } }
 

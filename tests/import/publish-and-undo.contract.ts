@@ -1,6 +1,6 @@
 // The contract of a state for import jobs: from their first event to their undoing.
 
-import type { OpenImportState } from '../support/import-world.ts'
+import type { OpenSqlState } from '../support/state.ts'
 import { heldLinksContract } from './jobs/held-links.contract.ts'
 import { importedAgainContract } from './jobs/imported-again.contract.ts'
 import { jobLifeContract } from './jobs/job-life.contract.ts'
@@ -17,7 +17,7 @@ import { waitingJobsContract } from './jobs/waiting-jobs.contract.ts'
 import { pendingJobsContract } from './pending-jobs.contract.ts'
 
 /** Of each property, `numRuns` random runs. */
-export const importJobContracts: readonly ((engine: string, open: OpenImportState, numRuns: number) => void)[] = [
+export const importJobContracts: readonly ((engine: string, open: OpenSqlState, numRuns: number) => void)[] = [
   randomJobsContract,
   importedAgainContract,
   jobLifeContract,

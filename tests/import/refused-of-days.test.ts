@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eventBytesMax } from '#core/capture/normalize-event.ts'
-import { importWorld, openSqliteImportState } from '../support/import-world.ts'
+import { importWorld } from '../support/import-world.ts'
+import { openSqliteState } from '../support/state.ts'
 import { anImportedEvent } from '../support/values.ts'
 
 describe('an import without a job', () => {
   it('keeps that it had none when it is too large, as other rejects of its day do', async t => {
-    const world = await importWorld(t, openSqliteImportState)
+    const world = await importWorld(t, openSqliteState)
     await world.apply(anImportedEvent('e', 'a', 100, { text: 'x'.repeat(eventBytesMax) }))
     assert.deepEqual(
       [...world.events.rejected.values()].map(({ reason, importJobId }) => `${reason} ${importJobId}`),
@@ -19,7 +20,7 @@ describe('an import without a job', () => {
   })
 
   it('of a project that is gone is dropped', async t => {
-    const world = await importWorld(t, openSqliteImportState)
+    const world = await importWorld(t, openSqliteState)
     await world.apply({ ...anImportedEvent('e', 'a', 100, {}), projectId: 99 })
     assert.equal(world.events.rows.size, 0)
   })

@@ -6,12 +6,13 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import { type RestoreDeps, restoreEvents } from '#services/processing/restore-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { type ImportWorld, importWorld, openSqliteImportState } from '../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../support/import-world.ts'
+import { openSqliteState } from '../support/state.ts'
 import { anImportedEvent, noSalts, recordsAt } from '../support/values.ts'
 
 /** Restores the event of a pending job; `meanwhile` comes between computing its row and inserting it. */
 async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job: ImportJob) => Promise<void>) {
-  const world = await importWorld(t, openSqliteImportState)
+  const world = await importWorld(t, openSqliteState)
   const job = await world.createJob()
   const event = anImportedEvent('e', 'a', 86_400_000, {}, { importJobId: job.id })
   await world.apply(event)

@@ -7,8 +7,9 @@ import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { type SendOptions, sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
+import type { QuickClock } from '../support/fixed-clock.ts'
 import { eventsOf, memoryStagedJob } from '../support/memory-staged-job.ts'
-import { expectedKeys, type HurriedClock, sendOptions, storedKeys } from '../support/sending.ts'
+import { expectedKeys, sendOptions, storedKeys } from '../support/sending.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const job = memoryStagedJob({ seed: 7, days: 3, recordsPerDay: 400 })
@@ -18,7 +19,7 @@ const isLine = (line: number) => (event: { properties: object }) =>
 async function prepare(t: TestContext, over: Partial<SendOptions> = {}) {
   const standIn = await startBatchStandIn(t)
   const options = sendOptions(tempDir(t), job, standIn.url, over)
-  return { standIn, options, folder: options.folder, clock: options.clock as HurriedClock }
+  return { standIn, options, folder: options.folder, clock: options.clock as QuickClock }
 }
 
 async function assertWhole(standIn: BatchStandIn): Promise<void> {

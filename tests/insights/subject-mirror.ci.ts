@@ -19,8 +19,8 @@ import { createSubjectMirrorKeeper, type MirrorFaultPoint } from '#services/work
 import { silentLogger } from '#telemetry/log.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { writeNewState } from '../support/new-state.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
+import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aGroup, aPerson, chunkChanges, created } from '../support/values.ts'
 

@@ -1,4 +1,4 @@
-import { openSqliteState } from '../support/state-harness.ts'
+import { openSqliteState } from '../support/state.ts'
 import { twoWorkersTest } from './two-workers.model.ts'
 
 twoWorkersTest('sqlite', openSqliteState)

@@ -16,10 +16,10 @@ import { createProcessor } from '#services/processing/process-events.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { sumChargedRecords } from '../support/charged-records.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { sumChargedRecords } from '../support/state.ts'
 import { aCapturedEvent, aProject, encodedEvents, noSalts } from '../support/values.ts'
 
 const dayMs = 86_400_000

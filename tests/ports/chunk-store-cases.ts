@@ -1,7 +1,7 @@
 // What the suites of `chunk-store.contract.ts` share.
 
 import type { ChunkChanges, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
-import { loadWhole } from '../support/load-chunk.ts'
+import { loadWhole } from '../support/state.ts'
 import { aPerson, chunkChanges } from '../support/values.ts'
 
 export const ada = aPerson({ uuid: 'aaaaaaaa-0000-5000-8000-000000000001', properties: { plan: 'free' } })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import type { OpenState } from '../support/state-harness.ts'
+import type { OpenState } from '../support/state.ts'
 import { aMapping, aPerson, created } from '../support/values.ts'
 import { ada, bob, commit, load } from './chunk-store-cases.ts'
 

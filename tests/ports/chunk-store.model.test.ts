@@ -1,4 +1,4 @@
-import { openSqliteState } from '../support/state-harness.ts'
+import { openSqliteState } from '../support/state.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
 
 chunkStoreModelTest('sqlite', openSqliteState, 150)

@@ -6,8 +6,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Person } from '#core/persons/person.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { loadWhole } from '../support/load-chunk.ts'
-import { type OpenState, openMemoryState, type StateHarness } from '../support/state-harness.ts'
+import { loadWhole, type OpenState, openMemoryState, type StateHarness } from '../support/state.ts'
 import { aGroup, aMapping, aPerson, chunkChanges } from '../support/values.ts'
 
 const persons = [0, 1, 2].map(index => aPerson({ uuid: `person-${index}` }))

@@ -4,7 +4,7 @@ import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-st
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { writeNewState } from '../support/new-state.ts'
+import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { loadWhole } from '../support/load-chunk.ts'
+import { loadWhole } from '../support/state.ts'
 import { aMapping, aNewCohort, aNewProject, aPerson, created } from '../support/values.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { HashKeyAssignment, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
-import type { OpenSqlState, SqlStateHarness } from '../support/state-harness.ts'
+import type { OpenSqlState, SqlState } from '../support/state.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
@@ -128,7 +128,7 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
   })
 
   /** Ada with two ids, Bob with one. */
-  async function open(t: Parameters<OpenSqlState>[0]): Promise<SqlStateHarness> {
+  async function open(t: Parameters<OpenSqlState>[0]): Promise<SqlState> {
     const state = await openState(t)
     await state.chunkStore.claimPosition('main', 'w1')
     const mappings = [aMapping(ada, 'ada'), aMapping(ada, 'ada-phone'), aMapping(bob, 'bob')]

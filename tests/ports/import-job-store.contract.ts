@@ -6,7 +6,7 @@ import { noImportChanges } from '#core/imports/import-changes.ts'
 import { type DescribedImportJob, type ImportJobState, usualOptions } from '#core/imports/import-job.ts'
 import type { NewImportJob } from '#ports/state/import-job-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { loadWhole } from '../support/load-chunk.ts'
+import { loadWhole } from '../support/state.ts'
 import { aGroup, aNewProject, aPerson } from '../support/values.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 

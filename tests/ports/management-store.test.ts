@@ -16,7 +16,7 @@ import {
   searchMethods,
 } from '#adapters/sqlite/state-writer-protocol.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { writeNewState } from '../support/new-state.ts'
+import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'

@@ -6,11 +6,9 @@ import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definit
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openPostgresSalts } from '#adapters/postgres/postgres-salts.ts'
 import { importJobContracts } from '../import/publish-and-undo.contract.ts'
-import type { OpenImportState } from '../support/import-world.ts'
 import { runs, shareOf } from '../support/nightly.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
-import { aNewProject } from '../support/values.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
@@ -50,15 +48,6 @@ async function runSuites(): Promise<void> {
     return { store: management, chunkStore, revision: async () => (await definitions.revision()).revision }
   }
 
-  const openImportState: OpenImportState = async t => {
-    const url = await newDatabase(t)
-    const management = openPostgresManagementStore({ url, logger })
-    const chunks = openPostgresChunkStore({ url, logger })
-    t.after(() => Promise.all([management.close(), chunks.close()]))
-    await management.createProject(aNewProject({ geoipEnabled: false }))
-    return { management, chunks, query: text => postgres.query<Record<string, unknown>>(text, [], url) }
-  }
-
   cookielessSaltsContract('postgres', async t => {
     const url = await newDatabase(t)
     const stores = [openPostgresSalts({ url, logger }), openPostgresSalts({ url, logger })] as const
@@ -88,7 +77,7 @@ async function runSuites(): Promise<void> {
   scheduleOwnersContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
   // The rules are those of SQLite, where `npm test` runs all of these; only their SQL meets another engine.
-  for (const contract of shareOf(importJobContracts, 4)) contract('postgres', openImportState, runs(6, 60))
+  for (const contract of shareOf(importJobContracts, 4)) contract('postgres', openState, runs(6, 60))
 
   async function openDefinitions(t: Parameters<OpenManagement>[0]) {
     const url = await newDatabase(t)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { OpenState } from '../support/state-harness.ts'
+import type { OpenState } from '../support/state.ts'
 import { aGroup, aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const

@@ -7,9 +7,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ImportCommands } from '../support/import-command.ts'
-import { countImported, importProcessed, mustEndWell, prepareLargeImport } from '../support/large-import.ts'
+import { countImported, importProcessed, prepareLargeImport } from '../support/large-import.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
-import type { Ended } from '../support/pennon-command.ts'
+import { type Ended, mustSucceed } from '../support/pennon-command.ts'
 import { foundLags, summary } from './found-lags.ts'
 import { startLiveTraffic } from './live-traffic.ts'
 import { cpuSeconds, watchMemory } from './process-figures.ts'
@@ -122,7 +122,7 @@ function pinTo(cores: string, pid: number): void {
 
 async function timed(log: (line: string) => void, what: string, call: () => Promise<Ended>): Promise<void> {
   const startMs = performance.now()
-  mustEndWell(await call())
+  mustSucceed(await call())
   log(`${what} after ${inSeconds(performance.now() - startMs)}`)
 }
 

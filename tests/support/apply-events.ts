@@ -7,7 +7,7 @@ import type { Person } from '#core/persons/person.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from '#core/processing/process-chunk.ts'
 import type { Project } from '#core/project.ts'
-import { loadWhole } from './load-chunk.ts'
+import { loadWhole } from './state.ts'
 import { aProject, recordsAt } from './values.ts'
 
 export interface AppliedWorld {

@@ -6,7 +6,6 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
@@ -15,28 +14,10 @@ import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-telling.ts'
 import type { FindLack } from '#importer/read/until-room.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
+import { quickClock } from './fixed-clock.ts'
 
 /** After every range that the tests ask for. */
 export const fetchNowMs = Date.UTC(2026, 0, 15)
-
-export interface QuickClock extends FetchClock {
-  /** All waits together. */
-  readonly sleptMs: () => number
-}
-
-export function quickClock(startMs = fetchNowMs): QuickClock {
-  let sleptMs = 0
-  return {
-    nowMs: () => startMs + sleptMs,
-    sleep: async (ms, signal) => {
-      await turn()
-      signal.throwIfAborted()
-      sleptMs += ms
-    },
-    random: () => 0.5,
-    sleptMs: () => sleptMs,
-  }
-}
 
 export const fetchSecrets = {
   MIXPANEL_API_SECRET: 'mixpanel-secret-1',

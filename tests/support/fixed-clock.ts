@@ -1,3 +1,5 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import type { Clock } from '#ports/clock.ts'
 
 /** A clock that stands still until it is moved. */
@@ -11,5 +13,28 @@ export function fixedClock(startMs: number | string): Clock & { set(ms: number):
     advance: ms => {
       nowMs += ms
     },
+  }
+}
+
+export interface QuickClock extends FetchClock {
+  readonly waits: readonly number[]
+  /** All waits together. */
+  readonly sleptMs: () => number
+}
+
+/** A clock for an importer. It stands still but for waits, which end at once. */
+export function quickClock(startMs = Date.UTC(2026, 0, 15)): QuickClock {
+  const waits: number[] = []
+  const sleptMs = () => waits.reduce((sum, ms) => sum + ms, 0)
+  return {
+    waits,
+    sleptMs,
+    nowMs: () => startMs + sleptMs(),
+    sleep: async (ms, signal) => {
+      await turn()
+      signal.throwIfAborted()
+      waits.push(ms)
+    },
+    random: () => 0.5,
   }
 }

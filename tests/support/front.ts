@@ -8,14 +8,13 @@ import type { Machine } from '../../src/compose/front/context.ts'
 import { composeFront, type Front } from '../../src/compose/front/front.ts'
 import { bootstrap, openManagement } from '../../src/compose/instance/start.ts'
 import { readConfig } from '../../src/config.ts'
-import { testPersonalKey, testProjectKey } from './pennon.ts'
+import { type Pennon, privateApi, testPersonalKey, testProjectKey } from './pennon.ts'
 import { tempDir } from './temp-dir.ts'
 
 export interface RunningFront extends Front {
   readonly url: string
   readonly adminUrl: string | null
-  /** Calls the private API with all scopes; throws for any status but 2xx. */
-  api<T>(method: string, path: string, body?: unknown): Promise<T>
+  readonly api: Pennon['api']
 }
 
 export async function startFront(
@@ -54,16 +53,7 @@ export async function startFront(
     ...front,
     url,
     adminUrl,
-    api: async (method, path, body) => {
-      const response = await fetch((adminUrl ?? url) + path, {
-        method,
-        headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      assert.ok(response.ok, `${method} ${path} answered ${response.status} ${text}`)
-      return text === '' ? null : JSON.parse(text)
-    },
+    api: privateApi(adminUrl ?? url),
     close: async () => {
       await front.close()
       for (const cleanUp of cleanUps) cleanUp()

@@ -4,55 +4,25 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
-import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
-import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
-import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
 import type { StreamInfo } from '#core/events/log-stream.ts'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { chunkSubjects, itemsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
-import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import type { ManagementStore } from '#ports/state/management-store.ts'
 import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
-import { loadWhole } from './load-chunk.ts'
-import { writeNewState } from './new-state.ts'
-import { tempDir } from './temp-dir.ts'
-import { aNewProject, recordsAt } from './values.ts'
+import { loadWhole, type OpenSqlState } from './state.ts'
+import { recordsAt } from './values.ts'
 import { WatchedEventStore } from './watched-event-store.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof importWorld>>
 
-/** A state with project 1, and a way to look into it. */
-export interface ImportState {
-  readonly management: ManagementStore
-  readonly chunks: ChunkStore
-  query(text: string): Promise<Record<string, unknown>[]>
-}
-
-export type OpenImportState = (t: TestContext) => Promise<ImportState>
-
-export const openSqliteImportState: OpenImportState = async t => {
-  const dataFolder = tempDir(t)
-  await writeNewState(dataFolder)
-  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
-  const chunks = openSqliteChunkStore({ dataFolder })
-  const database = openStateForWriting(dataFolder, 1_000)
-  t.after(async () => {
-    database.close()
-    await Promise.all([chunks.close(), management.close()])
-  })
-  await management.createProject(aNewProject({ geoipEnabled: false }))
-  return { management, chunks, query: async text => database.prepare<[], Record<string, unknown>>(text).all() }
-}
-
-export async function importWorld(t: TestContext, open: OpenImportState) {
-  const { management, chunks, query } = await open(t)
+export async function importWorld(t: TestContext, open: OpenSqlState) {
+  const { management, chunkStore: chunks, query } = await open(t, [{ geoipEnabled: false }])
   const clock = fixedClock('2026-11-01T00:00:00Z')
   const events = new WatchedEventStore()
   events.nowMs = clock.nowMs

@@ -30,7 +30,7 @@ import { createPayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testParts } from './front-parts.ts'
-import { writeNewState } from './new-state.ts'
+import { writeNewState } from './state.ts'
 import { tempDir } from './temp-dir.ts'
 import { chunkChanges } from './values.ts'
 

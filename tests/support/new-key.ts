@@ -1,24 +1,14 @@
 // Runs `pennon new-key` as a process, without this process's settings.
 
-import { execFile } from 'node:child_process'
+import { type Ended, runCommand } from './pennon-command.ts'
 
-export interface NewKey {
-  readonly exitCode: number
-  readonly stdout: string
-  readonly stderr: string
-  /** The printed key; '' when none was printed. */
-  readonly key: string
-}
-
-export function newKey(settings: Readonly<Record<string, string>>, ...options: readonly string[]): Promise<NewKey> {
-  return new Promise(resolve => {
-    const args = ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'new-key', ...options]
-    const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings }
-    execFile(process.execPath, args, { env }, (error, stdout, stderr) => {
-      const key = /phx_[0-9A-Za-z]{43}\b/.exec(stdout)?.[0] ?? ''
-      resolve({ exitCode: error === null ? 0 : Number(error.code), stdout, stderr, key })
-    })
-  })
+/** `key`: the printed key; '' when none was printed. */
+export async function newKey(
+  settings: Readonly<Record<string, string>>,
+  ...options: readonly string[]
+): Promise<Ended & { readonly key: string }> {
+  const ended = await runCommand(settings, 'new-key', ...options)
+  return { ...ended, key: /phx_[0-9A-Za-z]{43}\b/.exec(ended.stdout)?.[0] ?? '' }
 }
 
 /** What the private API returns to a key about itself. */

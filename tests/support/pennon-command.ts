@@ -1,5 +1,6 @@
 // Runs a command of the program as a process, without this process's settings.
 
+import assert from 'node:assert/strict'
 import { type ChildProcess, execFile } from 'node:child_process'
 
 export interface Ended {
@@ -32,4 +33,8 @@ export function startCommand(settings: Readonly<Record<string, string>>, ...args
 
 export function runCommand(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ended> {
   return startCommand(settings, ...args).ended
+}
+
+export function mustSucceed({ exitCode, stdout, stderr }: Ended): void {
+  assert.equal(exitCode, 0, stderr + stdout)
 }

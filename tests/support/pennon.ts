@@ -111,16 +111,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
     output: () => output,
     childPids: () =>
       (JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as { children: Record<string, number> }).children,
-    api: async <T>(method: string, path: string, body?: unknown) => {
-      const response = await fetch(url + path, {
-        method,
-        headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-      })
-      const text = await response.text()
-      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
-      return (text === '' ? null : JSON.parse(text)) as T
-    },
+    api: privateApi(url),
     post: (path, body, headers = {}) =>
       fetch(url + path, {
         method: 'POST',
@@ -148,6 +139,20 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
     },
   }
   return pennon
+}
+
+/** Calls the private API with all scopes. @throws for any status but 2xx. */
+export function privateApi(url: string): Pennon['api'] {
+  return async (method, path, body) => {
+    const response = await fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+    return text === '' ? null : JSON.parse(text)
+  }
 }
 
 /** An instance that takes longer to stop is killed, so that its test fails instead of waiting forever. */

@@ -1,34 +1,13 @@
 // What the tests of sending have in common: options for the stage, and what a service has to hold afterwards.
 
-import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { silentProgress } from '#importer/job/progress.ts'
 import type { StagedJob } from '#importer/job/staged-part.ts'
 import { timeText } from '#importer/records/source-time.ts'
 import type { SendOptions } from '#importer/send/send-stage.ts'
 import type { ReceivedBatch, ReceivedEvent } from './batch-stand-in.ts'
+import { quickClock } from './fixed-clock.ts'
 import { eventsOf } from './memory-staged-job.ts'
-
-/** Time stands still but for waits, which end at once and are counted. */
-export class HurriedClock implements FetchClock {
-  readonly waits: number[] = []
-  #nowMs = Date.UTC(2026, 0, 15)
-
-  nowMs(): number {
-    return this.#nowMs
-  }
-
-  async sleep(ms: number, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted()
-    this.waits.push(ms)
-    this.#nowMs += ms
-    await new Promise(resolve => setImmediate(resolve))
-  }
-
-  random(): number {
-    return 0.5
-  }
-}
 
 export function sendOptions(
   folder: string,
@@ -49,7 +28,7 @@ export function sendOptions(
       mappingSha256: 'mapping',
     },
     projectKey: 'phc_x',
-    clock: new HurriedClock(),
+    clock: quickClock(),
     progress: silentProgress,
     signal: new AbortController().signal,
     maxRejectShare: 0.01,

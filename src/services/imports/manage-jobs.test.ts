@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { discardsOfDayMax, usualOptions } from '#core/imports/import-job.ts'
-import { openSqliteImportState } from '../../../tests/support/import-world.ts'
+import { openSqliteState } from '../../../tests/support/state.ts'
 import { createJob as createJobOrRefuse, discardJob, findJob } from './manage-jobs.ts'
 
 const newJob = {
@@ -23,7 +23,7 @@ async function createJob(...args: Parameters<typeof createJobOrRefuse>) {
 
 describe('creating an import job', () => {
   it('makes an id of random bits beside the number that counts up', async t => {
-    const { management } = await openSqliteImportState(t)
+    const { management } = await openSqliteState(t)
     const [a, b] = [
       await createJob({ management, randomBytes: bytesOf(1, 2) }, newJob),
       await createJob({ management, randomBytes: bytesOf(0xff) }, newJob),
@@ -37,7 +37,7 @@ describe('creating an import job', () => {
   })
 
   it('takes other bits when the id is taken', async t => {
-    const { management } = await openSqliteImportState(t)
+    const { management } = await openSqliteState(t)
     const first = await createJob({ management, randomBytes: bytesOf(7) }, newJob)
     const second = await createJob({ management, randomBytes: bytesOf(7, 7, 7, 8) }, newJob)
     assert.notEqual(second.publicId, first.publicId)
@@ -47,7 +47,7 @@ describe('creating an import job', () => {
 
 describe('discarding the imports of a day', () => {
   it('leaves no more than so many jobs of the day', async t => {
-    const { management } = await openSqliteImportState(t)
+    const { management } = await openSqliteState(t)
     const day = '2026-11-01'
     const discardNext = async (nowMs: number) => {
       await management.createJobOfDay(1, day, nowMs)

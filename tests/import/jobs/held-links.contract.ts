@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
-export function heldLinksContract(engine: string, open: OpenImportState): void {
+export function heldLinksContract(engine: string, open: OpenSqlState): void {
   const live = (name: string, id: string, properties: JsonObject, atDay = 200) =>
     anEvent(name, id, properties, { timestampMs: atDay * day })
   const identify = (user: string, device: string) => live('$identify', user, { $anon_distinct_id: device })

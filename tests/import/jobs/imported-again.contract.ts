@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
@@ -12,7 +13,7 @@ const rounds = 4
 const live = (id: string, properties: JsonObject = {}) => anEvent('e', id, properties, { timestampMs: 200 * day })
 const personless = (id: string) => live(id, { $process_person_profile: false })
 
-export function importedAgainContract(engine: string, open: OpenImportState): void {
+export function importedAgainContract(engine: string, open: OpenSqlState): void {
   describe(`an import on ${engine} that is undone and made again`, () => {
     const cases: readonly {
       readonly name: string

@@ -5,11 +5,12 @@ import { describe, it, type TestContext } from 'node:test'
 import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
-import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { day, personWith } from './random-acts.ts'
 
-export function jobLifeContract(engine: string, open: OpenImportState): void {
+export function jobLifeContract(engine: string, open: OpenSqlState): void {
   describe(`the options of an import job on ${engine}`, () => {
     const liveThenImport = async (t: TestContext, options: Partial<ImportOptions>) => {
       const world = await importWorld(t, open)

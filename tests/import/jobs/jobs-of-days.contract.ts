@@ -4,11 +4,12 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { aCapturedReject, anEvent, anImportedEvent } from '../../support/values.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
-export function jobsOfDaysContract(engine: string, open: OpenImportState): void {
+export function jobsOfDaysContract(engine: string, open: OpenSqlState): void {
   describe(`imports without a job on ${engine}`, () => {
     const asImport = (name: string, distinctId: string, properties: JsonObject) =>
       anImportedEvent(name, distinctId, day, properties)

@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { finishWithCrashes } from './finish-with-crashes.ts'
 import { day } from './random-acts.ts'
 
-export function knownPersonsContract(engine: string, open: OpenImportState): void {
+export function knownPersonsContract(engine: string, open: OpenSqlState): void {
   describe(`rows of a published import job on ${engine}`, () => {
     const liveAt = (index: number) => ({ timestampMs: 200 * day + index })
 

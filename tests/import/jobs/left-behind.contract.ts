@@ -5,11 +5,12 @@ import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { createRetentionClock } from '#services/worker/retention-clock.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
-export function leftBehindContract(engine: string, open: OpenImportState): void {
+export function leftBehindContract(engine: string, open: OpenSqlState): void {
   it(`is undone on ${engine} although live events have merged two of its persons since`, async t => {
     const world = await importWorld(t, open)
     const [job, other] = [await world.createJob(), await world.createJob()]

@@ -4,13 +4,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
 type Sent = readonly [id: string, atDay: number, properties: JsonObject]
 
-export function mergedPersonsContract(engine: string, open: OpenImportState): void {
+export function mergedPersonsContract(engine: string, open: OpenSqlState): void {
   const publish = async (world: ImportWorld, ...sent: readonly Sent[]) => {
     const job = await world.createJob()
     const options = { importJobId: job.id }

@@ -6,7 +6,8 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { finishWithCrashes } from './finish-with-crashes.ts'
 import {
@@ -26,7 +27,7 @@ import {
 type Property = (world: ImportWorld, ...lists: (readonly Act[])[]) => Promise<void>
 
 /** @param numRuns random runs of each property. */
-export function randomJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
+export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: number): void {
   async function check(t: TestContext, property: Property): Promise<void> {
     await fc.assert(
       fc.asyncProperty(acts, acts, acts, async (before, during, after) =>

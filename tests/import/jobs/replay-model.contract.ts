@@ -6,7 +6,8 @@ import { it } from 'node:test'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import {
   type Act,
   acts,
@@ -29,7 +30,7 @@ interface Note {
 }
 
 /** @param numRuns random worlds. */
-export function replayModelContract(engine: string, open: OpenImportState, numRuns: number): void {
+export function replayModelContract(engine: string, open: OpenSqlState, numRuns: number): void {
   for (const hasEarlier of [false, true])
     it(`an undone import job on ${engine}${hasEarlier ? ' after another one' : ''} leaves what would be there without it, or a note`, async t => {
       const lists = [acts, hasEarlier ? acts : fc.constant([]), acts, acts, acts] as const

@@ -5,7 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import {
   acts,
@@ -20,7 +21,7 @@ import {
 } from './random-acts.ts'
 
 /** @param numRuns random runs of each property. */
-export function twoJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
+export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: number): void {
   describe(`two jobs with the same events on ${engine}`, () => {
     it('count them once, and keep them when one is discarded', async t => {
       const world = await importWorld(t, open)

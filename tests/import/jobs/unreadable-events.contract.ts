@@ -6,7 +6,8 @@ import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
@@ -32,7 +33,7 @@ function unreadable(events: Events, names: ReadonlySet<string>, failure: () => E
   })
 }
 
-export function unreadableEventsContract(engine: string, open: OpenImportState): void {
+export function unreadableEventsContract(engine: string, open: OpenSqlState): void {
   const asIs = async (world: ImportWorld, id: string) => (await personWith(world, id))?.properties
 
   describe(`events that the event store cannot tell of on ${engine}`, () => {

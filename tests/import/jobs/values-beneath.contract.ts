@@ -4,11 +4,12 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
-export function valuesBeneathContract(engine: string, open: OpenImportState): void {
+export function valuesBeneathContract(engine: string, open: OpenSqlState): void {
   const group = { $group_type: 'org', $group_key: 'x' }
   const publishOf = async (world: ImportWorld, name: string, id: string, atDay: number, properties: JsonObject) => {
     const job = await world.createJob()

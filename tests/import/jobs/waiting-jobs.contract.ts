@@ -8,11 +8,12 @@ import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { publishJob } from '#services/imports/manage-jobs.ts'
 import { encodeImportJob } from '#wire/management/import-jobs.ts'
 import { eventually } from '../../support/eventually.ts'
-import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { importWorld } from '../../support/import-world.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { aNewProject, anImportedEvent } from '../../support/values.ts'
 import { day } from './random-acts.ts'
 
-export function waitingJobsContract(engine: string, open: OpenImportState): void {
+export function waitingJobsContract(engine: string, open: OpenSqlState): void {
   it(`an import job on ${engine} that a store keeps waiting says why and since when, and the jobs of others go on`, async t => {
     const world = await importWorld(t, open)
     const { management, clock, events } = world

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FinalReport } from '#importer/verify/final-report.ts'
 import { ImportCommands } from '../import-command.ts'
 import { type Pennon, testPersonalKey } from '../pennon.ts'
-import type { Ended } from '../pennon-command.ts'
+import { mustSucceed } from '../pennon-command.ts'
 
 export const killedStages = ['stage', 'scan', 'rehearse', 'send', 'verify', 'publish'] as const
 export type KilledStage = (typeof killedStages)[number]
@@ -237,10 +237,6 @@ function residentBytes(pid: number): number {
   } catch {
     return 0
   }
-}
-
-export function mustSucceed({ exitCode, stderr, stdout }: Ended): void {
-  assert.equal(exitCode, 0, stderr + stdout)
 }
 
 function isBefore(stage: KilledStage | 'approve' | 'done', target: KilledStage): boolean {

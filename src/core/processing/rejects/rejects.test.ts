@@ -7,7 +7,7 @@ import { decodeRejectSource, encodeRejectSource } from '#core/events/reject-sour
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
-import { loadWhole } from '../../../../tests/support/load-chunk.ts'
+import { loadWhole } from '../../../../tests/support/state.ts'
 import { aCapturedEvent, aCapturedReject, aProject, recordsAt } from '../../../../tests/support/values.ts'
 import { rejectOfEvent } from './rejects.ts'
 
