@@ -289,9 +289,13 @@ function arrowsOf(file: string): Arrow[] {
   return targets
     .filter(target => (target.startsWith('#') || target.startsWith('.')) && target.endsWith('.ts'))
     .map(target => {
-      const to = target.startsWith('#') ? `src/${target.slice(1)}` : normalize(join(dirname(file), target))
+      const to = fileOf(target, file)
       return { from: file, to: relative('.', to), text: `${file} → ${to}` }
     })
+}
+
+function fileOf(target: string, importer: string): string {
+  return target.startsWith('#') ? `src/${target.slice(1)}` : normalize(join(dirname(importer), target))
 }
 
 function areaOf(file: string): string {
@@ -376,6 +380,29 @@ describe('the import graph', () => {
       done.add(file)
     }
     for (const file of files) walk(file, [])
+  })
+
+  it('loads no large package into a process that does without it', () => {
+    const rare = ['@aws-sdk/client-s3', 'hyparquet', 'hyparquet-writer', 'pg']
+    const without: Record<string, readonly string[]> = {
+      'src/commands/serve.ts': ['kysely', ...rare],
+      'src/commands/front.ts': ['kysely', ...rare],
+      'src/commands/work.ts': ['fastify', 'typebox', ...rare],
+      'src/commands/engine.ts': ['@clickhouse/client', 'fastify', 'kysely', 'pino', 'prom-client', 'typebox', ...rare],
+    }
+    for (const [command, packages] of Object.entries(without)) {
+      const reached = new Set<string>()
+      const visit = (file: string, path: readonly string[]): void => {
+        if (reached.has(file)) return
+        reached.add(file)
+        const source = readFileSync(join(root, file), 'utf8')
+        for (const [, target] of source.matchAll(/^(?:im|ex)port (?!type\b)[^'()]*'([^']+)'/gm)) {
+          assert.ok(!packages.includes(target!), `${[...path, file].join(' → ')} → ${target}`)
+          if (target!.endsWith('.ts')) visit(fileOf(target!, file), [...path, file])
+        }
+      }
+      visit(command, [])
+    }
   })
 
   it('has no file in src that nothing reaches', () => {

@@ -10,7 +10,7 @@ import {
   type SessionRow,
   sessionColumns,
   sessionOf,
-} from '#adapters/sql/processing/cookieless-visitor-queries.ts'
+} from '#adapters/sql/processing/cookieless-visitor-texts.ts'
 import type {
   LoadedIdentifies,
   VisitorChanges,

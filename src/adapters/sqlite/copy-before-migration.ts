@@ -3,7 +3,7 @@
 
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import { findSqliteSchema } from './find-schema.ts'
 import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { migrateState, migrations } from '#adapters/sql/migrate-state.ts'
+import { migrations } from '#adapters/sql/known-migrations.ts'
+import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { PortError } from '#ports/port-error.ts'

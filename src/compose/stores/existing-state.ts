@@ -2,7 +2,7 @@
 
 import { opendirSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'

@@ -4,7 +4,6 @@
 
 import type { InstanceLock } from '#adapters/postgres/instance-lock.ts'
 import { type StateSchema, withStateSchema } from '#adapters/postgres/state-schema.ts'
-import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import type { Config } from '#config.ts'
 import { ok, type Result } from '#core/result.ts'
@@ -128,6 +127,7 @@ export async function openWorkerState(
   const { dataFolder } = config
   const url = stateUrlsOf(config)?.url ?? null
   if (url === null) {
+    const { openSqliteChunkStore } = await import('#adapters/sqlite/sqlite-chunk-store.ts')
     const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
     return {
       chunks: openSqliteChunkStore({ dataFolder }),

@@ -4,11 +4,10 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
-import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { Config } from '#config.ts'
 import { inDocs } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -83,6 +82,7 @@ export async function findForeignLog(config: Config): Promise<StoreFault | null>
   if (config.databaseUrl !== null) return null
   const schema = findSqliteSchema(config.dataFolder)
   if (schema === null || !isNewestSchema(schema)) return null
+  const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
   const management = openSqliteManagementStore({ dataFolder: config.dataFolder, access: 'read' })
   try {
     const log = { folder: logFolder(config), log: foundLog(config) }
