@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { isLinear } from '../../tests/support/cpu-time.ts'
+import { parsePlainJson } from './json.ts'
 import {
   editedMembers,
   hasMember,
@@ -11,8 +12,6 @@ import {
   repeatedKey,
   withoutMembers,
 } from './json-text.ts'
-
-const isPlain = (text: string) => !text.includes('\\')
 
 it('a member of an object is found by its name, however it is written, and nowhere else', () => {
   for (const [text, expected] of [
@@ -61,23 +60,22 @@ describe('the text of an object without some members', () => {
   })
 
   it('says what the object says without them, whatever stands in it', () => {
-    // No backslash: Node 26's JSON.parse, which the test compares with, confuses it with `"` after objects with both
-    // keys.
-    const key = fc.oneof(fc.constantFrom('a', 'b', '"', '\n', '{', '__proto__'), fc.string()).filter(isPlain)
-    const value = fc.json({ maxDepth: 3 }).filter(isPlain)
+    const key = fc.oneof(fc.constantFrom('a', 'b', '"', '\\', '\n', '{', '__proto__'), fc.string())
+    const value = fc.json({ maxDepth: 3 })
     fc.assert(
       fc.property(
         fc.dictionary(
           key,
-          value.map(text => JSON.parse(text)),
+          value.map(text => parsePlainJson(text)),
           { maxKeys: 6 },
         ),
         fc.array(key, { maxLength: 3 }),
         fc.constantFrom('', ' ', '\n\t'),
         (object, names, blank) => {
-          const expected = JSON.parse(JSON.stringify(object))
+          const expected = parsePlainJson(JSON.stringify(object)) as Record<string, unknown>
           for (const name of names) delete expected[name]
-          assert.deepEqual(JSON.parse(withoutMembers(JSON.stringify(object, null, blank), new Set(names))), expected)
+          const left = withoutMembers(JSON.stringify(object, null, blank), new Set(names))
+          assert.deepEqual(parsePlainJson(left), expected)
         },
       ),
       { numRuns: 500 },

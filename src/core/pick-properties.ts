@@ -1,7 +1,7 @@
 // Picks a few properties from the JSON text of many. A person or a group may have 640 KiB of them. Parsing such a text
 // whole takes tens of milliseconds if its numbers have to keep their literals; walking over it takes a few.
 
-import { isJsonObject, type JsonValue, type PropertyBag, parseJson, setOwn } from './json.ts'
+import { isJsonObject, type JsonValue, type PropertyBag, parseJson, parsePlainJson, setOwn } from './json.ts'
 import { endOfValue, keyAt, stringEnd } from './json-text.ts'
 
 /** Values longer than this are parsed as plain JSON: their numbers become doubles and lose their literals. */
@@ -41,7 +41,7 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
 }
 
 function read(text: string): JsonValue {
-  return text.length > literalCharsMax ? (JSON.parse(text) as JsonValue) : parseJson(text)
+  return text.length > literalCharsMax ? (parsePlainJson(text) as JsonValue) : parseJson(text)
 }
 
 const comma = 0x2c

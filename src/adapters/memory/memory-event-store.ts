@@ -383,7 +383,7 @@ function countEvent(counts: { -readonly [K in keyof UsageDay]: UsageDay[K] }, ro
     return
   }
   counts.eventsCharged++
-  const resource = quotaResourceOf(row.event, () => '$product_tour_id' in JSON.parse(row.propertiesJson))
+  const resource = quotaResourceOf(row.event, () => '$product_tour_id' in (parseJson(row.propertiesJson) as JsonObject))
   if (resource === 'exceptions') counts.exceptions++
   if (resource === 'llm_events') counts.llmEvents++
   if (resource === 'survey_responses') counts.surveyResponses++

@@ -10,7 +10,7 @@ import {
   type RejectSource,
 } from '../events/captured-event.ts'
 import { findDrop } from '../events/event-drops.ts'
-import type { JsonObject } from '../json.ts'
+import { type JsonObject, parsePlainJson } from '../json.ts'
 import type { Member } from '../json-text.ts'
 import { noIngestionSettings } from '../project.ts'
 import { err, type Result } from '../result.ts'
@@ -300,7 +300,7 @@ function contextOf(
 /** The outcome that follows from the event alone. What its project or person cause later becomes a warning. */
 function toldCodeOf(event: CapturedEvent): number {
   // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
-  const properties = JSON.parse(event.propertiesJson) as JsonObject
+  const properties = parsePlainJson(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false
   const drop = findDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)
   if (drop !== null) return workerDropCodes[drop.reason]

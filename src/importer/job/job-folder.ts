@@ -20,6 +20,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { parsePlainJson } from '#core/json.ts'
 import { appendToFile, cutFile, openNewFile } from '../read/own-files.ts'
 import { isOf, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
@@ -157,7 +158,7 @@ export function isJobFolder(path: string): boolean {
 /** @returns null for anything but JSON of an object. */
 export function objectIn(text: string): object | null {
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parsePlainJson(text)
     return typeof value === 'object' && !Array.isArray(value) ? value : null
   } catch {
     // That it is no JSON is all that the caller has to know.

@@ -4,7 +4,7 @@
 
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson, parsePlainJson } from '#core/json.ts'
 import { isOf, type Schema } from '../records/file-schema.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
@@ -313,7 +313,7 @@ function storedJson(text: string): JsonObject {
 
 function jsonIn(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parsePlainJson(text)
   } catch {
     // No schema has room for it.
     return undefined

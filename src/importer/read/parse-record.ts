@@ -145,8 +145,7 @@ function jsonIn(text: string): JsonValue {
   try {
     return parseJson(text)
   } catch (error) {
-    // A RangeError says that it nests too deep to be read.
-    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
+    if (!(error instanceof SyntaxError)) throw error
     throw new RecordReject('json_syntax', null, error.message.replace(placeInRecord, ''))
   }
 }

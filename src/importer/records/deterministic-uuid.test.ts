@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
-import { type JsonObject, parseJson } from '#core/json.ts'
+import { type JsonObject, parseJson, parsePlainJson } from '#core/json.ts'
 import { canonicalJson } from './canonical-json.ts'
 import { contentHash, contentUuid, mixpanelUuid, rootUuid, sessionUuid } from './deterministic-uuid.ts'
 
@@ -58,7 +58,7 @@ describe('canonical JSON', () => {
         const reversed = Object.fromEntries(Object.entries(record).toReversed())
         const text = canonicalJson(record as JsonObject)
         assert.equal(canonicalJson(reversed as JsonObject), text)
-        assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(record)))
+        assert.deepEqual(parsePlainJson(text), parsePlainJson(JSON.stringify(record)))
       }),
     )
   })

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { parsePlainJson } from '#core/json.ts'
 import { isLinear } from '../../../tests/support/cpu-time.ts'
+import { seededRandom } from '../../../tests/support/seeded-random.ts'
+import { spelledJson } from '../../../tests/support/spelled-json.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { slice, sliceItems, slicesPerItem } from './json-slices.ts'
 import { nestingDepthMax } from './json-walk.ts'
@@ -22,35 +25,6 @@ function slicesOf(json: string, listKey: string | null, itemCount: number): (str
   )
 }
 
-/** Writes JSON as clients may: with blanks anywhere and any character escaped. */
-function spell(value: unknown, random: () => number): string {
-  const blanks = () => ['', '', '', ' ', '\n', '\t', ' \r\n '][Math.floor(random() * 7)]!
-  const text = (raw: string) =>
-    `"${[
-      ...JSON.stringify(raw)
-        .slice(1, -1)
-        .matchAll(/\\u....|\\.|[^\\]/gu),
-    ]
-      .map(([character]) =>
-        character.length === 1 && random() < 0.1
-          ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-          : character,
-      )
-      .join('')}"`
-  const write = (inner: unknown): string => {
-    if (typeof inner === 'string') return text(inner)
-    if (Array.isArray(inner)) return `[${blanks()}${inner.map(write).join(`${blanks()},${blanks()}`)}${blanks()}]`
-    if (typeof inner === 'object' && inner !== null) {
-      const members = Object.entries(inner).map(
-        ([key, member]) => `${text(key)}${blanks()}:${blanks()}${write(member)}`,
-      )
-      return `{${blanks()}${members.join(`${blanks()},${blanks()}`)}${blanks()}}`
-    }
-    return JSON.stringify(inner)
-  }
-  return `${blanks()}${write(value)}${blanks()}`
-}
-
 const anyItem = fc.dictionary(
   fc.oneof(fc.constantFrom(...parts, 'event', '$distinct', 'prop"erties', '__proto__', 'constructor', ''), fc.string()),
   fc.jsonValue({ maxDepth: 4 }),
@@ -58,20 +32,12 @@ const anyItem = fc.dictionary(
 )
 const anySeed = fc.integer()
 
-function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
-}
-
 function assertSlices(json: string, listKey: string | null, items: readonly Record<string, unknown>[]): void {
   slicesOf(json, listKey, items.length).forEach(([whole, ...found], index) => {
-    assert.deepEqual(JSON.parse(whole!), items[index])
+    assert.deepEqual(parsePlainJson(whole!), items[index])
     found.forEach((text, part) => {
       const name = parts[part]!
-      if (Object.hasOwn(items[index]!, name)) assert.deepEqual(JSON.parse(text!), items[index]![name])
+      if (Object.hasOwn(items[index]!, name)) assert.deepEqual(parsePlainJson(text!), items[index]![name])
       else assert.equal(text, undefined)
     })
   })
@@ -81,14 +47,14 @@ describe('sliceItems', () => {
   it('finds the parts of any item, in a list, in a batch and alone', () => {
     fc.assert(
       fc.property(fc.array(anyItem, { maxLength: 4 }), anyItem, anySeed, (list, single, seed) => {
-        const random = seeded(seed)
-        const parsed = (json: string) => JSON.parse(json)
-        const listJson = spell(list, random)
+        const random = seededRandom(seed)
+        const parsed = (json: string) => parsePlainJson(json) as Record<string, unknown>[]
+        const listJson = spelledJson(list, random)
         assertSlices(listJson, null, parsed(listJson))
-        const batchJson = spell({ api_key: 'k', before: [1, { batch: [2] }], batch: list, sent_at: null }, random)
-        assertSlices(batchJson, 'batch', parsed(batchJson).batch)
-        const singleJson = spell(single, random)
-        assertSlices(singleJson, null, [parsed(singleJson)])
+        const batchJson = spelledJson({ api_key: 'k', before: [1, { batch: [2] }], batch: list, sent_at: null }, random)
+        assertSlices(batchJson, 'batch', (parsePlainJson(batchJson) as { batch: Record<string, unknown>[] }).batch)
+        const singleJson = spelledJson(single, random)
+        assertSlices(singleJson, null, parsed(`[${singleJson}]`))
       }),
       { numRuns: 1_000 },
     )

@@ -5,7 +5,7 @@
 import type { IncomingV1Event, IncomingV1Request, RefusedItem } from '#core/capture/incoming-event.ts'
 import { parseStrictTimestampText } from '#core/capture/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
-import { numberOrLiteral } from '#core/json.ts'
+import { numberOrLiteral, parsePlainJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
 import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
@@ -56,7 +56,7 @@ export interface V1BatchRefusal {
   readonly historicalMigration?: true
 }
 
-/** An object from `JSON.parse`. It may have any own key; read it only by names that no prototype has. */
+/** A parsed object. It may have any own key; read it only by names that no prototype has. */
 type Fields = { readonly [key: string]: unknown }
 
 /**
@@ -70,7 +70,7 @@ export function parseV1Batch(
   if (holdsTooManyValues(payload.bytes)) return refuse(null, v1CaptureErrors.tooManyValues)
   let root: unknown
   try {
-    root = JSON.parse(payload.text)
+    root = parsePlainJson(payload.text)
   } catch (error) {
     if (error instanceof SyntaxError) return refuse(null, unparsableBody(null))
     throw error

@@ -7,7 +7,7 @@ import { parseUuid, uuidTextLength } from '#core/events/uuid.ts'
 /** The names of the list of items; some libraries use `data`. */
 export type ListKey = 'batch' | 'data'
 
-/** An object from `JSON.parse`. It may have any own key; read it only by names that no prototype has. */
+/** A parsed object. It may have any own key; read it only by names that no prototype has. */
 export type Fields = { readonly [key: string]: unknown }
 
 /**

@@ -3,6 +3,7 @@
 
 import type { IncomingRequest, RefusedItem } from '#core/capture/incoming-event.ts'
 import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
+import { parsePlainJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
 import { type ItemSlices, sliceItems, valueCountAtMost } from '../bytes/json-slices.ts'
@@ -56,7 +57,7 @@ export interface ItemList {
 /** A request with at least one item and not too many. */
 export interface OpenedRequest<List extends ItemList> {
   readonly list: List
-  /** Null when the whole text was parsed by `JSON.parse`. */
+  /** Null when the whole text was parsed. */
   readonly outline: RequestOutline | null
   readonly keyOutside: string | null
   readonly refuse: Refuse
@@ -152,7 +153,7 @@ function parseRoot(
 ): Result<{ readonly root: unknown }, CaptureRefusal> {
   let root: unknown
   try {
-    root = JSON.parse(text)
+    root = parsePlainJson(text)
   } catch (error) {
     return err({ error: invalidJson((error as SyntaxError).message), token: keyOutside })
   }

@@ -143,7 +143,7 @@ function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, T
   try {
     return ok(parseJson(text))
   } catch {
-    // The text is no JSON, or its nesting exceeds the stack.
+    // That the text is no JSON is all that the caller has to know.
     return err(decideErrors.invalidJsonStructure)
   }
 }

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { it } from 'node:test'
+
+// `JSON.parse` may misread keys that are written with an escape (docs/decisions/0069-escaped-keys.md), so objects from
+// outside are read by `parseJson` and `parsePlainJson`. These files may call it, for one of three reasons.
+const isThat = ['src/core/json.ts']
+const hasNoObjects = [
+  'src/adapters/clickhouse/insights/trend-counts.ts',
+  'src/adapters/clickhouse/sql/sql-queries.ts',
+  'src/adapters/memory/memory-chunk-store.ts',
+  'src/adapters/memory/memory-import-changes.ts',
+  'src/commands/events/export-events.ts',
+  'src/core/json-text.ts',
+  'src/importer/read/csv-cells.ts',
+  'src/wire/capture/request-outline.ts',
+]
+/** Of what is parsed no key is read, or only whether the text is JSON. */
+const readsNoKeys = ['src/core/capture/cookieless-event.ts', 'src/importer/fetch/apis/whole-lines.ts']
+/** Pennon wrote it, or the event store or npm did, under names that need no escape. */
+const hasOurNames = [
+  'src/adapters/clickhouse-embedded/engine-endpoint.ts',
+  'src/adapters/clickhouse/connection/checked-answers.ts',
+  'src/adapters/clickhouse/exports/held-rows.ts',
+  'src/adapters/posthog-js/installed-scripts.ts',
+  'src/adapters/sql/persons/erasure-queries.ts',
+  'src/adapters/sql/processing/event-store-mark-queries.ts',
+  'src/adapters/sql/processing/subject-mirror-queries.ts',
+  'src/adapters/sql/tables/rows.ts',
+  'src/adapters/sqlite-log/lost-records.ts',
+  'src/commands/events/partial-file.ts',
+  'src/commands/show-version.ts',
+  'src/commands/work.ts',
+  'src/compose/backup/backup-description.ts',
+  'src/core/events/reject-source.ts',
+  'src/core/processing/mirror-subjects.ts',
+  'src/http/management/queries/agent-tools.ts',
+  'src/http/management/queries/query.ts',
+  'src/importer/fetch/fetch-state.ts',
+  'src/importer/fetch/fetched-parts.ts',
+  'src/importer/fetch/other-export-text.ts',
+  'src/importer/stages/scan-notes.ts',
+  'src/importer/stages/staged-line.ts',
+  'src/processes/data-lock.ts',
+  'src/telemetry/terminal-line.ts',
+]
+
+it('objects from outside are read by parseJson or parsePlainJson, not by JSON.parse', () => {
+  const files = globSync('src/**/*.ts', { exclude: ['**/*.test.ts'] })
+  const callers = files.filter(file => /JSON\.parse\b(?!`)/.test(withoutComments(readFileSync(file, 'utf8'))))
+  assert.deepEqual(callers.toSorted(), [...isThat, ...hasNoObjects, ...readsNoKeys, ...hasOurNames].toSorted())
+})
+
+function withoutComments(source: string): string {
+  return source.replace(/^\s*(?:\/\/|\/?\*).*$/gm, '')
+}
