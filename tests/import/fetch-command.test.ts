@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { type StandInOptions, startMixpanel } from '../support/export-stand-in.ts'
 import { rawFiles } from '../support/fetching.ts'
-import { runCommand, startCommand } from '../support/pennon-command.ts'
+import { callCommand, startCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const range = ['--from', '2024-05-01', '--to', '2024-05-03']
@@ -31,7 +31,7 @@ describe('pennon import fetch', () => {
     const { standIn, folder, job, options } = await aProject(t)
     writeFileSync(join(folder, 'secret'), `${secret}\n`)
     const env = { MIXPANEL_API_SECRET_FILE: join(folder, 'secret') }
-    const { exitCode, stdout, stderr } = await runCommand(env, 'import', 'fetch', job, ...options, '--json')
+    const { exitCode, stdout, stderr } = await callCommand(env, 'import', 'fetch', job, ...options, '--json')
     assert.equal(exitCode, 0, stderr)
     assert.equal((JSON.parse(stdout) as { partsDone: number }).partsDone, 3)
     assert.equal(standIn.asked[0]!.authorization, `Basic ${Buffer.from(`${secret}:`).toString('base64')}`)
@@ -50,7 +50,7 @@ describe('pennon import fetch', () => {
       [env, ['--source', 'mixpanel'], /^pennon: mixpanel needs from and to/],
       [env, options, /^pennon: Mixpanel answers 401: not …\. Check the key/],
     ] as const) {
-      const { exitCode, stderr } = await runCommand(settings, 'import', 'fetch', job, ...args)
+      const { exitCode, stderr } = await callCommand(settings, 'import', 'fetch', job, ...args)
       assert.match(stderr, complaint)
       assert.deepEqual([exitCode, stderr.trimEnd().split('\n').length], [2, 1])
     }
@@ -59,7 +59,7 @@ describe('pennon import fetch', () => {
   it('says what to do about a damaged state, keeps the files, and asks for none of them again', async t => {
     const { standIn, job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
-    assert.equal((await runCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
+    assert.equal((await callCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
     const state = join(job, 'fetch.db')
     const whole = readFileSync(state)
     const damages: Record<string, Buffer> = {
@@ -70,13 +70,13 @@ describe('pennon import fetch', () => {
     for (const [what, bytes] of Object.entries(damages))
       for (const command of [['fetch'], ['status'], ['plan']]) {
         writeFileSync(state, bytes)
-        const { exitCode, stderr } = await runCommand(env, 'import', command[0]!, job)
+        const { exitCode, stderr } = await callCommand(env, 'import', command[0]!, job)
         const said = `${what}, ${command[0]}: ${stderr}`
         assert.match(stderr, /^pennon: [^\n]*fetch\.db is damaged\. Delete it[^\n]*\n$/, said)
         assert.equal(exitCode, 2, said)
       }
     rmSync(state)
-    assert.equal((await runCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
+    assert.equal((await callCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
     assert.deepEqual([rawFiles(job).length, standIn.asked.length], [3, 3])
   })
 
@@ -86,11 +86,20 @@ describe('pennon import fetch', () => {
     const refusing = await startMixpanel({ lines: new Map(), faultOf: () => ({ kind: 'status', status: 401 }) })
     t.after(() => refusing.stop())
     const wrong = ['--source', 'mixpanel', '--host', refusing.url, '--from', '2024-01-01', '--to', '2024-01-02']
-    assert.equal((await runCommand(env, 'import', 'fetch', job, ...wrong)).exitCode, 2)
-    const right = await runCommand(env, 'import', 'fetch', job, ...options)
+    assert.equal((await callCommand(env, 'import', 'fetch', job, ...wrong)).exitCode, 2)
+    const right = await callCommand(env, 'import', 'fetch', job, ...options)
     assert.equal(right.exitCode, 0, right.stderr)
     assert.match(right.stdout, /^3 parts/)
-    const other = await runCommand(env, 'import', 'fetch', job, ...options.slice(0, -1), '2024-05-31', '--region', 'eu')
+    const other = await callCommand(
+      env,
+      'import',
+      'fetch',
+      job,
+      ...options.slice(0, -1),
+      '2024-05-31',
+      '--region',
+      'eu',
+    )
     assert.equal(other.exitCode, 2)
     assert.match(
       other.stderr,
@@ -102,7 +111,7 @@ describe('pennon import fetch', () => {
   it('goes on without a source only as it was begun, and refuses options that would say something else', async t => {
     const { job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
-    const fetch = (...given: string[]) => runCommand(env, 'import', 'fetch', job, ...given)
+    const fetch = (...given: string[]) => callCommand(env, 'import', 'fetch', job, ...given)
     assert.equal((await fetch(...options)).exitCode, 0)
     const same = await fetch(...range, '--region', 'us')
     assert.equal(same.exitCode, 0, same.stderr)
@@ -129,27 +138,27 @@ describe('pennon import fetch', () => {
       shown,
       /^0 of 3 parts, 0 bytes, \d+ (retry|retries), no connection to the source \(ECONNREFUSED\), [^,]+\n/,
     )
-    const { stdout } = await runCommand({}, 'import', 'status', job)
+    const { stdout } = await callCommand({}, 'import', 'status', job)
     assert.match(stdout, /^Nothing is planned yet\.\nFetched of mixpanel: 0 of 3 parts\.\nNext: pennon import fetch /)
     assert.match(
-      (await runCommand({}, 'import', 'run', job)).stderr,
+      (await callCommand({}, 'import', 'run', job)).stderr,
       /parts of an export are fetched\. Next: pennon import fetch/,
     )
   })
 
   it('leads to a plan of what was fetched, and of no other product', async t => {
     const { job, options } = await aProject(t)
-    const fetch = () => runCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
+    const fetch = () => callCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
     assert.match((await fetch()).stdout, /^3 parts, .*\nNext: pennon import plan \S+job \(says what is imported/)
-    const { stdout } = await runCommand({}, 'import', 'status', job)
+    const { stdout } = await callCommand({}, 'import', 'status', job)
     assert.match(stdout, /Fetched of mixpanel: all 3 parts\.\nNext: pennon import plan /)
-    const other = await runCommand({}, 'import', 'plan', job, '--source', 'amplitude')
+    const other = await callCommand({}, 'import', 'plan', job, '--source', 'amplitude')
     assert.equal(other.exitCode, 2)
     assert.match(other.stderr, /holds what was fetched of mixpanel, and --source says amplitude/)
-    const planned = await runCommand({}, 'import', 'plan', job)
+    const planned = await callCommand({}, 'import', 'plan', job)
     assert.match(planned.stdout, /^3 files of mixpanel, \d+ bytes, fetched\.$/m)
     assert.match(
-      (await runCommand({}, 'import', 'status', job)).stdout,
+      (await callCommand({}, 'import', 'status', job)).stdout,
       /^Job \S+: 3 files of mixpanel, fetched, planned /,
     )
     assert.match((await fetch()).stdout, /^Next: pennon import run \S+job \(it is planned already\)$/m)
@@ -167,7 +176,7 @@ describe('pennon import fetch', () => {
     const { exitCode, stderr } = await ended
     assert.equal(exitCode, 130)
     assert.equal(stderr, `pennon: stopped. What has come is kept; it goes on with: pennon import fetch ${job}\n`)
-    const again = await runCommand(env, 'import', 'fetch', job)
+    const again = await callCommand(env, 'import', 'fetch', job)
     assert.equal(again.exitCode, 0, again.stderr)
     assert.match(again.stdout, /^3 parts/)
   })
@@ -179,14 +188,14 @@ describe('pennon import fetch', () => {
     const env = { MIXPANEL_API_SECRET: secret }
     const { child, ended } = startCommand(env, 'import', 'fetch', job, ...options)
     await eventually(() => standIn.asked.length >= 3)
-    const { exitCode, stderr } = await runCommand(env, 'import', 'fetch', job)
+    const { exitCode, stderr } = await callCommand(env, 'import', 'fetch', job)
     assert.deepEqual(
       [exitCode, stderr],
       [2, `pennon: Another process fetches into ${job}. Wait for its end, or stop it.\n`],
     )
     child.kill('SIGKILL')
     await ended
-    const again = await runCommand(env, 'import', 'fetch', job)
+    const again = await callCommand(env, 'import', 'fetch', job)
     assert.match(again.stdout, /^3 parts/, again.stderr)
   })
 })

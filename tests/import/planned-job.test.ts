@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { ImportCommands, mapping } from '../support/import-command.ts'
-import { runCommand } from '../support/pennon-command.ts'
+import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const line = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01 12:00:00' })}\n`
@@ -16,7 +16,7 @@ describe('a job that was not sent', () => {
     const commands = new ImportCommands(folder)
     const raw = commands.file('raw.jsonl', line)
     for (const job of [commands.job, join(folder, 'new', 'job')]) {
-      const { exitCode, stderr } = await runCommand({}, 'import', 'plan', job, raw, '--source', 'generic')
+      const { exitCode, stderr } = await callCommand({}, 'import', 'plan', job, raw, '--source', 'generic')
       assert.equal(exitCode, 2)
       assert.match(stderr, /needs a mapping, .*--mapping FILE/)
       assert.ok(!existsSync(job) && !existsSync(join(folder, 'new')))

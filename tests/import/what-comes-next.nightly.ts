@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { ctrlC, ctrlD, OnTerminal } from '../support/on-a-terminal.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { runCommand } from '../support/pennon-command.ts'
+import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const keys = { PENNON_PERSONAL_KEY: testPersonalKey, PENNON_PROJECT_KEY: testProjectKey }
@@ -256,7 +256,7 @@ describe('a person who imports', () => {
       made.push((await pennon.api<{ number: number }>('POST', '/api/projects/@current/import_jobs/', body)).number)
     }
     const settings = { PENNON_PERSONAL_KEY: testPersonalKey }
-    const { stdout, exitCode, stderr } = await runCommand(settings, 'import', 'list', '--host', pennon.url)
+    const { stdout, exitCode, stderr } = await callCommand(settings, 'import', 'list', '--host', pennon.url)
     assert.equal(exitCode, 0, stderr)
     const [first, second] = made
     assert.match(stdout, new RegExp(`^ *${second} +planned +mixpanel +2023-01-30 +2023-02-10 .*Two <b>winters$`, 'm'))
@@ -265,7 +265,7 @@ describe('a person who imports', () => {
       stdout,
       new RegExp(`^2023-01-30 +2023-01-31 +2 +jobs ${first} \\(planned\\), ${second} \\(planned\\)$`, 'm'),
     )
-    const keyless = await runCommand({}, 'import', 'list', '--host', pennon.url)
+    const keyless = await callCommand({}, 'import', 'list', '--host', pennon.url)
     assert.equal(keyless.exitCode, 2)
     assert.match(keyless.stderr, /scope import_job:read/)
     for (const id of made) await pennon.api('POST', `/api/projects/@current/import_jobs/${id}/discard/`)
@@ -313,7 +313,7 @@ describe('a person who imports', () => {
   it('asks for nothing in a script', async t => {
     const commands = new ImportCommands(tempDir(t), keys)
     const raw = commands.file('raw.jsonl', linesOf(['2024-05-01']))
-    const { exitCode, stderr } = await runCommand(keys, 'import', 'plan', commands.job, raw)
+    const { exitCode, stderr } = await callCommand(keys, 'import', 'plan', commands.job, raw)
     assert.equal(exitCode, 2)
     assert.match(stderr, /--source is one of .*mixpanel/)
   })

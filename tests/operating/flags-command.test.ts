@@ -11,7 +11,7 @@ import { flagTable } from '../../src/commands/flags/list-flags.ts'
 import { usageLines } from '../../src/commands/flags/show-usage.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey } from '../support/pennon.ts'
-import { runCommand } from '../support/pennon-command.ts'
+import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 // The command as people use it, against a real front. Source: docs/guides/flags.md.
@@ -49,7 +49,7 @@ before(async () => {
 after(() => front.close())
 
 function flags(args: readonly string[], { key = testPersonalKey, host = front.url } = {}) {
-  return runCommand(key === '' ? {} : { PENNON_PERSONAL_KEY: key }, 'flags', ...args, '--host', host)
+  return callCommand(key === '' ? {} : { PENNON_PERSONAL_KEY: key }, 'flags', ...args, '--host', host)
 }
 
 async function linesOf(args: readonly string[]): Promise<string[]> {
@@ -203,7 +203,7 @@ describe('pennon flags', () => {
       ['export'],
       ['import'],
     ]) {
-      const { exitCode, stdout } = await runCommand({}, 'flags', ...command, '--help')
+      const { exitCode, stdout } = await callCommand({}, 'flags', ...command, '--help')
       assert.equal(exitCode, 0)
       assert.match(stdout, new RegExp(`\\$ pennon flags ${command[0] ?? 'list'}`))
     }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Pennon, testProjectKey } from './pennon.ts'
-import { type Ended, runCommand, startCommand } from './pennon-command.ts'
+import { callCommand, type Ended, startCommand } from './pennon-command.ts'
 import { seededRandom } from './seeded-random.ts'
 
 export const mapping = {
@@ -58,11 +58,11 @@ export class ImportCommands {
     const given = options.includes('--source')
       ? options
       : ['--source', 'generic', '--mapping', this.file('mapping.json', JSON.stringify(mapping)), ...options]
-    return runCommand(this.#settings, 'import', 'plan', this.job, ...files, ...given)
+    return callCommand(this.#settings, 'import', 'plan', this.job, ...files, ...given)
   }
 
   call(command: string, ...options: readonly string[]): Promise<Ended> {
-    return runCommand(this.#settings, 'import', command, this.job, ...options)
+    return callCommand(this.#settings, 'import', command, this.job, ...options)
   }
 
   /**

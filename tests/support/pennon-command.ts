@@ -1,7 +1,10 @@
-// Runs a command of the program as a process, without this process's settings.
+// Runs a command of the program, without this process's settings.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFile } from 'node:child_process'
+import { type ChildProcess, execFile, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { CalledCommand, CommandCall } from './command-host.ts'
 
 export interface Ended {
   readonly exitCode: number
@@ -19,11 +22,16 @@ const nodeOptions = [
   ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8'],
   ...['--import', './bin/preload.js'],
 ]
+const hostPath = fileURLToPath(new URL('./command-host.ts', import.meta.url))
 
+let host: ChildProcess | null = null
+let isHostBusy = false
+
+/** Starts it as a process of its own. */
 export function startCommand(settings: Readonly<Record<string, string>>, ...args: readonly string[]): RunningCommand {
   let child!: ChildProcess
   const ended = new Promise<Ended>(resolve => {
-    const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings }
+    const env = environment(settings)
     child = execFile(process.execPath, [...nodeOptions, 'src/main.ts', ...args], { env }, (error, stdout, stderr) =>
       resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
     )
@@ -35,6 +43,53 @@ export function runCommand(settings: Readonly<Record<string, string>>, ...args: 
   return startCommand(settings, ...args).ended
 }
 
+/**
+ * Runs it in a process that has run others, which is ten times as fast; beside such a call, in one of its own. For commands
+ * that start no process and write no log. The commands of the guides run as printed, and show that their processes end.
+ */
+export async function callCommand(
+  settings: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<Ended> {
+  if (isHostBusy) return runCommand(settings, ...args)
+  isHostBusy = true
+  try {
+    return await callInHost(settings, args)
+  } finally {
+    isHostBusy = false
+  }
+}
+
+/** The host ends with its channel, which keeps this process alive only while a command runs. */
+async function callInHost(settings: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
+  if (host === null || !host.connected) {
+    host = fork(hostPath, {
+      execArgv: nodeOptions,
+      env: environment({}),
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    })
+    host.unref()
+  }
+  const { channel } = host
+  channel?.ref()
+  const broken = new AbortController()
+  const onExit = () => broken.abort(new Error('the process that runs commands has ended'))
+  host.once('exit', onExit)
+  host.send({ env: environment(settings), args } satisfies CommandCall)
+  try {
+    const [{ ended, isUnwound }] = (await once(host, 'message', { signal: broken.signal })) as [CalledCommand]
+    if (!isUnwound) host.disconnect()
+    return ended
+  } finally {
+    host.removeListener('exit', onExit)
+    channel?.unref()
+  }
+}
+
 export function mustSucceed({ exitCode, stdout, stderr }: Ended): void {
   assert.equal(exitCode, 0, stderr + stdout)
+}
+
+function environment(settings: Readonly<Record<string, string>>): Record<string, string> {
+  return { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...settings }
 }
