@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -18,6 +17,7 @@ import { readConfig } from '../../src/config.ts'
 import { acquireDataLock, type LockCommand } from '../../src/processes/data-lock.ts'
 import { startFront } from '../support/front.ts'
 import { writeMmdb } from '../support/mmdb-writer.ts'
+import { callCommand } from '../support/pennon-command.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aCapturedEvent, aNewProject, chunkChanges, encodedEvents } from '../support/values.ts'
@@ -27,15 +27,9 @@ interface Result {
   readonly output: string
 }
 
-/** Runs `pennon doctor` as a process, without this process's settings. */
-function doctor(settings: Record<string, string>): Promise<Result> {
-  return new Promise(resolve => {
-    const args = ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'doctor']
-    const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...settings }
-    execFile(process.execPath, args, { env }, (error, stdout, stderr) => {
-      resolve({ exitCode: error === null ? 0 : Number(error.code), output: stdout + stderr })
-    })
-  })
+async function doctor(settings: Record<string, string>): Promise<Result> {
+  const { exitCode, stdout, stderr } = await callCommand({ PORT: '0', ...settings }, 'doctor')
+  return { exitCode, output: stdout + stderr }
 }
 
 /** A server on a free port that gives every request the same answer. */

@@ -4,6 +4,7 @@
 // What ends a process ends only the command here: `process.exit` is thrown through it, so that its `finally` blocks give
 // back what the system would, and what it prints afterwards is dropped.
 
+import { Console } from 'node:console'
 import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ended } from './pennon-command.ts'
@@ -44,6 +45,7 @@ async function run({ env, args }: CommandCall): Promise<CalledCommand> {
           if (exitCode === null) output[name] += text
         }),
       })
+    globalThis.console = new Console(process.stdout, process.stderr)
     const end = (code: number) => {
       if (exitCode !== null) return
       exitCode = code
