@@ -72,6 +72,12 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   const refused = new Map<string, number>()
   const opened = new AsyncDisposableStack()
   const findProject = options.findProject ?? (token => (token === testToken ? compiled : null))
+  const pool = testDecodePool(context, opened, {
+    findProject,
+    overrides: { ...(options.threadEntry && { entry: options.threadEntry }) },
+  })
+  let jobsDone = 0
+  const jobsAhead = new Map<string, number>()
   const given = testParts(context, opened, {
     definitions: { findProject },
     counters: {
@@ -87,10 +93,18 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     eventLog: options.wrapLog?.(log) ?? log,
     ...(options.salts && { salts: options.salts }),
     stores: { eventStore: { ...(options.countStored && { countStored: options.countStored }) } },
-    decodeThreads: testDecodePool(context, opened, {
-      findProject,
-      overrides: { ...(options.threadEntry && { entry: options.threadEntry }) },
-    }),
+    decodeThreads: {
+      run: (kind, job, ...rest) => {
+        const doneBefore = jobsDone
+        const answered = pool.run(kind, job, ...rest)
+        const note = () => {
+          if ('ip' in job) jobsAhead.set(job.ip, jobsDone - doneBefore)
+          jobsDone++
+        }
+        answered.then(note, () => undefined)
+        return answered
+      },
+    },
   })
   const { processedUntil } = options
   const parts = { ...given, host: { ...given.host, ...(processedUntil && { processedUntil }) } }
@@ -103,6 +117,8 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     log,
     /** How much was received and not appended to the log, by reason. */
     refused,
+    /** By client address: how many jobs a decode thread answered while the last one of that address waited. */
+    jobsAhead,
     /** Events and rejects of all streams, in order. */
     async records(): Promise<{ events: CapturedEvent[]; rejects: CapturedReject[] }> {
       const events: CapturedEvent[] = []

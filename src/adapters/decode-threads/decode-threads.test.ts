@@ -202,17 +202,21 @@ describe('decode threads', () => {
     assert.equal(restarts(), 1)
   })
   it('start with the first job that finds none free, and end when idle', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
     const { threads, restarts } = startThreads(t, { threadCount: 2, idleMs: 50 })
     const first = await threads.run({ threadId: true }, 1, [])
     const again = await threads.run({ threadId: true }, 1, [])
     assert.equal(again, first, 'the one that runs is used first')
-    await new Promise(resolve => setTimeout(resolve, 200))
+    t.mock.timers.tick(50)
     assert.notEqual(await threads.run({ threadId: true }, 1, []), first)
     assert.equal(restarts(), 0)
   })
   it('give up a job that takes too long, with its thread', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
     const { threads, restarts } = startThreads(t, { jobTimeoutMs: 1_500 })
-    await assert.rejects(threads.run({ wait: true }, 1, []), failsWith('timeout'))
+    const late = assert.rejects(threads.run({ wait: true }, 1, []), failsWith('timeout'))
+    t.mock.timers.tick(1_500)
+    await late
     assert.equal(await threads.run({ echo: 8 }, 1, []), 8)
     assert.equal(restarts(), 1)
   })

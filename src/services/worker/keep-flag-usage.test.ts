@@ -1,13 +1,24 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { setTimeout } from 'node:timers/promises'
+import { describe, it, type TestContext } from 'node:test'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createFlagUsageKeeper, keepFlagUsageEveryMs } from './keep-flag-usage.ts'
 
+/** A monotonic clock that only the test moves. */
+function heldTime(t: TestContext): { pass(ms: number): void } {
+  let nowMs = 1_000
+  t.mock.method(performance, 'now', () => nowMs)
+  return {
+    pass: ms => {
+      nowMs += ms
+    },
+  }
+}
+
 describe('counts of flags that are kept ahead', () => {
-  it('are made for every project, also while late calls make those of one wrong all the time', async () => {
+  it('are made for every project, also while late calls make those of one wrong all the time', async t => {
+    const time = heldTime(t)
     const clock = fixedClock('2026-11-10T12:00:00Z')
     const counted: number[] = []
     const keeper = createFlagUsageKeeper({
@@ -25,7 +36,7 @@ describe('counts of flags that are kept ahead', () => {
         listKeptUsage: async () => [],
         keepUsage: async ({ projectId }) => {
           counted.push(projectId)
-          await setTimeout(310)
+          time.pass(301)
         },
       },
     })
@@ -33,7 +44,8 @@ describe('counts of flags that are kept ahead', () => {
     assert.deepEqual(counted, [1, 2, 3])
   })
 
-  it('begin soon after the calls came, unless looking for them takes long', async () => {
+  it('begin soon after the calls came, unless looking for them takes long', async t => {
+    const time = heldTime(t)
     for (const { lookMs, looksAfterRound } of [
       { lookMs: 0, looksAfterRound: 2 },
       { lookMs: 700, looksAfterRound: 1 },
@@ -50,7 +62,7 @@ describe('counts of flags that are kept ahead', () => {
         },
         events: {
           listBusyFlags: async () => {
-            await setTimeout(lookMs)
+            time.pass(lookMs)
             return lookCount++ === 0
               ? []
               : [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - (clock.nowMs() % dayMs) - dayMs, 1_000_000]]) }]
