@@ -32,7 +32,7 @@ export async function runFaults(log: (line: string) => void): Promise<boolean> {
   try {
     await pennon.api('POST', '/api/projects/@current/feature_flags/', flagOfScene)
     for (const [name, run, seconds] of scenarios) {
-      await run({ pennon, load }, seconds)
+      await run({ pennon, load, flagsMsMax: 250 }, seconds)
       const startedMs = performance.now()
       await settle({ pennon, load })
       const settledMs = Math.round(performance.now() - startedMs)

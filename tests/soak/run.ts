@@ -14,6 +14,8 @@ import { runImportBesideLive } from './import-beside-live.ts'
 import { runImportKills, writeExports } from './import-kills.ts'
 import { runInsights } from './insights.ts'
 import { runInsightsBesideCapture } from './insights-beside-capture.ts'
+import { runLogIns } from './log-ins.ts'
+import { runOneProject } from './one-project.ts'
 import { runMerges, runPersons } from './persons.ts'
 import { runTrendsSpeed } from './trends-speed.ts'
 import { runUsageSpeed } from './usage-speed.ts'
@@ -41,6 +43,8 @@ const soaks: Record<string, () => Promise<boolean>> = {
       seconds: Number(process.env.SECONDS ?? 30),
       log: console.log,
     }),
+  'one-project': runOneProject,
+  'log-ins': runLogIns,
   evaluation: async () => {
     const seed = testSeed()
     console.log(`SEED=${seed}`)

@@ -2,15 +2,16 @@
 // project keep their flags: both projects' rows are in the same state, but projects take turns at writing.
 
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
-import { describe, it, type TestContext } from 'node:test'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
-import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { logger } from '../support/postgres-state.ts'
-import { tempDir } from '../support/temp-dir.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
 const floodCount = 12_000
@@ -19,25 +20,31 @@ const pipelined = 16
 const probeCount = 60
 const flagsOfFlood = 20
 
-describe('log-ins of everybody in one project', () => {
-  it('leave those of another project their flags, in the data folder', async t => {
-    const dataFolder = tempDir(t)
-    const front = await startFront({ PENNON_DATA: dataFolder })
-    t.after(() => front.close())
-    await assertKept(t, front, openSqliteChunkStore({ dataFolder }))
-  })
-
-  it('leave those of another project their flags, in PostgreSQL', { skip: noPostgres() }, async t => {
-    const postgres = await startPostgres()
-    t.after(() => postgres.stop())
+/** @throws AssertionError when another project's people lose their flags. */
+export async function runLogIns(): Promise<boolean> {
+  const postgres = await startPostgres()
+  const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-log-ins-'))
+  try {
     const url = await postgres.createDatabase()
-    const front = await startFront({ DATABASE_URL: url })
-    t.after(() => front.close())
-    await assertKept(t, front, openPostgresChunkStore({ url, logger }))
-  })
-})
+    await assertKept({ PENNON_DATA: dataFolder }, () => openSqliteChunkStore({ dataFolder }))
+    await assertKept({ DATABASE_URL: url }, () => openPostgresChunkStore({ url, logger }))
+    return true
+  } finally {
+    await postgres.stop()
+    rmSync(dataFolder, { recursive: true, force: true })
+  }
+}
 
-async function assertKept(t: TestContext, front: RunningFront, chunkStore: ChunkStore): Promise<void> {
+async function assertKept(settings: Readonly<Record<string, string>>, openStore: () => ChunkStore): Promise<void> {
+  const front = await startFront(settings)
+  try {
+    await floodAndProbe(front, openStore())
+  } finally {
+    await front.close()
+  }
+}
+
+async function floodAndProbe(front: RunningFront, chunkStore: ChunkStore): Promise<void> {
   const flood = await makeProject(front, 'flood', flagsOfFlood)
   const quiet = await makeProject(front, 'quiet', 1)
   await storePersons(chunkStore, [
@@ -49,9 +56,6 @@ async function assertKept(t: TestContext, front: RunningFront, chunkStore: Chunk
   let sentCount = 0
   let answeredCount = 0
   let isStopped = false
-  t.after(() => {
-    isStopped = true
-  })
   const sendAll = async () => {
     while (!isStopped && sentCount < floodCount) {
       const ids = Array.from({ length: pipelined }, () => `p${sentCount++}`)
@@ -92,7 +96,7 @@ async function assertKept(t: TestContext, front: RunningFront, chunkStore: Chunk
     `${answeredCount} log-ins of one project answered; of ${asked} of another ${failed.length} failed ${failed}; dropped: ${dropped}`,
   )
   assert.ok(answeredCount > 1_000, 'the flood has come in')
-  assert.ok(failed.length * 4 <= asked, 'most are kept; a busy machine may be slow for some')
+  assert.ok(failed.length * 4 <= asked, `${failed.length} of ${asked} failed`)
 }
 
 async function makeProject(front: RunningFront, name: string, flagCount: number) {
