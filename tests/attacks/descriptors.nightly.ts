@@ -50,7 +50,7 @@ const partOfBody = `${partOfHeaders}Content-Length: 100000\r\n\r\n{`
 
 describe('more connections than a process may have files', () => {
   for (const [what, text] of Object.entries({ silent, partOfHeaders, partOfBody })) {
-    it(`leave the files of the log, and others their connections (${what})`, { timeout: 120_000 }, async t => {
+    it(`leave the files of the log, and others their connections (${what})`, async t => {
       const { pennon, attacks } = await pennonOfFewFiles(t)
       const before = await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
       assertAllServed(before)
@@ -71,9 +71,7 @@ describe('more connections than a process may have files', () => {
     })
   }
 
-  it('take no connection of others who wait for their next request, with several fronts too', {
-    timeout: 120_000,
-  }, async t => {
+  it('take no connection of others who wait for their next request, with several fronts too', async t => {
     const { pennon, attacks } = await pennonOfFewFiles(t, { PENNON_FRONT_PROCESSES: '2' })
     const fronts = await eventually(() => (frontsOf(pennon).length === 2 ? frontsOf(pennon) : undefined))
     const others = await rawConnections({

@@ -31,7 +31,7 @@ const giant = '11111111-1111-5111-8111-000000000000'
 const properties = `{"plan":"pro","n":1.0,"many":[${'1.0,'.repeat(160_000)}1.0]}`
 
 describe('rows without a bound', () => {
-  it('are listed from SQLite in pages that hold nobody up', { timeout: 300_000 }, async t => {
+  it('are listed from SQLite in pages that hold nobody up', async t => {
     const api = await startManagement(t, {
       wrap: async (_, dataFolder) => {
         seedSqlite(dataFolder)
@@ -44,7 +44,7 @@ describe('rows without a bound', () => {
     await evaluate(api)
   })
 
-  it('are listed from PostgreSQL in pages that hold nobody up', { skip: noPostgres(), timeout: 300_000 }, async t => {
+  it('are listed from PostgreSQL in pages that hold nobody up', { skip: noPostgres() }, async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     const url = await postgres.createDatabase({ template: await migratedTemplate(postgres) })
@@ -74,7 +74,7 @@ describe('rows without a bound', () => {
     assert.deepEqual(found[4]?.properties, { plan: 'pro' })
   })
 
-  it('are listed from the event store in pages that it can hold', { timeout: 300_000 }, async t => {
+  it('are listed from the event store in pages that it can hold', async t => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })

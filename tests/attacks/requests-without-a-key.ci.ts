@@ -17,7 +17,7 @@ describe('very many requests in one write', () => {
     'made-up personal keys': (n: number) =>
       `GET /api/users/@me/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer phx_madeup${n}\r\n\r\n`,
   })) {
-    it(`end their connection, and cost as much as a few (${what})`, { timeout: 120_000 }, async t => {
+    it(`end their connection, and cost as much as a few (${what})`, async t => {
       const pennon = await startPennon({ waitForProcessing: false })
       const attacks: RawConnections[] = []
       t.after(() => {
@@ -29,7 +29,7 @@ describe('very many requests in one write', () => {
       const text = Buffer.from(Array.from({ length: perConnection }, (_, n) => requestOf(n)).join(''))
       const attack = await rawConnections({ port: pennon.port, count: connectionCount, text })
       attacks.push(attack)
-      await eventually(() => attack.openCount() === 0, { timeoutMs: 60_000, what: 'the end of the connections' })
+      await eventually(() => attack.openCount() === 0, { what: 'the end of the connections' })
       const cpuMs = processCpuMs(pennon.pid) - cpuBefore
       const lines = pennon.output().split('\n').length - linesBefore
       const answered = await bystander(pennon, { rounds: 10, localAddress: '127.0.0.2' })

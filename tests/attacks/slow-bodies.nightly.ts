@@ -43,7 +43,7 @@ function assertAllServed(answered: Awaited<ReturnType<typeof bystander>>): void 
 }
 
 describe('bodies that never end', () => {
-  it('take no more room than what has come of them, however many there are', { timeout: 120_000 }, async t => {
+  it('take no more room than what has come of them, however many there are', async t => {
     const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
     const attack = await rawConnections({ port: pennon.port, count: 4_200, text: partOf('/batch/', 64 * KiB, 1) })
     onEnd.push(attack)
@@ -55,7 +55,7 @@ describe('bodies that never end', () => {
     assert.ok(held <= 4_200 * KiB, `${held} bytes`)
   })
 
-  it('are ended when they bring next to nothing', { timeout: 120_000 }, async t => {
+  it('are ended when they bring next to nothing', async t => {
     const { pennon, onEnd } = await pennonWithAdminPort(t)
     const attacks: RawConnections[] = []
     for (const text of [partOf('/batch/', 64 * KiB, 1), partOf('/flags', 64 * KiB, 60 * KiB), partOf('/e/', 9, 0)])
@@ -76,7 +76,7 @@ describe('bodies that never end', () => {
     assert.match(answers, /"body_read_timeout"/)
   })
 
-  it('make room for others when they fill all of it', { timeout: 120_000 }, async t => {
+  it('make room for others when they fill all of it', async t => {
     const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
     // 280 MiB in all, each body nearly complete: far more than the room for bodies.
     const attack = await rawConnections({

@@ -84,19 +84,16 @@ async function assertUndated(target: Target, count: number): Promise<void> {
 /** Checks that every live event is charged once, on one of the days that the clock showed. */
 async function assertCharged(target: Target, days: readonly string[], count: number): Promise<void> {
   const [first, last] = [days.toSorted()[0], days.toSorted().at(-1)]
-  await eventually(
-    async () => {
-      const { results } = await target.api<{ results: { date: string; events_charged: number }[] }>(
-        'GET',
-        `/api/projects/@current/usage/?date_from=${first}&date_to=${last}`,
-      )
-      const charged = results.reduce((sum, day) => sum + day.events_charged, 0)
-      assert.equal(charged, count, JSON.stringify(results))
-      assert.ok(days.every(day => results.some(({ date, events_charged }) => date === day && events_charged > 0)))
-      return true
-    },
-    { timeoutMs: 30_000 },
-  )
+  await eventually(async () => {
+    const { results } = await target.api<{ results: { date: string; events_charged: number }[] }>(
+      'GET',
+      `/api/projects/@current/usage/?date_from=${first}&date_to=${last}`,
+    )
+    const charged = results.reduce((sum, day) => sum + day.events_charged, 0)
+    assert.equal(charged, count, JSON.stringify(results))
+    assert.ok(days.every(day => results.some(({ date, events_charged }) => date === day && events_charged > 0)))
+    return true
+  })
 }
 
 function targetOf(instance: Instance): Target {

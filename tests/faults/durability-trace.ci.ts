@@ -41,7 +41,7 @@ it('syncs the log before the first byte of the 200, and the rows before the posi
       uuid: '0197c5a0-0000-7000-8000-0000000000cc',
     })
     assert.equal(response.status, 200)
-    await pennon.caughtUp(60_000)
+    await pennon.caughtUp()
   } finally {
     await pennon.killTree()
   }

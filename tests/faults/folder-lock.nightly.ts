@@ -88,7 +88,7 @@ describe('a data folder', { concurrency: true }, () => {
     })
     await eventually(() => output.includes(`process ${process.pid} (pennon backup); waiting for its end`))
     backup.value.release()
-    await eventually(() => output.includes('serving on'), { timeoutMs: 60_000 })
+    await eventually(() => output.includes('serving on'))
   })
 })
 

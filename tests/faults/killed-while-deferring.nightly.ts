@@ -42,7 +42,7 @@ it('loses and doubles nothing when it is killed while a project is deferred', as
       assert.equal((await pennon.post('/batch/', { api_key: large.api_token, batch })).status, 200)
       batchCount++
     }
-    await eventually(isDeferring, { what: 'a deferred project', timeoutMs: 30_000 })
+    await eventually(isDeferring, { what: 'a deferred project' })
     const sent = await pennon.post('/capture/', { api_key: quiet.api_token, event: 'quiet', distinct_id: 'q' })
     assert.equal(sent.status, 200)
     quietCount++
@@ -50,7 +50,7 @@ it('loses and doubles nothing when it is killed while a project is deferred', as
     await pennon.killTree()
     pennon = await startPennon({ dataFolder })
   }
-  await pennon.caughtUp(120_000)
+  await pennon.caughtUp()
   await eventually(() => deferredCount(dataFolder) === 0, { what: 'the release' })
   assert.deepEqual(await outcomesOf(pennon, large.id), [['stored', batchCount * batchEvents + largePersonEvents]])
   assert.deepEqual(await outcomesOf(pennon, quiet.id), [['stored', quietCount]])

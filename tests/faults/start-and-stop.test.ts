@@ -36,12 +36,9 @@ describe('an instance', () => {
     })
     const ended = new Promise(resolve => terminal.once('close', resolve))
     const url = await eventually(() => /serving on (http:\S+)/.exec(screen)?.[1], {
-      timeoutMs: 60_000,
       what: 'the start',
     })
-    await eventually(async () => (await (await fetch(`${url}/_readiness`)).text()).includes('"processing":"ok"'), {
-      timeoutMs: 60_000,
-    })
+    await eventually(async () => (await (await fetch(`${url}/_readiness`)).text()).includes('"processing":"ok"'))
     process.kill(-terminal.pid!, 'SIGTERM')
     await ended
     assert.ok(screen.split('\n').length < 40, `a screen has to hold it:\n${screen.slice(0, 2_000)}`)
@@ -217,7 +214,7 @@ describe('an instance', () => {
     const ended = new Promise(resolve => front.once('exit', resolve))
     await new Promise(resolve => front.once('spawn', resolve))
     front.disconnect()
-    const timeout = new Promise(resolve => setTimeout(() => resolve('still there'), 15_000).unref())
+    const timeout = new Promise(resolve => setTimeout(() => resolve('still there'), 120_000).unref())
     assert.equal(await Promise.race([ended, timeout]), 0)
   })
 })

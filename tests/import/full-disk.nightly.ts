@@ -30,7 +30,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const makeRoom = fillDisk(disk)
     const run = commands.start('run')
     const said = saidBy(run)
-    await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 30_000 })
+    await eventually(() => words.test(said()), { what: 'the words' })
     assert.equal(existsSync(join(commands.job, 'manifest.json')), false)
     makeRoom()
     const { exitCode, stderr } = await run.ended
@@ -46,9 +46,9 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const run = commands.start('run', '--rate', '4000')
     const said = saidBy(run)
     const checkpoint = join(commands.job, 'checkpoint.json')
-    await eventually(() => existsSync(checkpoint), { what: 'something sent', timeoutMs: 30_000 })
+    await eventually(() => existsSync(checkpoint), { what: 'something sent' })
     const makeRoom = fillDisk(disk)
-    await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 60_000 })
+    await eventually(() => words.test(said()), { what: 'the words' })
     assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).phase, 'sent')
     makeRoom()
     const { exitCode, stderr } = await run.ended
@@ -74,7 +74,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
       freeBytesMin = Math.min(freeBytesMin, bavail * bsize)
       return /is full but for a reserve: .*make room, and it goes on by itself\./.test(said())
     }
-    await eventually(look, { what: 'the words', timeoutMs: 60_000 })
+    await eventually(look, { what: 'the words' })
     assert.ok(freeBytesMin > 2 ** 20, String(freeBytesMin))
     makeRoom()
     const { exitCode, stderr } = await run.ended
@@ -99,7 +99,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     fillDisk(disk)
     const run = commands.start('run')
     const said = saidBy(run)
-    await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 30_000 })
+    await eventually(() => words.test(said()), { what: 'the words' })
     run.child.kill('SIGINT')
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 130)

@@ -184,7 +184,7 @@ describe('the port for dashboards', () => {
     }
   })
 
-  it('is read by clickhouse-connect', { timeout: 180_000 }, async () => {
+  it('is read by clickhouse-connect', async () => {
     const python = pythonWithPackages('clickhouse-connect-1.12.0', ['clickhouse-connect==1.12.0'])
     const program = `
 import clickhouse_connect, sys

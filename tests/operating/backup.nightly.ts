@@ -127,7 +127,7 @@ describe('a backup beside a running instance', () => {
     const stopped = startCommand(settingsOf(folder, 'original'), 'backup', file)
     // Its own, not the one that was left behind.
     const writesIt = () => existsSync(tar) && statSync(tar).birthtimeMs > left && statSync(tar).size > 1024 * 1024
-    await eventually(writesIt, { timeoutMs: 30_000 })
+    await eventually(writesIt)
     stopped.child.kill('SIGINT')
     assert.match((await stopped.ended).stderr, /nothing was left behind/)
     assert.deepEqual([existsSync(file), existsSync(`${file}.partial`)], [false, false])

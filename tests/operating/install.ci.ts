@@ -120,7 +120,7 @@ function makeProject(t: TestContext, registry: Registry): Project {
   const env = { PATH: process.env.PATH, HOME: root, npm_config_cache: join(root, '.cache') }
   // Not in this process's way, which is the registry.
   const npm = async (...args: string[]) =>
-    void (await promisify(execFile)('npm', args, { cwd: root, env, timeout: 60_000 }))
+    void (await promisify(execFile)('npm', args, { cwd: root, env, timeout: 240_000 }))
   const script = ['scripts/ensure-installed.mjs', '--production']
   const start = (command: string, ...args: string[]): Running => {
     const child = spawn(command, args, { ...{ cwd: root, env, detached: true }, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -43,7 +43,7 @@ test('brings back what was acknowledged before the copy of the database, and say
       await sleep(500)
       return marks.size > 3
     },
-    { timeoutMs: 60_000, what: 'marks' },
+    { what: 'marks' },
   )
   await pennon.caughtUp()
   const made = await runCommand({ DATABASE_URL: url, PENNON_DATA: original }, 'backup', file)

@@ -132,7 +132,6 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
       url,
     )
     await eventually(() => /follows another log; this one stops/.test(pennon.output()), {
-      timeoutMs: 60_000,
       what: 'the end',
     })
     running.delete(pennon)

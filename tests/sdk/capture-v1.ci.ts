@@ -60,7 +60,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
     )
     const stored = await storedEvents(acceptance.pennon, 'v1-node')
     const bought = stored.find(({ event }) => event === 'bought')!
-    assert.ok(Math.abs(Date.parse(bought.timestamp) - timestamp.getTime()) < 1_000, bought.timestamp)
+    assert.ok(Math.abs(Date.parse(bought.timestamp) - timestamp.getTime()) < 60_000, bought.timestamp)
     const { price, $lib, $lib_version, $session_id, $process_person_profile } = bought.properties
     assert.deepEqual(
       [price, $lib, $lib_version, $session_id, $process_person_profile],
@@ -134,7 +134,7 @@ describe('posthog-python 7.91.1 with capture v1', () => {
     acceptance.proxy.take()
     const script = join(import.meta.dirname, 'posthog_python_v1_scenario.py')
     const args = [script, acceptance.proxy.url, testProjectKey, prefix]
-    const { stdout } = await promisify(execFile)(pythonWith('7.91.1'), args, { timeout: 60_000 })
+    const { stdout } = await promisify(execFile)(pythonWith('7.91.1'), args, { timeout: 240_000 })
     complaints = JSON.parse(stdout)
   })
 

@@ -153,7 +153,7 @@ describe('the OFREP provider of pages', () => {
         fileURLToPath(new URL('ofrep-web-scenario.ts', import.meta.url)),
         ...[proxy.url, testProjectKey, testPersonalKey],
       ],
-      { timeout: 60_000 },
+      { timeout: 240_000 },
     )
     assert.deepEqual(JSON.parse(stdout), {
       before: true,

@@ -46,7 +46,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
         const wanted = flags.map(flag => called.find(one => one.$feature_flag === flag))
         return wanted.includes(undefined) ? null : wanted
       },
-      { timeoutMs: 20_000, what: `calls of ${flags} by ${distinctId}` },
+      { what: `calls of ${flags} by ${distinctId}` },
     )
   }
 

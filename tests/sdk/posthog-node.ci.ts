@@ -182,8 +182,8 @@ for (const sdk of sdks) {
         ...['$create_alias', '$feature_flag_called', '$identify', 'bought', 'grouped'],
       ])
       const bought = stored.find(({ event }) => event === 'bought')!
-      // Corrected by the clocks' difference, which contains the way from there to here.
-      assert.ok(Math.abs(Date.parse(bought.timestamp) - timestamp.getTime()) < 1_000, bought.timestamp)
+      // Corrected by the clocks' difference, which contains the way from there to here: minutes on no machine.
+      assert.ok(Math.abs(Date.parse(bought.timestamp) - timestamp.getTime()) < 60_000, bought.timestamp)
       assert.equal(bought.properties.price, 9.5)
       assert.equal(bought.properties.ok, true)
       assert.equal(bought.properties.name, 'tea')
@@ -236,7 +236,6 @@ for (const sdk of sdks) {
         const id = me('local')
         const locally = { onlyEvaluateLocally: true, sendFeatureFlagEvents: false }
         await eventually(async () => (await client.getFeatureFlag('bool-on', id, locally)) === true, {
-          timeoutMs: 60_000,
           what: 'the definitions',
         })
         assert.equal(await client.getFeatureFlag('multi', id, locally), 'variant-a')
@@ -255,7 +254,6 @@ for (const sdk of sdks) {
         assert.ok(acceptance.proxy.exchanges.some(({ path }) => path === sdk.flagsPath))
         if (sdk.revalidates) {
           await eventually(() => acceptance.proxy.exchanges.some(({ status }) => status === 304), {
-            timeoutMs: 60_000,
             what: 'a 304',
           })
         }

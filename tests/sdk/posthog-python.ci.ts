@@ -49,7 +49,7 @@ for (const sdk of sdks) {
       proxy.take()
       const script = join(import.meta.dirname, 'posthog_python_scenario.py')
       const args = [script, proxy.url, testProjectKey, testPersonalKey, prefix]
-      const { stdout } = await promisify(execFile)(pythonWith(sdk.version), args, { timeout: 60_000 })
+      const { stdout } = await promisify(execFile)(pythonWith(sdk.version), args, { timeout: 240_000 })
       seen = JSON.parse(stdout)
     })
 
@@ -157,7 +157,7 @@ posthog.shutdown()
 print(time.monotonic() - began)
 `
   const python = pythonWith(sdks.at(-1)!.version)
-  const { stdout } = await promisify(execFile)(python, ['-c', program, proxy.url, testProjectKey], { timeout: 60_000 })
+  const { stdout } = await promisify(execFile)(python, ['-c', program, proxy.url, testProjectKey], { timeout: 240_000 })
   assert.ok(Number(stdout) >= 2, stdout)
   assert.deepEqual(
     proxy.take().map(({ path, status }) => `${path} ${status}`),
@@ -185,7 +185,7 @@ posthog.evaluate_flags("typed-ada").get_flag("typed-split")
 posthog.shutdown()
 `
   const python = pythonWith(sdks.at(-1)!.version)
-  const { stdout } = await promisify(execFile)(python, ['-c', program, proxy.url, testProjectKey], { timeout: 60_000 })
+  const { stdout } = await promisify(execFile)(python, ['-c', program, proxy.url, testProjectKey], { timeout: 240_000 })
   assert.ok(proxy.exchanges.every(({ status }) => status === 200))
   const { 'typed-split': split, ...others } = JSON.parse(stdout)
   assert.deepEqual(others, {
@@ -259,7 +259,7 @@ print(json.dumps({
 posthog.shutdown()
 `
   const { stdout } = await promisify(execFile)(pythonWith(newest.version), ['-c', program, proxy.url, testProjectKey], {
-    timeout: 60_000,
+    timeout: 240_000,
   })
   assert.deepEqual(JSON.parse(stdout), {
     ...{ object: { a: 1 }, boolean: [true, false], string: 'variant-a', 'by property': true, 'by group': true },

@@ -94,7 +94,7 @@ print(json.dumps(seen))
 `
   const keys = [testProjectKey, testPersonalKey, secretKey]
   const { stdout } = await promisify(execFile)(pythonWith('7.91.1'), ['-c', program, front.url, ...keys], {
-    timeout: 60_000,
+    timeout: 240_000,
   })
   assert.deepEqual(JSON.parse(stdout), {
     personal: [true, config, config],

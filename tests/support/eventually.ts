@@ -1,5 +1,5 @@
 /** Long, so that a busy machine does not fail a test. A check usually succeeds soon; only a failure waits this long. */
-const waitMsMax = 60_000
+const waitMsMax = 120_000
 
 /** Polls until `check` returns something truthy; after `waitMsMax`, throws what it last threw. */
 export async function eventually<T>(

@@ -118,13 +118,13 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
         headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify(body),
       }),
-    caughtUp: async (timeoutMs = 60_000) => {
+    caughtUp: async timeoutMs => {
       await eventually(
         async () => {
           const { lanes } = await pennon.api<{ lanes: Lanes }>('GET', '/api/projects/@current/ingestion_status/')
           return Object.values(lanes).every(lane => lane.processed >= lane.appended)
         },
-        { timeoutMs, what: 'the worker' },
+        { what: 'the worker', ...(timeoutMs !== undefined && { timeoutMs }) },
       )
     },
     killTree: async () => {

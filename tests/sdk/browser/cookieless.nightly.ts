@@ -150,7 +150,7 @@ async function storedOf(name: string, count: number): Promise<StoredEvent[]> {
       found = results.toReversed()
       return found.length >= count
     },
-    { what: `${count} events ${name}`, timeoutMs: 60_000 },
+    { what: `${count} events ${name}` },
   )
   return found
 }
@@ -296,7 +296,7 @@ describe('posthog-js without cookies', { skip }, () => {
     writeFileSync(join(salts, '2026-12-26'), randomBytes(16))
     // A worker deletes them when it starts, and each minute from then on.
     process.kill(service.childPids().work!, 'SIGKILL')
-    await eventually(() => readdirSync(salts).join() === '2026-12-30', { what: 'salts to go', timeoutMs: 90_000 })
+    await eventually(() => readdirSync(salts).join() === '2026-12-30', { what: 'salts to go' })
   })
 
   it('leaves neither address nor user agent in any file or log line', async () => {

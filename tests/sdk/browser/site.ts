@@ -55,7 +55,7 @@ export async function startSite(): Promise<Site> {
           stored = await storedEvents(acceptance.pennon, distinctId)
           return events.every(event => stored.some(one => one.event === event))
         },
-        { what: `${events} of ${distinctId}`, timeoutMs: 60_000 },
+        { what: `${events} of ${distinctId}` },
       )
       return stored
     },

@@ -59,7 +59,7 @@ describe('an answer of the event store', () => {
   }
 
   for (const how of ['as a whole', 'in turns', 'to be held as bytes'] as const)
-    it(`is ended by its signal after it has begun, read ${how}`, { timeout: 60_000 }, async t => {
+    it(`is ended by its signal after it has begun, read ${how}`, async t => {
       const begun = createServer((request, response) => {
         request.resume()
         response.write('[1]\n')

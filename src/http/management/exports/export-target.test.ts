@@ -35,7 +35,7 @@ it('ends an export whose reader takes nothing when another one needs its place',
       nowMs += 10_000
       return places.enter(2).ok
     },
-    { timeoutMs: 20_000, what: 'the place of the one that waits' },
+    { what: 'the place of the one that waits' },
   )
   assert.equal((await ended).code, 'too_slow')
   response.resume()
@@ -73,7 +73,7 @@ for (const isGzip of [false, true])
         nowMs += 10_000
         return places.enter(2).ok
       },
-      { timeoutMs: 5_000, what: 'the place of the one that waits' },
+      { what: 'the place of the one that waits' },
     )
     assert.equal(await ended, 'too_slow')
     response.resume()
