@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
+import { type JsonObject, parsePlainJson } from '#core/json.ts'
 import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { type FuzzServer, startFuzzServer } from './fuzz-server.ts'
@@ -174,10 +175,10 @@ function checkEvent(event: CapturedEvent): void {
   }
   if (event.visitor !== null) {
     assert.equal(event.ip, '')
-    const properties = JSON.parse(event.propertiesJson)
+    const properties = parsed(event.propertiesJson)!
     const maps = [properties, properties.$set, properties.$set_once, ...[event.setJson, event.setOnceJson].map(parsed)]
     for (const map of maps) for (const name of telling) assert.ok(!Object.hasOwn(Object(map), name), name)
-    assert.match(properties.$distinct_id, /^cookieless_/)
+    assert.match(properties.$distinct_id as string, /^cookieless_/)
   }
   assert.match(event.uuid, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
   for (const text of [event.name, event.distinctId]) {
@@ -188,7 +189,7 @@ function checkEvent(event: CapturedEvent): void {
 }
 
 const telling = ['$ip', '$raw_user_agent', '$initial_raw_user_agent', '$cookieless_extra']
-const parsed = (json: string | null) => (json === null ? null : JSON.parse(json))
+const parsed = (json: string | null) => (json === null ? null : (parsePlainJson(json) as JsonObject))
 
 function depthOf(json: string): number {
   let depth = 0
