@@ -48,6 +48,9 @@ const together = {
   requests: ['tests/{capture,http}/*.test.ts'],
   decide: ['tests/decide/*.test.ts'],
   management: ['tests/management/*.test.ts'],
+  // The guide starts an instance, and publish-and-undo takes longer than all the others.
+  imports: ['tests/import/!(guide|publish-and-undo).test.ts'],
+  insights: ['tests/insights/*.test.ts'],
   stores: ['tests/{ports,persons}/*.test.ts'],
   vectors: ['tests/{conformance,tidy}/*.test.ts'],
 }
