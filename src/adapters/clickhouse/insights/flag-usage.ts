@@ -53,7 +53,7 @@ export async function countFlagUsage(
 }
 
 /** The runs of buckets that are not kept: indexes, `end` exclusive. */
-function openRuns(count: number, isKept: (index: number) => boolean): { from: number; end: number }[] {
+export function openRuns(count: number, isKept: (index: number) => boolean): { from: number; end: number }[] {
   const runs: { from: number; end: number }[] = []
   for (let index = 0; index < count; index++) {
     if (isKept(index)) continue

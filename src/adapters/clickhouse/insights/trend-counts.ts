@@ -15,6 +15,7 @@ import { bucketParams } from './bucket-expression.ts'
 import type { Decided } from './condition-sql.ts'
 import { decideLeftOver } from './left-over.ts'
 import { QueryParams } from './query-params.ts'
+import { type Cell, isAdditive, isAverage, linesOf, noValue, otherValue, rankValues } from './trend-lines.ts'
 import { type TrendReading, type TrendSource, trendSource, wideFlagsQuery } from './trend-source.ts'
 
 /** See `InsightQueries.countTrend`. @throws TooManyValues, TooManyConditions */
@@ -79,15 +80,6 @@ function sourceOf(query: TrendCountQuery, decided: ReadonlyMap<string, Decided>,
 
 /** Rows of bucket and value that are read to be put together here. */
 const cellCountMax = 20_000
-
-/** What was found for a bucket and a value. */
-interface Cell {
-  readonly bucket: number
-  readonly value: BreakdownValue
-  /** Figures that are added up, or compared, when values are put together. */
-  readonly figure: number
-  readonly weight: number
-}
 
 /**
  * @param isLast rows that are still undecided, since they came just now, do not match.
@@ -198,76 +190,6 @@ function oneText(value: BreakdownValue): string {
 
 function oneTextSql(columns: readonly string[]): string {
   return `concat('', ${columns.map(column => `toString(length(${column})), ':', ${column}`).join(', ')})`
-}
-
-function noValue({ breakdown }: TrendCountQuery): BreakdownValue {
-  return (breakdown?.by ?? []).map(() => '')
-}
-
-/** Stands for all values without a line of their own; no real value has no part. */
-const otherValue: BreakdownValue = []
-
-/** By the sum of the figures that its line shows, as PostHog does. @param cells one for each bucket and value. */
-function rankValues({ math }: TrendCountQuery, cells: readonly Cell[], limit: number): BreakdownValue[] {
-  const totals = new Map<string, { value: BreakdownValue; total: number }>()
-  // In the order of the buckets, so that equal figures have equal sums.
-  for (const { value, figure, weight } of cells.toSorted((a, b) => a.bucket - b.bucket)) {
-    if (value.every(text => text === '')) continue
-    const key = JSON.stringify(value)
-    const shown = weight === 0 ? 0 : isAverage(math) ? figure / weight : figure
-    totals.set(key, { value, total: (totals.get(key)?.total ?? 0) + shown })
-  }
-  const ranked = [...totals.values()].sort((a, b) => b.total - a.total || compareBytes(a.value, b.value))
-  return ranked.slice(0, limit).map(({ value }) => value)
-}
-
-function compareBytes(a: BreakdownValue, b: BreakdownValue): number {
-  for (let index = 0; index < a.length; index++) {
-    const order = Buffer.compare(Buffer.from(a[index]!), Buffer.from(b[index]!))
-    if (order !== 0) return order
-  }
-  return 0
-}
-
-/** In the order of `ranked`, then without a value, then the others. */
-function linesOf(query: TrendCountQuery, cells: readonly Cell[], ranked: readonly BreakdownValue[]): TrendLine[] {
-  const count = query.buckets.days.length
-  if (query.breakdown === null) return [{ value: null, data: merged(query.math, cells, count) }]
-  const cellsOf = new Map<string, Cell[]>([...ranked, noValue(query)].map(value => [JSON.stringify(value), []]))
-  const others: Cell[] = []
-  for (const cell of cells) (cellsOf.get(JSON.stringify(cell.value)) ?? others).push(cell)
-  const lines: TrendLine[] = []
-  for (const [key, own] of cellsOf)
-    if (own.length > 0) lines.push({ value: JSON.parse(key), data: merged(query.math, own, count) })
-  if (others.length > 0) lines.push({ value: 'other', data: merged(query.math, others, count) })
-  return lines
-}
-
-function merged(math: TrendMath, cells: readonly Cell[], bucketCount: number): number[] {
-  const data = new Array<number>(bucketCount).fill(0)
-  const weights = new Array<number>(bucketCount).fill(0)
-  for (const { bucket, figure, weight } of cells) {
-    if (weight === 0) continue
-    data[bucket] = weights[bucket] === 0 ? figure : combine(math, data[bucket]!, figure)
-    weights[bucket]! += weight
-  }
-  if (!isAverage(math)) return data
-  return data.map((sum, bucket) => (weights[bucket] === 0 ? 0 : sum / weights[bucket]!))
-}
-
-function combine(math: TrendMath, a: number, b: number): number {
-  if (math.kind === 'numbers' && math.aggregate === 'min') return Math.min(a, b)
-  return math.kind === 'numbers' && math.aggregate === 'max' ? Math.max(a, b) : a + b
-}
-
-/** Whether figures are sums, to be divided by their weights. */
-function isAverage(math: TrendMath): boolean {
-  return math.kind === 'numbers' && math.aggregate === 'avg'
-}
-
-/** Whether the figure of several values follows from those of each. */
-function isAdditive(math: TrendMath): boolean {
-  return math.kind === 'events' || (math.kind === 'numbers' && ['sum', 'avg', 'min', 'max'].includes(math.aggregate))
 }
 
 /** SQL of a figure, and of how many values it was made of. */
