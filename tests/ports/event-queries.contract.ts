@@ -216,7 +216,7 @@ export function eventQueriesContract(subject: EventStoreSubject): void {
   it('filters by the text form of properties', async () => {
     const projectId = newProject()
     const propertiesJson =
-      '{"s":"it\'s \\"5\\" {x:String}","n":5,"f":1.5,"one":1.0,"hundred":1e2,"tiny":1e-9,"neg":-7,"dig":123456789012345678,"big":12345678901234567890,"t":true,"z":null,"e":"","o":{"a":[1,"b"]},"a.b":"dot","__proto__":"p"}'
+      '{"s":"it\'s \\"5\\" {x:String}","n":5,"f":1.5,"one":1.0,"hundred":1e2,"tiny":1e-9,"neg":-7,"zero":0,"minus":-0,"minusZero":-0.0,"dig":123456789012345678,"big":12345678901234567890,"t":true,"z":null,"e":"","o":{"a":[1,"b"]},"a.b":"dot","__proto__":"p"}'
     await insert({ events: [aStoredEvent({ projectId, propertiesJson })] })
     const matches = async (key: string, value: JsonValue) =>
       (await list(projectId, { properties: [{ key, value }] })).length === 1

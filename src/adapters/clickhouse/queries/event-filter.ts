@@ -65,8 +65,12 @@ function propertyEquals(key: string, texts: string): string {
     JSONExtractRaw(properties, {${key}:String})) IN {${texts}:Array(String)}`
 }
 
-/** The texts that the engine may write for an equal value: it formats numbers its own way (`1.0` as 1, `1e+21` as 1e21). */
+/**
+ * The texts that the engine may write for an equal value: it formats numbers its own way (`1.0` as 1, `1e+21` as 1e21, `-0.0`
+ * as -0, and `-0` as 0).
+ */
 function textsOf(value: JsonValue): string[] {
   const number = numberOf(value)
-  return number === undefined ? [textOf(value)] : [textOf(value), String(number), String(number).replace('e+', 'e')]
+  if (number === undefined) return [textOf(value)]
+  return [textOf(value), String(number), Object.is(number, -0) ? '-0' : String(number).replace('e+', 'e')]
 }
