@@ -3,7 +3,7 @@
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClients } from './connection/clickhouse-clients.ts'
 import { isUnknownDatabase } from './connection/clickhouse-errors.ts'
-import { type SchemaOptions, schemaStatements, type TableUpgrade } from './schema.ts'
+import { type SchemaOptions, schemaStatements } from './schema.ts'
 
 /** An engine that finds no room while it alters a table leaves an empty definition behind, and does not start with it. */
 const freeBytesMin = 64 * 1024 * 1024
@@ -38,13 +38,14 @@ export function migrate(clients: ClickHouseClients, options: MigrateOptions): Pr
         .then(result => result.json<[string, string]>()),
     )
     const altered = new Set<string>()
-    for (const statement of schemaStatements(database, options)) {
-      if (typeof statement === 'string') await client.command({ query: statement })
-      else if (!isDone(statement, definitions)) {
+    for (const { table, query, isDone } of schemaStatements(database, options)) {
+      const definition = definitions.get(table)
+      if (isDone === undefined ? definition !== undefined : definition === undefined || isDone(definition)) continue
+      if (isDone !== undefined) {
         requireRoom(options.freeBytes?.())
-        await client.command({ query: statement.query })
-        if (definitions.has(statement.table)) altered.add(statement.table)
+        altered.add(table)
       }
+      await client.command({ query })
     }
     return [...altered]
   })
@@ -54,10 +55,4 @@ function requireRoom(freeBytes = freeBytesMin): void {
   if (freeBytes >= freeBytesMin) return
   const message = `tables of events have to be altered, and the disk has ${freeBytes} bytes left of the ${freeBytesMin} that it needs for that: make room`
   throw new PortError('event-store', 'full', new Error(message))
-}
-
-/** A table that is made only now has all columns but those of upgrades. */
-function isDone({ table, isDone }: TableUpgrade, definitions: ReadonlyMap<string, string>): boolean {
-  const definition = definitions.get(table)
-  return definition !== undefined && isDone(definition)
 }

@@ -44,8 +44,7 @@ function typeOf(table: string, column: string): string {
 }
 
 function declaredType(table: string, column: string): string {
-  for (const statement of statements) {
-    const text = typeof statement === 'string' ? statement : statement.query
+  for (const { query: text } of statements) {
     if (!text.includes(` db.${table} `)) continue
     const name = new RegExp(`[\\s(]\`?${column.replace('$', '\\$')}\`?(?= )`, 'g')
     for (const { index, 0: found } of text.matchAll(name)) {
