@@ -40,4 +40,4 @@ EXPOSE 8000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/_liveness').then(answer => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--disable-warning=ExperimentalWarning", "--max-semi-space-size=8", "--import", "./bin/compile-cache.js", "src/main.ts", "serve"]
+CMD ["node", "--disable-warning=ExperimentalWarning", "--max-semi-space-size=8", "--import", "./bin/preload.js", "src/main.ts", "serve"]
