@@ -18,9 +18,11 @@ import { emptyDefinitions } from '../support/values.ts'
 async function start(t: TestContext, options: CaptureServerOptions = {}) {
   const asked: number[] = []
   const server = await startCaptureServer(t, {
-    countStored: async (_, { summary }) => {
-      asked.push(summary.count)
-      return 2
+    eventStore: {
+      countStored: async (_, { summary }) => {
+        asked.push(summary.count)
+        return 2
+      },
     },
     ...options,
   })
@@ -78,7 +80,9 @@ describe('a batch that asks for an import report', () => {
     let askCount = 0
     const { send } = await start(t, {
       backlogOf: () => backlogOf(3),
-      countStored: () => (++askCount === 1 ? failing : Promise.reject(new PortError('event-store', 'full'))),
+      eventStore: {
+        countStored: () => (++askCount === 1 ? failing : Promise.reject(new PortError('event-store', 'full'))),
+      },
     })
     const first = send(['a', 'b', 'c'])
     await eventually(() => askCount === 1, { what: 'the question' })

@@ -15,10 +15,10 @@ import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { eventually } from '../support/eventually.ts'
 import { anIncomingEvent, anIncomingRequest } from '../support/incoming-requests.ts'
-import { aWorld } from '../support/processing-world.ts'
 import { sumChargedRecords } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aProject } from '../support/values.ts'
+import { aWorld } from '../support/world/world.ts'
 
 interface Sent {
   readonly name?: string

@@ -27,11 +27,11 @@ import type { LogStream } from '#core/events/log-stream.ts'
 import type { EventLogWriter } from '#ports/log/event-log.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
-import { aWorld } from '../support/processing-world.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
+import { aWorld } from '../support/world/world.ts'
 
 const streams: readonly LogStream[] = ['main', 'historical']
 const unitCount = 30

@@ -6,9 +6,9 @@ import { describe, it, type TestContext } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import { type ImportWorld, importWorld } from '../support/import-world.ts'
 import { loadWhole, type OpenSqlState } from '../support/state.ts'
 import { anEvent, anImportedEvent } from '../support/values.ts'
+import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
 
 const day = 86_400_000
 

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { eventBytesMax } from '#core/capture/normalize-event.ts'
-import { importWorld } from '../support/import-world.ts'
 import { openSqliteState } from '../support/state.ts'
 import { anImportedEvent } from '../support/values.ts'
+import { importWorld } from '../support/world/import-world.ts'
 
 describe('an import without a job', () => {
   it('keeps that it had none when it is too large, as other rejects of its day do', async t => {

@@ -6,9 +6,9 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import { type RestoreDeps, restoreEvents } from '#services/processing/restore-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { type ImportWorld, importWorld } from '../support/import-world.ts'
 import { openSqliteState } from '../support/state.ts'
 import { anImportedEvent, noSalts, recordsAt } from '../support/values.ts'
+import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
 
 /** Restores the event of a pending job; `meanwhile` comes between computing its row and inserting it. */
 async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job: ImportJob) => Promise<void>) {

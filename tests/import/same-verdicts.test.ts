@@ -12,9 +12,9 @@ import type { Conversion, ConvertedRecord, ImportedEvent } from '#importer/recor
 import { encodeEvent } from '#importer/send/encode-event.ts'
 import { findSource } from '#importer/sources/sources.ts'
 import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
-import { applyingWorld } from '../support/apply-events.ts'
 import { type CaptureEdge, startCaptureEdge } from '../support/capture-edge.ts'
 import { testToken } from '../support/capture-server.ts'
+import { aWorld } from '../support/world/world.ts'
 
 const nowMs = Date.parse('2026-11-01T00:00:00Z')
 const marks = { source: 'generic', jobId: '9007199254740991' }
@@ -128,7 +128,7 @@ const cases: readonly (readonly [what: string, record: ConvertedRecord, refused:
 describe('the rehearsal and the service', () => {
   let edge: CaptureEdge
   before(async () => {
-    edge = await startCaptureEdge({ now: nowMs, countStored: async () => 0 })
+    edge = await startCaptureEdge({ now: nowMs, eventStore: { countStored: async () => 0 } })
   })
   after(() => edge.close())
 
@@ -190,7 +190,7 @@ async function sent(edge: CaptureEdge, record: ConvertedRecord) {
       const report = JSON.parse(answer.body) as { readonly failed_records: readonly { readonly reason: string }[] }
       verdicts.push(...report.failed_records.map(({ reason }) => reason))
     } else verdicts.push(answer.code)
-    const world = applyingWorld()
+    const world = aWorld()
     if (answer.events.length > 0) await world.apply(...answer.events)
     stored.push(...world.rows.map(row => [row.uuid, row.event, row.distinctId, row.timestampMs]))
   }

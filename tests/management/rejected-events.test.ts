@@ -10,8 +10,8 @@ import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
 import { aReject } from '../ports/reject-store.contract.ts'
 import { testToken } from '../support/capture-server.ts'
-import { nowMs, receivedAtMs, refusedRequests, rejectsPath, startReplayWorld } from '../support/rejects-world.ts'
 import { aCapturedEvent } from '../support/values.ts'
+import { nowMs, receivedAtMs, refusedRequests, rejectsPath, startReplayWorld } from './replay-world.ts'
 
 const good = { event: 'e', distinct_id: 'ada', properties: { price: 1.5 } }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { noQuotas, type Quotas } from '#core/project.ts'
 import { uuidOf, v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
-import { nowMs, receivedAtMs, refusedRequests, startReplayWorld } from '../support/rejects-world.ts'
+import { nowMs, receivedAtMs, refusedRequests, startReplayWorld } from './replay-world.ts'
 
 const createdAt = '2025-07-01T11:00:00Z'
 const batch = (events: readonly unknown[], over: object = {}) => ({ created_at: createdAt, batch: events, ...over })

@@ -37,13 +37,14 @@ export interface CaptureServerOptions {
   /** Wraps the memory log, for example to make it fail. */
   readonly wrapLog?: (log: EventLogAppender) => EventLogAppender
   readonly threadEntry?: URL
+  /** May be a part of a day, other than the setting. */
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
   readonly backlogOf?: CaptureOverrides['backlogOf']
   /** How far the worker is with a kind of traffic; it never reports when absent. */
   readonly processedUntil?: FrontParts['host']['processedUntil']
-  /** What batches of imports ask beside; a question that is absent fails its request. */
-  readonly countStored?: FrontParts['stores']['eventStore']['countStored']
+  /** What is asked of stored events and rejects; a question that is absent fails its request. */
+  readonly eventStore?: Partial<FrontParts['stores']['eventStore']>
   /** In the place of their defaults, by their names in the environment. */
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -92,7 +93,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     },
     eventLog: options.wrapLog?.(log) ?? log,
     ...(options.salts && { salts: options.salts }),
-    stores: { eventStore: { ...(options.countStored && { countStored: options.countStored }) } },
+    stores: { ...(options.eventStore && { eventStore: options.eventStore }) },
     decodeThreads: {
       run: (kind, job, ...rest) => {
         const doneBefore = jobsDone
@@ -106,15 +107,20 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       },
     },
   })
-  const { processedUntil } = options
-  const parts = { ...given, host: { ...given.host, ...(processedUntil && { processedUntil }) } }
-  const { routes } = composeCapture(parts, { ...(options.backlogOf && { backlogOf: options.backlogOf }) })
+  const { processedUntil, rerouteOlderThanDays = null } = options
+  const parts = {
+    ...given,
+    config: { ...given.config, rerouteOlderThanDays },
+    host: { ...given.host, ...(processedUntil && { processedUntil }) },
+  }
+  const { routes, rejects } = composeCapture(parts, { ...(options.backlogOf && { backlogOf: options.backlogOf }) })
   const { url } = await serveParts(t, parts, routes, opened)
   return {
     url,
     clock,
     metrics,
     log,
+    rejects,
     /** How much was received and not appended to the log, by reason. */
     refused,
     /** By client address: how many jobs a decode thread answered while the last one of that address waited. */
@@ -140,11 +146,10 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
 }
 
 function settingsOf(options: CaptureServerOptions): Record<string, string> {
-  const { unknownKeys, importOnly, rerouteOlderThanDays, hotKeyEventsPerMinute } = options
+  const { unknownKeys, importOnly, hotKeyEventsPerMinute } = options
   return {
     ...(unknownKeys !== undefined && { PENNON_UNKNOWN_KEYS: unknownKeys }),
     ...(importOnly !== undefined && { PENNON_IMPORT_ONLY: String(importOnly) }),
-    ...(rerouteOlderThanDays !== undefined && { PENNON_REROUTE_OLDER_THAN_DAYS: String(rerouteOlderThanDays) }),
     ...(hotKeyEventsPerMinute !== undefined && { PENNON_HOT_KEY_EVENTS_PER_MINUTE: String(hotKeyEventsPerMinute) }),
     ...options.settings,
   }

@@ -2,22 +2,21 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type AppliedWorld, applyingWorld } from '../../../tests/support/apply-events.ts'
 import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
+import { aWorld, type World } from '../../../tests/support/world/world.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { JsonObject } from '../json.ts'
 import { personUuid } from '../persons/person-uuid.ts'
 import { noIngestionSettings } from '../project.ts'
 import { eventBytesMax } from './normalize-event.ts'
 
-const propertiesOf = (world: AppliedWorld, row = 0): JsonObject => JSON.parse(world.rows[row]!.propertiesJson)
-const setting = (ingestion: object) =>
-  applyingWorld({ project: { ingestion: { ...noIngestionSettings, ...ingestion } } })
+const propertiesOf = (world: World, row = 0): JsonObject => JSON.parse(world.rows[row]!.propertiesJson)
+const setting = (ingestion: object) => aWorld({ project: { ingestion: { ...noIngestionSettings, ...ingestion } } })
 
 /** Processes one event, the only one of its project. */
-async function outcomeOf(world: AppliedWorld, event: CapturedEvent): Promise<string> {
+async function outcomeOf(world: World, event: CapturedEvent): Promise<string> {
   await world.apply(event)
-  const { outcome, reason } = world.chunks.at(-1)!.changes.outcomes[0]!
+  const { outcome, reason } = world.processed.at(-1)!.changes.outcomes[0]!
   return reason === '' ? outcome : `${outcome}: ${reason}`
 }
 
@@ -82,7 +81,7 @@ describe('6.1: the order of work', () => {
 
 describe('6.2: the profile flag', () => {
   it('takes everything but a boolean for true, and warns with the value', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     for (const value of ['false', 0, 1, null, [], {}, 'x'.repeat(1_000)])
       await world.apply(anEvent('e', 'ada', { $process_person_profile: value as JsonObject[string] }))
     for (const row of world.rows) assert.deepEqual([row.personMode, row.propertiesJson], ['full', '{}'])
@@ -93,7 +92,7 @@ describe('6.2: the profile flag', () => {
   })
 
   it('keeps merges whose processing the edge switched off: they link nothing and know no person', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { a: 1 } }))
     const off = { personProcessingForcedOff: true }
     await world.apply(
@@ -115,7 +114,7 @@ describe('6.2: the profile flag', () => {
   })
 
   it('leaves a personless event none of the group indexes, not even ones that it brings', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', { $process_person_profile: false, $group_0: 'acme', $group_4: 1, $group_5: 2 }),
     )
@@ -130,7 +129,7 @@ describe('6.2: the profile flag', () => {
       [false, 'force_upgrade'],
       [true, 'propertyless'],
     ] as const) {
-      const world = applyingWorld()
+      const world = aWorld()
       await world.apply(anEvent('e', 'ada', {}, { timestampMs: 1_000_000 }))
       const [project] = world.state.projects.values()
       const ingestion = { ...noIngestionSettings, personProcessingOptOut }
@@ -151,11 +150,11 @@ describe('6.5: validation before persons', () => {
         [{ alias: {} }, 'invalid_alias'],
         [{ alias: 1.5, $anon_distinct_id: {} }, 'invalid_anon_distinct_id'],
       ] as const) {
-        const world = applyingWorld()
+        const world = aWorld()
         assert.equal(await outcomeOf(world, anEvent(name, 'ada', properties as JsonObject)), `dropped: ${reason}`)
         assert.deepEqual(world.warningTypes(), [reason])
       }
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $anon_distinct_id: 5, alias: 5 }))
     assert.equal(world.rows.length, 1, 'of other events they are properties like any other')
   })
@@ -168,10 +167,7 @@ describe('6.5: validation before persons', () => {
           ['k'.repeat(401), 'dropped: group_key_too_long'],
           [['k'.repeat(401)], 'dropped: group_key_too_long'],
         ] as const)
-          assert.equal(
-            await outcomeOf(applyingWorld(), anEvent(name, 'ada', { ...more, $group_key: key as string })),
-            outcome,
-          )
+          assert.equal(await outcomeOf(aWorld(), anEvent(name, 'ada', { ...more, $group_key: key as string })), outcome)
   })
 })
 
@@ -188,7 +184,7 @@ describe('6.6: $os_name', () => {
       ['e', { $is_server: 'true' }, {}, 'iOS'],
       ['$snapshot', {}, {}, undefined],
     ] as const) {
-      const world = applyingWorld()
+      const world = aWorld()
       await world.apply(anEvent(name, 'ada', { $os_name: 'iOS', ...more }, over))
       const { $os, $os_name } = propertiesOf(world)
       assert.deepEqual([$os, $os_name], [os, 'iOS'], `${name} ${JSON.stringify(more)}`)
@@ -196,7 +192,7 @@ describe('6.6: $os_name', () => {
   })
 
   it('stands in for $os in both maps and leaves them under its own name, the client’s words first', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', {
         $os_name: 'iOS',
@@ -220,7 +216,7 @@ describe('6.6: $os_name', () => {
 
 describe('6.8: what the stored event contains', () => {
   it('fills $ip for anything that is no address at all, and looks up only text', async () => {
-    const world = applyingWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
+    const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     for (const $ip of [null, '', 0, false]) await world.apply(anEvent('e', 'ada', { $ip }, { ip: '203.0.113.7' }))
     for (const row of [0, 1, 2, 3])
       assert.deepEqual(
@@ -232,14 +228,14 @@ describe('6.8: what the stored event contains', () => {
   })
 
   it('takes no address of a sender for an import, whatever its lane', async () => {
-    const world = applyingWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
+    const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     const flagged = { historicalMigration: true, importJobId: 1, lane: 'error_tracking' as const, ip: '203.0.113.7' }
     await world.apply(anEvent('$exception', 'ada', { $exception_type: 'E' }, flagged))
     assert.equal(world.rows[0]?.propertiesJson, '{"$exception_type":"E"}')
   })
 
   it('leaves $unset and loses what is ours or too bulky', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const bulk = { ph_product_tours: [1], $product_tours_activated: 1, $override_feature_flag_payloads: {} }
     const heat = { $heatmap_data: { '/': [] }, $elements: [], $elements_chain: '' }
     await world.apply(anEvent('e', 'ada', { a: 1, ...bulk, ...heat, $unset: ['x'], $process_person_profile: true }))
@@ -247,7 +243,7 @@ describe('6.8: what the stored event contains', () => {
   })
 
   it('lower-cases $session_id that is a UUID, keeps any other and warns of it', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     for (const $session_id of ['0199A000-0000-7000-8000-00000000ABCD', '', 7, 'Mine', { a: 'x'.repeat(300) }, null])
       await world.apply(anEvent('e', 'ada', { $session_id }))
     assert.deepEqual(
@@ -269,7 +265,7 @@ describe('6.8: what the stored event contains', () => {
   })
 
   it('is not stored when it has grown over the limit, but kept as a reject; its person is written all the same', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     for (const key of ['one', 'two']) await world.apply(anEvent('e', 'ada', { $set: { [key]: 'b'.repeat(300_000) } }))
     const event = anEvent('e', 'ada', { $set: { n: 1 }, text: 't'.repeat(eventBytesMax - 600_000) })
     assert.equal(await outcomeOf(world, event), 'rejected: message_size_too_large')
@@ -277,7 +273,7 @@ describe('6.8: what the stored event contains', () => {
     const { category, severity, ...ids } = world.state.warnings[0]!.details
     assert.deepEqual(ids, { eventUuid: event.uuid, event: 'e', distinctId: 'ada' })
     assert.deepEqual([category, severity], ['size', 'error'])
-    const [reject] = world.chunks[2]!.rows.rejected
+    const [reject] = world.processed[2]!.rows.rejected
     assert.deepEqual([reject?.reason, reject?.uuid], ['message_size_too_large', event.uuid])
     assert.equal(world.person('ada')?.properties.n, 1)
     const short = anEvent('e', 'ada', { text: 't'.repeat(eventBytesMax - 600_500) })
@@ -289,7 +285,7 @@ describe('6.8: what the stored event contains', () => {
 
 describe('2.7: warnings of clients', () => {
   it('carry the message, cut to what can be kept, and who sent it', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const name = '$$client_ingestion_warning'
     for (const message of ['hi', 'm'.repeat(5_000), { a: 1 }, undefined])
       await world.apply(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { applyingWorld } from '../../../tests/support/apply-events.ts'
 import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { JsonObject, JsonValue } from '../json.ts'
 import { noIngestionSettings } from '../project.ts'
 
@@ -15,7 +15,7 @@ const describeGroup = (set: JsonValue | undefined, more: JsonObject = {}, name =
 
 describe('groups', () => {
   it('are made and merged shallowly by either name of the event, which a live event keeps', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(describeGroup({ name: 'A', address: { city: 'Berlin' } }))
     await world.apply(describeGroup({ seats: 2, address: { zip: '1' } }, {}, '$group_identify'))
     const [group] = [...world.state.groups.values()]
@@ -28,7 +28,7 @@ describe('groups', () => {
   })
 
   it('are made with no properties too, and left alone by what changes nothing', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(describeGroup(undefined))
     await world.apply(describeGroup({ tags: [{ a: 1 }] }), describeGroup({ tags: [{ a: 1 }] }), describeGroup({}))
     await world.apply(describeGroup([]))
@@ -37,14 +37,14 @@ describe('groups', () => {
   })
 
   it('are left alone by a $group_set that is no object', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(describeGroup('text'), describeGroup(['a']))
     const warned = ['invalid_group_set', 'invalid_group_set']
     assert.deepEqual([world.state.groups.size, world.rows.length, world.warningTypes()], [0, 2, warned])
   })
 
   it('need a type and a key: without them the event is an ordinary one', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const incomplete: JsonObject[] = [
       { $group_key: '' },
       { $group_key: 0 },
@@ -57,13 +57,13 @@ describe('groups', () => {
   })
 
   it('are not written by a personless event, which is stored', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(describeGroup({ a: 1 }, { $process_person_profile: false }))
     assert.deepEqual([world.state.groups.size, world.rows.length, world.rows[0]?.personMode], [0, 1, 'propertyless'])
   })
 
   it('never change the person, whatever the event carries', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(
       describeGroup({ a: 1 }, { $set: { x: 1 }, $set_once: { y: 1 }, $unset: ['z'], $browser: 'Chrome' }),
     )
@@ -73,7 +73,7 @@ describe('groups', () => {
   })
 
   it('give each type the first free index, at most five, and name them on events', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $groups: { a: 'x', b: 7, c: null } }))
     await world.apply(anEvent('e', 'ada', { $groups: { d: '1', e: '2', f: '3', a: 'y' } }))
     assert.deepEqual(
@@ -98,7 +98,7 @@ describe('groups', () => {
   })
 
   it('warn of a type that is refused, once an event, and store the event', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $groups: { a: 1, b: 1, c: 1, d: 1, e: 1 } }))
     assert.deepEqual(world.warningTypes(), [])
     const junk = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`junk ${index}`, index]))
@@ -117,7 +117,7 @@ describe('groups', () => {
   })
 
   it('make no further type in a project that has frozen them, and go on with those it has', async () => {
-    const world = applyingWorld({ project: { ingestion: { ...noIngestionSettings, groupTypesFrozen: true } } })
+    const world = aWorld({ project: { ingestion: { ...noIngestionSettings, groupTypesFrozen: true } } })
     world.state.groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
     await world.apply(
       describeGroup({ seats: 5 }),
@@ -134,7 +134,7 @@ describe('groups', () => {
   })
 
   it('leave a type alone that is being deleted, and its index to nobody', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     world.state.groupTypes = [
       { projectId: 1, name: 'company', index: 0, isBeingDeleted: true },
       { projectId: 1, name: 'team', index: 1 },
@@ -149,7 +149,7 @@ describe('groups', () => {
   })
 
   it('take types and keys like __proto__ as any other', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', '{"$groups":{"__proto__":"x","constructor":"y"}}'))
     await world.apply(
       anEvent(
@@ -168,7 +168,7 @@ describe('groups', () => {
   })
 
   it('keep live values against an import, and take the earliest time', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(describeGroup({ plan: 'live' }))
     const properties = { $group_type: 'company', $group_key: 'acme', $group_set: { plan: 'old', seats: 5 } }
     await world.apply(anImportedEvent('$groupidentify', 'ada', 1_000, properties))
@@ -181,7 +181,7 @@ describe('$group_unset', () => {
   const group = { $group_type: 'company', $group_key: 'acme' }
   const imported = (atMs: number, set: JsonObject, unset: JsonObject[string]) =>
     anImportedEvent('$groupidentify', 'ada', atMs, { ...group, $group_set: set, $group_unset: unset })
-  const only = (world: ReturnType<typeof applyingWorld>) => [...world.state.groups.values()][0]!
+  const only = (world: ReturnType<typeof aWorld>) => [...world.state.groups.values()][0]!
 
   it('of an import takes back what an import wrote before, in any order of the events', async () => {
     const events = [
@@ -190,27 +190,27 @@ describe('$group_unset', () => {
       imported(3_000, {}, []),
     ]
     for (const order of [events, events.toReversed()]) {
-      const world = applyingWorld()
+      const world = aWorld()
       for (const event of order) await world.apply(event)
       assert.deepEqual(only(world).properties, { seats: 5 })
     }
   })
 
   it('of an import leaves live values and later ones of imports', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(describeGroup({ live: 1 }), imported(3_000, { later: 1 }, []))
     await world.apply(imported(2_000, {}, ['live', 'later']))
     assert.deepEqual(only(world).properties, { live: 1, later: 1 })
   })
 
   it('of a live event is not read', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(describeGroup({ tier: 'gold' }), describeGroup({}, { $group_unset: ['tier'] }))
     assert.deepEqual(only(world).properties, { tier: 'gold' })
   })
 
   it('of an import has a bound, as that of persons has', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const keys = Array.from({ length: 10_001 }, (_, index) => `k${index}`)
     await world.apply(imported(1_000, { tier: 'gold' }, keys))
     assert.equal(world.state.groups.size, 0)

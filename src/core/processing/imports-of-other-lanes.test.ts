@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { applyingWorld } from '../../../tests/support/apply-events.ts'
 import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { JsonObject } from '../json.ts'
 
 const day = 86_400_000
-const onePerson = (world: ReturnType<typeof applyingWorld>) => [...world.state.persons.values()][0]!
+const onePerson = (world: ReturnType<typeof aWorld>) => [...world.state.persons.values()][0]!
 const exception = (atMs: number, properties: JsonObject, over = {}) =>
   anImportedEvent('$exception', 'ada', atMs, properties, { lane: 'error_tracking', ...over })
 const generation = (atMs: number, over = {}) =>
@@ -15,7 +15,7 @@ const generation = (atMs: number, over = {}) =>
 
 describe('an exception of an import', () => {
   it('makes a person whose values give way to live ones and to later ones of imports', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(exception(2 * day, { $set: { k: 'exception', l: 'exception' } }))
     assert.deepEqual([onePerson(world).marks.k?.kind, onePerson(world).marks.k?.importJobId], ['import_set', 1])
     await world.apply(anImportedEvent('e', 'ada', day, { $set: { k: 'older' } }))
@@ -27,7 +27,7 @@ describe('an exception of an import', () => {
   })
 
   it('changes no live value of a person, but may be earlier than it', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { k: 'live' } }))
     await world.apply(exception(2 * day, { $set: { k: 'exception' } }))
     const { properties, createdAtMs } = onePerson(world)
@@ -42,7 +42,7 @@ describe('an exception of an import', () => {
     ]
     const persons = []
     for (const order of [events, events.toReversed()]) {
-      const world = applyingWorld()
+      const world = aWorld()
       for (const event of order) await world.apply(event)
       const { properties, marks, createdAtMs } = onePerson(world)
       persons.push({ properties, marks, createdAtMs })
@@ -54,7 +54,7 @@ describe('an exception of an import', () => {
 
 describe('events of an import in the lanes of live ones', () => {
   it('do not look like old events that were sent live', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(
       ...Array.from({ length: 120 }, (_, index) => exception(day + index, {})),
       ...Array.from({ length: 120 }, (_, index) => generation(day + index)),
@@ -63,7 +63,7 @@ describe('events of an import in the lanes of live ones', () => {
   })
 
   it('are warned of with the import, and recent ones are counted there', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const uuid = '0100a000-0000-7000-8000-000000000001'
     await world.apply(
       exception(1_789_999_000_000, { $session_id: 'no uuid' }, { uuid }),

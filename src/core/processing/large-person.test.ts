@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { applyingWorld } from '../../../tests/support/apply-events.ts'
 import { anEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { JsonObject } from '../json.ts'
 
 const wide = (bytes: number, textOf = (n: number) => `v${n % 13}`): JsonObject => {
@@ -22,7 +22,7 @@ describe('a large person', () => {
     ['with objects among its values', { o: { c: 1 }, list: [{ x: '{"c":1,"c":2}' }] } as JsonObject],
   ] as const)
     it(`${what} is written as text once in a chunk, and not once for each event that sets one of its properties`, async t => {
-      const world = applyingWorld()
+      const world = aWorld()
       await world.apply(anEvent('$set', 'big', { $set: { ...wide(600_000), ...nested, c: -1 } }))
       const { stringify } = JSON
       let written = 0
@@ -79,7 +79,7 @@ describe('a large person', () => {
             ? anEvent(name, 'big', { ...properties })
             : anEvent('$merge_dangerously', 'big', { ...properties, alias }),
         )
-        const [together, apart] = [applyingWorld(), applyingWorld()]
+        const [together, apart] = [aWorld(), aWorld()]
         await together.apply(...first)
         await together.apply(...events)
         for (const event of [...first, ...events]) await apart.apply(event)

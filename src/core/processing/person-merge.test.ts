@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keyOf } from '#adapters/memory/memory-state.ts'
-import { applyingWorld } from '../../../tests/support/apply-events.ts'
 import { anEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import { personUuid } from '../persons/person-uuid.ts'
 import { isIllegalDistinctId, personDistinctIdCountMax } from './person-merge.ts'
 
@@ -12,19 +12,19 @@ const personless = (distinctId: string) => anEvent('$pageview', distinctId, { $p
 
 describe('linking distinct ids', () => {
   it('makes one person for two unknown ids, named after the event’s own', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(identify('user', 'anon', { $set: { plan: 'pro' } }))
     assert.equal(world.person('anon')?.uuid, personUuid(1, 'user'))
     assert.equal(world.person('user')?.uuid, personUuid(1, 'user'))
     assert.deepEqual([world.mappingVersion('user'), world.mappingVersion('anon')], [0, 0])
     assert.deepEqual([world.person('user')?.version, world.person('user')?.isIdentified], [0, true])
-    assert.deepEqual(world.chunks[0]?.rows.overrides, [])
+    assert.deepEqual(world.processed[0]?.rows.overrides, [])
   })
 
   describe('of a person with as many ids as one may have', () => {
     /** `full` leads to a person with this many ids, `id-0` among them; `few` to another. */
     async function worldWith(idCount: number) {
-      const world = applyingWorld()
+      const world = aWorld()
       await world.apply(anEvent('$pageview', 'full'), anEvent('$pageview', 'few'))
       const { uuid } = world.person('full')!
       for (let n = 0; n < idCount - 1; n++)
@@ -56,7 +56,7 @@ describe('linking distinct ids', () => {
       assert.equal(world.person('few')?.isIdentified, true)
       assert.equal(world.person('id-7')?.uuid, uuid)
       assert.notEqual(world.person('few')?.uuid, uuid)
-      assert.deepEqual(world.chunks.at(-1)?.changes.mappings, [])
+      assert.deepEqual(world.processed.at(-1)?.changes.mappings, [])
     })
 
     it('links no further id to it: the event stays with its own id, and a later one makes a person', async () => {
@@ -73,7 +73,7 @@ describe('linking distinct ids', () => {
   })
 
   it('keeps the id of personless events when only the other id had some', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(personless('anon'))
     await world.apply(identify('user', 'anon'))
     assert.equal(world.person('user')?.uuid, personUuid(1, 'anon'))
@@ -82,12 +82,12 @@ describe('linking distinct ids', () => {
   })
 
   it('overrides the other id when both had personless events', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(personless('anon'), personless('user'))
     await world.apply(identify('user', 'anon'))
     assert.equal(world.person('anon')?.uuid, personUuid(1, 'user'))
     assert.deepEqual([world.mappingVersion('user'), world.mappingVersion('anon')], [0, 1])
-    assert.deepEqual(world.chunks[1]?.rows.overrides, [
+    assert.deepEqual(world.processed[1]?.rows.overrides, [
       { projectId: 1, distinctId: 'anon', personId: personUuid(1, 'user'), version: 1 },
     ])
   })
@@ -97,7 +97,7 @@ describe('linking distinct ids', () => {
     ['anon', 'user'],
   ] as const)
     it(`lets the known person survive: ${known} known, ${attached} not`, async () => {
-      const world = applyingWorld()
+      const world = aWorld()
       await world.apply(anEvent('e', known), personless(attached))
       await world.apply(identify('user', 'anon'))
       assert.equal(world.person(attached)?.uuid, personUuid(1, known))
@@ -106,7 +106,7 @@ describe('linking distinct ids', () => {
     })
 
   it('merges an unidentified person into the survivor, whose values win', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(
       anEvent('e', 'anon', { $set: { plan: 'anon', only: 1 } }, { timestampMs: 1_000 }),
       anEvent('e', 'user', { $set: { plan: 'user' } }, { timestampMs: 2_000 }),
@@ -116,14 +116,14 @@ describe('linking distinct ids', () => {
     assert.deepEqual(properties, { plan: 'user', only: 1, added: true })
     assert.deepEqual([world.person('user')?.version, world.person('user')?.createdAtMs], [1, 1_000])
     assert.equal(world.state.persons.size, 1)
-    assert.deepEqual(world.chunks[1]?.changes.deletedPersons, [
+    assert.deepEqual(world.processed[1]?.changes.deletedPersons, [
       { projectId: 1, uuid: personUuid(1, 'anon'), survivorUuid: personUuid(1, 'user'), loadedVersion: 0 },
     ])
     assert.equal(world.mappingVersion('anon'), 1)
   })
 
   it('moves every id of the merged person, even ones that the chunk does not mention', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'a'), anEvent('$create_alias', 'a', { alias: 'b' }))
     await world.apply(anEvent('e', 'user'))
     await world.apply(anEvent('$merge_dangerously', 'user', { alias: 'b' }))
@@ -132,7 +132,7 @@ describe('linking distinct ids', () => {
   })
 
   it('follows a chain of merges in one chunk to the last survivor', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'a'), anEvent('e', 'b'), anEvent('e', 'c'))
     await world.apply(
       anEvent('$merge_dangerously', 'b', { alias: 'a' }),
@@ -141,7 +141,7 @@ describe('linking distinct ids', () => {
     )
     for (const id of ['a', 'b', 'c']) assert.equal(world.person(id)?.uuid, personUuid(1, 'c'))
     assert.deepEqual(
-      world.chunks[1]?.changes.deletedPersons.map(({ survivorUuid }) => survivorUuid),
+      world.processed[1]?.changes.deletedPersons.map(({ survivorUuid }) => survivorUuid),
       [personUuid(1, 'c'), personUuid(1, 'c')],
     )
     assert.equal(world.rows.at(-1)?.personId, personUuid(1, 'c'))
@@ -149,7 +149,7 @@ describe('linking distinct ids', () => {
   })
 
   it('moves what a chain merged away in the order that keeps the assignments of the nearest', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(...['a', 'b', 'c', 'd'].map(id => anEvent('e', id)))
     await world.apply(
       anEvent('$merge_dangerously', 'b', { alias: 'a' }),
@@ -157,23 +157,23 @@ describe('linking distinct ids', () => {
       anEvent('$merge_dangerously', 'd', { alias: 'b' }),
     )
     assert.deepEqual(
-      world.chunks[1]?.changes.deletedPersons.map(({ uuid }) => uuid),
+      world.processed[1]?.changes.deletedPersons.map(({ uuid }) => uuid),
       ['c', 'b', 'a'].map(id => personUuid(1, id)),
     )
   })
 
   it('creates and merges away a person in one chunk without leaving a trace of it', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'anon'), anEvent('e', 'user'), identify('user', 'anon'))
-    assert.deepEqual(world.chunks[0]?.changes.deletedPersons, [])
+    assert.deepEqual(world.processed[0]?.changes.deletedPersons, [])
     assert.equal(world.state.persons.size, 1)
-    assert.deepEqual(world.chunks[0]?.rows.overrides, [
+    assert.deepEqual(world.processed[0]?.rows.overrides, [
       { projectId: 1, distinctId: 'anon', personId: personUuid(1, 'user'), version: 1 },
     ])
   })
 
   it('refuses to merge an identified person, except dangerously', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(identify('other', 'x'), anEvent('e', 'user'))
     await world.apply(identify('user', 'other'))
     assert.equal(world.state.persons.size, 2)
@@ -184,7 +184,7 @@ describe('linking distinct ids', () => {
   })
 
   it('leaves an illegal id alone and goes on as an ordinary event', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(identify('user', 'null'), anEvent('$identify', 'user', '{"$anon_distinct_id":null}'))
     assert.deepEqual([world.person('user')?.isIdentified, world.person('null')], [false, undefined])
     assert.deepEqual(world.warningTypes(), Array(2).fill('cannot_merge_with_illegal_distinct_id'))
@@ -192,7 +192,7 @@ describe('linking distinct ids', () => {
   })
 
   it('does nothing for one id with itself, or twice', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(identify('user', 'user'))
     assert.equal(world.person('user')?.isIdentified, false)
     await world.apply(identify('user', 'anon'), identify('user', 'anon'))
@@ -200,7 +200,7 @@ describe('linking distinct ids', () => {
   })
 
   it('drops links of a type that no id can have, and personless links', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(
       anEvent('$identify', 'user', { $anon_distinct_id: 5 }),
       anEvent('$create_alias', 'user', { alias: ['x'] }),

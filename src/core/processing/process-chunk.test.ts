@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { memoryState } from '#adapters/memory/memory-state.ts'
-import { applyingWorld } from '../../../tests/support/apply-events.ts'
 import { loadWhole } from '../../../tests/support/state.ts'
 import { aCapturedReject, anEvent, anImportedEvent, aProject, recordsAt } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { LogRecord } from '../events/captured-event.ts'
 import { usualOptions } from '../imports/import-job.ts'
 import { personUuid } from '../persons/person-uuid.ts'
@@ -148,7 +148,7 @@ describe('old events on the live lane', () => {
     Array.from({ length: count }, () => anEvent('e', 'ada', {}, { timestampMs: Date.UTC(2024, 0, 1) }))
 
   it('are told of when they look like bulk data, with the way out', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(...old(120), ...Array.from({ length: 100 }, () => anEvent('e', 'ada')))
     const [warning] = world.state.warnings.filter(({ type }) => type === 'old_events_sent_live')
     assert.equal(warning?.details.count, 120)
@@ -156,7 +156,7 @@ describe('old events on the live lane', () => {
   })
 
   it('are not, when they are few or come among many', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(...old(99))
     await world.apply(...old(120), ...Array.from({ length: 200 }, () => anEvent('e', 'ada')))
     assert.deepEqual(world.warningTypes(), [])
@@ -165,7 +165,7 @@ describe('old events on the live lane', () => {
 
 describe('an event without a profile', () => {
   it('names the person that its id would make, and adds no maps and no groups', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const properties = {
       $process_person_profile: false,
       $set: { a: 1 },
@@ -189,7 +189,7 @@ describe('an event without a profile', () => {
   })
 
   it('belongs to the person of its id when there is one', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const person = anEvent('e', 'ada', { $set: { a: 1 } }, { timestampMs: 1_000_000 })
     await world.apply(person, anEvent('e', 'ada', { $process_person_profile: false }, { timestampMs: 1_060_000 }))
     await world.apply(anEvent('e', 'ada', { $process_person_profile: false }, { timestampMs: 1_060_001 }))
@@ -202,7 +202,7 @@ describe('an event without a profile', () => {
   })
 
   it('is what the edge makes of one whose processing it switched off, against the event’s own wish', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada'))
     await world.apply(anEvent('e', 'ada', { $process_person_profile: true }, { personProcessingForcedOff: true }))
     assert.deepEqual([world.rows[1]?.personMode, world.rows[1]?.personCreatedAtMs], ['propertyless', 5_000])
@@ -210,7 +210,7 @@ describe('an event without a profile', () => {
   })
 
   it('has a profile again when the wish makes no sense', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', { $process_person_profile: 'no' }),
       anEvent('e', 'bob', { $process_person_profile: true }),
@@ -228,7 +228,7 @@ describe('an event without a profile', () => {
 
 describe('a stored event', () => {
   it('has $ip and $sent_at, unless the client sent an address or the project keeps none', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const at = { ip: '203.0.113.7', sentAtMs: Date.parse('2026-01-01T00:00:00Z') }
     await world.apply(
       anEvent('e', 'ada', { n: 1 }, at),
@@ -241,7 +241,7 @@ describe('a stored event', () => {
         '{"$ip":"198.51.100.1","$sent_at":"2026-01-01T00:00:00Z"}',
       ],
     )
-    const discreet = applyingWorld({ project: { anonymizeIps: true } })
+    const discreet = aWorld({ project: { anonymizeIps: true } })
     await discreet.apply(anEvent('e', 'ada', {}, { ip: '203.0.113.7' }), anEvent('e', 'ada', { $ip: '198.51.100.1' }))
     assert.deepEqual(
       discreet.rows.map(({ propertiesJson }) => propertiesJson),
@@ -250,13 +250,13 @@ describe('a stored event', () => {
   })
 
   it('of an import has neither the sender’s address nor where it is', async () => {
-    const world = applyingWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
+    const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     await world.apply(anImportedEvent('e', 'ada', 1_000, { $geoip_country_code: 'FR' }, { ip: '203.0.113.7' }))
     assert.equal(world.rows[0]?.propertiesJson, '{"$geoip_country_code":"FR"}')
   })
 
   it('has what is known of its address, over what the client says', async () => {
-    const world = applyingWorld({
+    const world = aWorld({
       geoip: { '203.0.113.7': { country_code: 'DE', further: { subdivision_3_code: 'X' } } },
     })
     await world.apply(anEvent('e', 'ada', { $set: { $geoip_country_code: 'FR' } }, { ip: '203.0.113.7' }))
@@ -273,7 +273,7 @@ describe('a stored event', () => {
   })
 
   it('lists flags for breakdowns, and session and window', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const session = '0199A000-0000-7000-8000-00000000ABCD'
     await world.apply(
       anEvent('e', 'ada', {
@@ -301,7 +301,7 @@ describe('a stored event', () => {
   })
 
   it('about a flag keeps only what analyses need, unless the answer was a variant', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const called = (response: string | boolean | null) =>
       anEvent('$feature_flag_called', 'ada', {
         $feature_flag: 'f',
@@ -318,7 +318,7 @@ describe('a stored event', () => {
   })
 
   it('of the AI lane reads the person and changes nothing', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { plan: 'pro' } }))
     const properties = { $set: { plan: 'x' }, $ai_gateway_key: 'secret', $ai_model: 'm' }
     await world.apply(
@@ -333,7 +333,7 @@ describe('a stored event', () => {
   })
 
   it('warns of a time-based uuid of another day, and tells an import’s recent events once per chunk', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     const uuid = '0100a000-0000-7000-8000-000000000001'
     await world.apply(anEvent('e', 'ada', {}, { uuid }), anImportedEvent('e', 'ada', 1_789_999_000_000, {}, { uuid }))
     assert.deepEqual(world.warningTypes(), ['event_uuid_timestamp_divergent', 'historical_migration'])

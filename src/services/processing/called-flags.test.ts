@@ -5,8 +5,8 @@ import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import { noIngestionSettings } from '#core/project.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld } from '../../../tests/support/processing-world.ts'
 import { anEvent, anImportedEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { FaultPoint } from './chunk-deps.ts'
 
 const noon = 1_790_000_000_000

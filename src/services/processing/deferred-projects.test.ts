@@ -7,8 +7,8 @@ import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-project
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld } from '../../../tests/support/processing-world.ts'
 import { aCapturedEvent, aProject, noSalts, setEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessorOptions } from './process-events.ts'
 import { restoreEvents } from './restore-events.ts'
 

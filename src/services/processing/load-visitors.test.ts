@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld } from '../../../tests/support/processing-world.ts'
 import { aCapturedEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 
 const hash = 'DhKalSaWowNbjg/pDrlg9A'
 const salt = Buffer.from('AQIDBAUGBwgJCgsMDQ4PEA==', 'base64')

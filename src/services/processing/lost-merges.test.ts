@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld } from '../../../tests/support/processing-world.ts'
 import { anEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 
 test('a merge that other writers overtake every time is given up with a warning; its event and its maps are not', async t => {
   const world = aWorld()

@@ -6,8 +6,8 @@ import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf } from '#adapters/memory/memory-state.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld } from '../../../tests/support/processing-world.ts'
 import { aCapturedEvent, aMapping, aPerson, setEvent } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessorOptions } from './process-events.ts'
 
 /** Many persons of ten thousand characters each, and an event for each. */

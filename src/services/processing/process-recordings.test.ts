@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { encodeRecording } from '#core/log/recording-codec.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld } from '../../../tests/support/processing-world.ts'
 import { aCapturedEvent, aCapturedRecording } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 
 type World = ReturnType<typeof aWorld>
 

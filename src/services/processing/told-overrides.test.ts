@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-projects.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { aWorld } from '../../../tests/support/processing-world.ts'
 import { anEvent, anImportedEvent, aProject } from '../../../tests/support/values.ts'
+import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessingEventStore } from './chunk-deps.ts'
 
 test('a link that a worker told the event store of and could not commit is taken back when live events overtook it', async t => {

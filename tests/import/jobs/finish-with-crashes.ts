@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import type { ImportWorld } from '../../support/import-world.ts'
+import type { ImportWorld } from '../../support/world/import-world.ts'
 
 const writes = [
   ...['commitChunk', 'updateImportJob', 'clearShelf', 'deleteImportImages', 'forgetGenerated'],

@@ -5,9 +5,9 @@ import { describe, it, type TestContext } from 'node:test'
 import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
-import { importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { importWorld } from '../../support/world/import-world.ts'
 import { day, personWith } from './random-acts.ts'
 
 export function jobLifeContract(engine: string, open: OpenSqlState): void {

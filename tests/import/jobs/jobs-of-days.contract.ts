@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { aCapturedReject, anEvent, anImportedEvent } from '../../support/values.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
 export function jobsOfDaysContract(engine: string, open: OpenSqlState): void {

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { finishWithCrashes } from './finish-with-crashes.ts'
 import { day } from './random-acts.ts'
 

@@ -5,9 +5,9 @@ import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { createRetentionClock } from '#services/worker/retention-clock.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { importWorld } from '../../support/world/import-world.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
 export function leftBehindContract(engine: string, open: OpenSqlState): void {

@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import { type ImportWorld, importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
 type Sent = readonly [id: string, atDay: number, properties: JsonObject]

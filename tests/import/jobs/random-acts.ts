@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import type { ImportWorld } from '../../support/import-world.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import type { ImportWorld } from '../../support/world/import-world.ts'
 
 export const day = 86_400_000
 /** What an event does, without its time and uuid. */

@@ -6,9 +6,9 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
-import { type ImportWorld, importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { finishWithCrashes } from './finish-with-crashes.ts'
 import {
   type Act,

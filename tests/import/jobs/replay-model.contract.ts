@@ -6,8 +6,8 @@ import { it } from 'node:test'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import {
   type Act,
   acts,

@@ -5,9 +5,9 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type ImportWorld, importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import {
   acts,
   applyAll,

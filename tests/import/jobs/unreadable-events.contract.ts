@@ -6,9 +6,9 @@ import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import { type ImportWorld, importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
 type Events = ImportWorkDeps['events']

@@ -8,9 +8,9 @@ import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { publishJob } from '#services/imports/manage-jobs.ts'
 import { encodeImportJob } from '#wire/management/import-jobs.ts'
 import { eventually } from '../../support/eventually.ts'
-import { importWorld } from '../../support/import-world.ts'
 import type { OpenSqlState } from '../../support/state.ts'
 import { aNewProject, anImportedEvent } from '../../support/values.ts'
+import { importWorld } from '../../support/world/import-world.ts'
 import { day } from './random-acts.ts'
 
 export function waitingJobsContract(engine: string, open: OpenSqlState): void {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject, JsonValue } from '#core/json.ts'
-import { applyingWorld } from '../../../../tests/support/apply-events.ts'
 import { anEvent } from '../../../../tests/support/values.ts'
+import { aWorld } from '../../../../tests/support/world/world.ts'
 import { elementsChain } from './elements-chain.ts'
 import { parseElementsChain } from './elements-chain-parse.ts'
 
@@ -63,7 +63,7 @@ describe('6.8: the chain of elements', () => {
       [{ $elements: 'b' }, ''],
       [{}, ''],
     ] as [JsonObject, string][]) {
-      const world = applyingWorld()
+      const world = aWorld()
       await world.apply(anEvent('$autocapture', 'ada', properties))
       assert.deepEqual([world.rows[0]?.elementsChain, world.rows[0]?.propertiesJson], [chain, '{}'])
     }

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { emptyProfile, type Profile, type ProfileUpdate } from '#core/persons/profile.ts'
-import { applyingWorld } from '../../../../tests/support/apply-events.ts'
 import { anEvent, anImportedEvent } from '../../../../tests/support/values.ts'
+import { aWorld } from '../../../../tests/support/world/world.ts'
 import { applyImportUpdate, mergeProfiles } from './import-update.ts'
 
 const key = fc.constantFrom('a', 'b', '__proto__')
@@ -93,7 +93,7 @@ describe('an import’s property updates', () => {
 describe('live and imported events together', () => {
   it('give the profile to live values whichever comes first', async () => {
     for (const liveFirst of [true, false]) {
-      const world = applyingWorld()
+      const world = aWorld()
       const live = anEvent('e', 'ada', { $set: { plan: 'live' } }, { timestampMs: 9_000 })
       const imported = anImportedEvent('e', 'ada', 1_000, { $set: { plan: 'old', seats: 3 } })
       await world.apply(...(liveFirst ? [live, imported] : [imported, live]))
@@ -105,7 +105,7 @@ describe('live and imported events together', () => {
   })
 
   it('remove the import’s mark with a live $set, even of the same value and of keys that change all the time', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anImportedEvent('$pageview', 'ada', 1_000, { $browser: 'Chrome' }))
     await world.apply(anEvent('$pageview', 'ada', { $browser: 'Chrome' }))
     assert.equal(world.person('ada')?.marks.$browser, undefined)
@@ -114,7 +114,7 @@ describe('live and imported events together', () => {
   })
 
   it('mark keys that a live $set_once creates, so that an import leaves them alone', async () => {
-    const world = applyingWorld()
+    const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set_once: { first: 'live' } }))
     await world.apply(anImportedEvent('e', 'ada', 1, { $set: { first: 'old' }, $set_once: { first: 'older' } }))
     assert.equal(world.person('ada')?.properties.first, 'live')
@@ -141,7 +141,7 @@ describe('live and imported events together', () => {
     const seen = new Set<string>()
     await fc.assert(
       fc.asyncProperty(fc.shuffledSubarray(events, { minLength: events.length }), fc.nat(6), async (order, split) => {
-        const world = applyingWorld()
+        const world = aWorld()
         await world.apply(...order.slice(0, split))
         await world.apply(...order.slice(split))
         const person = world.person('ada')!

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { applyingWorld } from '../../../../tests/support/apply-events.ts'
 import { anEvent } from '../../../../tests/support/values.ts'
+import { aWorld } from '../../../../tests/support/world/world.ts'
 import { personPropertiesBytesMax } from './person-update.ts'
 
 /** The properties without the creator key, which every person has. */
@@ -13,7 +13,7 @@ function own(properties: JsonObject | undefined): JsonObject {
 
 /** Applies events of one person, each in a chunk of its own, and returns the person. */
 async function after(...events: readonly [name: string, properties: JsonObject | string][]) {
-  const world = applyingWorld()
+  const world = aWorld()
   for (const [name, properties] of events) await world.apply(anEvent(name, 'ada', properties))
   return { world, person: world.person('ada')!, properties: own(world.person('ada')?.properties) }
 }

@@ -2,9 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { MemoryRejectStore } from '#adapters/memory/memory-reject-store.ts'
-import { composeCapture } from '#compose/front/capture.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
@@ -12,12 +10,10 @@ import { rejectOfReject } from '#core/processing/rejects/rejects.ts'
 import { noQuotas } from '#core/project.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
-import { startCaptureServer, testProject } from './capture-server.ts'
-import { eventually } from './eventually.ts'
-import { fixedClock } from './fixed-clock.ts'
-import { testContext, testParts } from './front-parts.ts'
-import { startManagement } from './management-api.ts'
-import { emptyDefinitions } from './values.ts'
+import { startCaptureServer, testProject } from '../support/capture-server.ts'
+import { eventually } from '../support/eventually.ts'
+import { startManagement } from '../support/management-api.ts'
+import { emptyDefinitions } from '../support/values.ts'
 
 export const rejectsPath = '/api/projects/1/rejected_events/'
 /** When rejects are replayed. */
@@ -31,41 +27,30 @@ export async function startReplayWorld(
 ) {
   const store = new MemoryRejectStore()
   await store.insert({ events: [], pendingEvents: [], overrides: [], recordings: [], rejected })
-  const clock = fixedClock(new Date(nowMs).toISOString())
-  const log = createMemoryEventLog({ nowMs: clock.nowMs })
   const world = { logIsDown: false, quotas: noQuotas }
-  const opened = new AsyncDisposableStack()
-  t.after(() => opened.disposeAsync())
-  const context = testContext({ clock })
-  // Not by the setting, which takes whole days: the events here are older by only a second.
-  const rerouteOlderThanDays = rerouteOlderThanMs === null ? null : rerouteOlderThanMs / dayMs
-  const parts = testParts({ ...context, config: { ...context.config, rerouteOlderThanDays } }, opened, {
-    definitions: {
-      findProject: token => {
-        const project = { ...testProject, apiToken: 'phc_first', quotas: world.quotas }
-        return token === project.apiToken ? compileProject(emptyDefinitions(project, 1)) : null
-      },
+  const { rejects, records } = await startCaptureServer(t, {
+    now: nowMs,
+    eventStore: store,
+    ...(rerouteOlderThanMs !== null && { rerouteOlderThanDays: rerouteOlderThanMs / dayMs }),
+    findProject: token => {
+      const project = { ...testProject, apiToken: 'phc_first', quotas: world.quotas }
+      return token === project.apiToken ? compileProject(emptyDefinitions(project, 1)) : null
     },
-    stores: { eventStore: store },
-    eventLog: {
+    wrapLog: log => ({
       ...log,
-      append: (traffic, records) =>
-        world.logIsDown ? Promise.reject(new PortError('event-log', 'full')) : log.append(traffic, records),
-    },
+      append: (traffic, appended) =>
+        world.logIsDown ? Promise.reject(new PortError('event-log', 'full')) : log.append(traffic, appended),
+    }),
   })
-  const { rejects } = composeCapture(parts)
   const api = await startManagement(t, { events: { listRejected: query => store.listRejected(query) }, rejects })
   return Object.assign(world, {
     api,
     list: async (query = '') => (await api.call('GET', `${rejectsPath}${query}`)).body,
     replay: (body: object) => api.call('POST', `${rejectsPath}replay/`, { body }),
-    async appended(): Promise<CapturedEvent[]> {
-      const limits = { recordCountMax: 1e6, bytesMax: 1e9 }
-      const streams = await log.streams()
-      const chunks = await Promise.all(streams.map(({ stream }) => log.read(stream, 0, limits)))
-      const records = chunks.flatMap(chunk => chunk.records.map(({ record }) => record))
-      assert.ok(records.every(({ kind }) => kind === 'event'))
-      return records.flatMap(record => (record.kind === 'event' ? [record.event] : []))
+    async appended(): Promise<readonly CapturedEvent[]> {
+      const { events, rejects: again } = await records()
+      assert.deepEqual(again, [])
+      return events
     },
   })
 }

@@ -1,87 +1,31 @@
-// Imports into a real state, with a log and an event store in memory: events are processed in chunks as the worker
-// does, and jobs are published and discarded by the worker's own code.
+// A world whose state is a real one, for import jobs: events are processed in chunks as the worker does, and jobs are
+// published and discarded by the worker's own code.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
-import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
-import type { StreamInfo } from '#core/events/log-stream.ts'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
-import { chunkSubjects, itemsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
-import { processChunk } from '#core/processing/process-chunk.ts'
-import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
-import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { fixedClock } from './fixed-clock.ts'
-import { loadWhole, type OpenSqlState } from './state.ts'
-import { recordsAt } from './values.ts'
-import { WatchedEventStore } from './watched-event-store.ts'
+import type { OpenSqlState } from '../state.ts'
+import { ownerId, worldOn } from './world.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof importWorld>>
 
 export async function importWorld(t: TestContext, open: OpenSqlState) {
-  const { management, chunkStore: chunks, query } = await open(t, [{ geoipEnabled: false }])
-  const clock = fixedClock('2026-11-01T00:00:00Z')
-  const events = new WatchedEventStore()
+  const { management, chunkStore, query } = await open(t, [{ geoipEnabled: false }])
+  const world = worldOn(chunkStore, { jobs: management })
+  const { chunks, clock, events, log } = world
   events.nowMs = clock.nowMs
-  const log = createMemoryEventLog({ storage: memoryLogStorage(), nowMs: clock.nowMs })
-  for (const stream of ['main', 'historical']) await chunks.claimPosition(stream, 'w')
+  await world.claimStreams()
   let jobCount = 0
-  const findJobsOfDays = createJobsOfDays({ jobs: management, clock })
-  let offset = 0
-
-  const apply = (...captured: readonly CapturedEvent[]): Promise<void> => applyWith({}, ...captured)
-
-  /** All events of a call as one chunk. The hooks come once, after that step of the first try. */
-  async function applyWith(
-    hooks: { readonly afterLoad?: () => Promise<void>; readonly afterInsert?: () => Promise<void> },
-    ...captured: readonly CapturedEvent[]
-  ): Promise<void> {
-    const isImport = captured[0]?.lane === 'historical'
-    const [stream, traffic] = isImport ? (['historical', 'import'] as const) : (['main', 'live'] as const)
-    return applyRecords(
-      hooks,
-      { stream, traffic },
-      captured.map(event => ({ kind: 'event', event })),
-    )
-  }
-
-  async function applyRecords(
-    hooks: Parameters<typeof applyWith>[0],
-    { stream, traffic }: StreamInfo,
-    all: readonly LogRecord[],
-  ): Promise<void> {
-    const records = recordsAt(all, offset)
-    const chunk = parseChunk({ stream, traffic, records }, new Map())
-    offset += records.length
-    let left = hooks
-    while (!(await tryChunk())) left = {}
-
-    async function tryChunk(): Promise<boolean> {
-      const jobsOfDays = await findJobsOfDays(itemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
-      const subjects = chunkSubjects(chunk)
-      const importJobIds = [...(subjects.importJobIds ?? []), ...[...jobsOfDays.values()].flat().map(({ id }) => id)]
-      const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
-      await left.afterLoad?.()
-      const processed = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null, jobsOfDays })
-      const { refused } = await events.insert(processed.rows)
-      const { changes } = rejectRefusedRows(processed, refused)
-      await left.afterInsert?.()
-      const position = { stream, ownerId: 'w', offset, committedAtMs: clock.nowMs() }
-      const end = await chunks.commitChunk(changes, position)
-      assert.ok(end === 'committed' || end === 'version_conflict', end)
-      return end === 'committed'
-    }
-  }
 
   const jobDeps = { management, clock }
   /** Of a worker that has believed the clock for long. */
   const retentionClock = { nowMs: clock.nowMs, isBelieved: () => true }
   /** @param over replaces stores, so that they can fail. */
   function work(over: Partial<ImportWorkOptions> = {}) {
-    const deps = { state: chunks, jobs: management, events, log, clock, logger: silentLogger(), ownerId: 'w' }
+    const deps = { state: chunks, jobs: management, events, log, clock, logger: silentLogger(), ownerId }
     return createImportWork({ ...deps, random: () => 0.5, retentionClock, ...over })
   }
 
@@ -92,19 +36,8 @@ export async function importWorld(t: TestContext, open: OpenSqlState) {
   }
 
   return {
+    ...world,
     management,
-    chunks,
-    events,
-    clock,
-    apply,
-    applyWith,
-    /** Items of an import that were refused when they came, as one chunk. */
-    refuse: (...rejects: readonly CapturedReject[]) =>
-      applyRecords(
-        {},
-        { stream: 'historical', traffic: 'import' },
-        rejects.map(reject => ({ kind: 'reject', reject })),
-      ),
     work,
     createJob: async (options: Partial<ImportOptions> = {}, projectId = 1) => {
       const created = await management.createImportJob(

@@ -1,0 +1,168 @@
+// What tests of processing stand on: a clock, a log, an event store and metrics in memory, over any state. All of it
+// outlives any number of workers. `aWorld` has its state in memory too, `importWorld` in a real database.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
+import {
+  createMemoryEventLog,
+  type MemoryEventLogOptions,
+  type MemoryLogStorage,
+  memoryLogStorage,
+} from '#adapters/memory/memory-event-log.ts'
+import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
+import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
+import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { GeoipLocation } from '#core/geoip.ts'
+import { chunkSubjects, itemsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
+import { type ProcessedChunk, processChunk } from '#core/processing/process-chunk.ts'
+import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
+import type { Project } from '#core/project.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
+import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { fixedClock } from '../fixed-clock.ts'
+import { loadWhole } from '../state.ts'
+import { aProject, encodedEvents, noSalts, recordsAt } from '../values.ts'
+import { WatchedEventStore } from '../watched-event-store.ts'
+
+export interface WorldOptions extends Pick<MemoryEventLogOptions, 'gapAfter'> {
+  readonly logStorage?: MemoryLogStorage
+  /** Locations by address. */
+  readonly geoip?: Readonly<Record<string, GeoipLocation>>
+  /** Where imports without a job get one for their day; without it they have none. */
+  readonly jobs?: Parameters<typeof createJobsOfDays>[0]['jobs']
+}
+
+/** Each is called once, after that step of the first try. */
+export interface ChunkHooks {
+  readonly afterLoad?: () => Promise<void>
+  readonly afterInsert?: () => Promise<void>
+}
+
+const live: StreamInfo = { stream: 'main', traffic: 'live' }
+const imports: StreamInfo = { stream: 'historical', traffic: 'import' }
+
+/** Who owns the streams while no worker was started. */
+export const ownerId = 'w'
+let workerCount = 0
+
+export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
+  const { logStorage = memoryLogStorage(), gapAfter, geoip = {}, jobs } = options
+  const clock = fixedClock('2026-11-01T00:00:00Z')
+  const log = createMemoryEventLog({ storage: logStorage, nowMs: clock.nowMs, ...(gapAfter && { gapAfter }) })
+  const events = new WatchedEventStore()
+  const metrics = createMetrics()
+  const findJobsOfDays = jobs && createJobsOfDays({ jobs, clock })
+  const processed: ProcessedChunk[] = []
+  const rows: StoredEvent[] = []
+  let offset = 0
+
+  async function applyRecords(hooks: ChunkHooks, { stream, traffic }: StreamInfo, all: readonly LogRecord[]) {
+    const records = recordsAt(all, offset)
+    const chunk = parseChunk({ stream, traffic, records }, new Map())
+    offset += records.length
+    for (let left = hooks; !(await tryChunk(left)); left = {});
+
+    async function tryChunk({ afterLoad, afterInsert }: ChunkHooks): Promise<boolean> {
+      const jobsOfDays = await findJobsOfDays?.(itemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
+      const ofDays = [...(jobsOfDays?.values() ?? [])].flat().map(({ id }) => id)
+      const subjects = chunkSubjects(chunk)
+      const importJobIds = [...(subjects.importJobIds ?? []), ...ofDays]
+      const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
+      await afterLoad?.()
+      const lookUpGeoip = (address: string) => geoip[address] ?? null
+      const made = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip, ...(jobsOfDays && { jobsOfDays }) })
+      const { refused } = await events.insert(made.rows)
+      const { changes } = rejectRefusedRows(made, refused)
+      await afterInsert?.()
+      const end = await chunks.commitChunk(changes, { stream, ownerId, offset, committedAtMs: clock.nowMs() })
+      assert.ok(end === 'committed' || end === 'version_conflict', end)
+      if (end === 'version_conflict') return false
+      processed.push(made)
+      rows.push(...made.rows.events)
+      return true
+    }
+  }
+
+  /** All events of a call as one chunk, without the log. */
+  const applyWith = (hooks: ChunkHooks, ...captured: readonly CapturedEvent[]) =>
+    applyRecords(
+      hooks,
+      captured[0]?.lane === 'historical' ? imports : live,
+      captured.map(event => ({ kind: 'event', event })),
+    )
+
+  return {
+    clock,
+    log,
+    chunks,
+    events,
+    metrics,
+    /** What was applied, chunk by chunk, and the rows of that. */
+    processed,
+    rows,
+    /** So that events can be applied. */
+    claimStreams: async () => {
+      for (const { stream } of [live, imports]) await chunks.claimPosition(stream, ownerId)
+    },
+    applyWith,
+    apply: (...captured: readonly CapturedEvent[]) => applyWith({}, ...captured),
+    /** Items of an import that were refused when they came, as one chunk. */
+    refuse: (...rejects: readonly CapturedReject[]) =>
+      applyRecords(
+        {},
+        imports,
+        rejects.map(reject => ({ kind: 'reject', reject })),
+      ),
+    append: (captured: readonly CapturedEvent[], traffic: Traffic = 'live') =>
+      log.append(traffic, encodedEvents(captured)),
+    /** Starts a worker. It ends with the test, or hangs at a fault point, as if its process were killed. */
+    start(t: TestContext, over: Partial<ProcessorOptions> = {}) {
+      workerCount++
+      const stopping = new AbortController()
+      const processor = createProcessor({
+        ...{ log, logId: 'log', state: chunks, events, geoip: null, saltOf: noSalts, clock, metrics },
+        ...{ logger: silentLogger(), ownerId: `worker-${workerCount}`, random: () => 0.5 },
+        ...over,
+        limits: { restMs: 0, pollMs: 20, ...over.limits },
+      })
+      const ended = processor.run(stopping.signal)
+      t.after(() => stopping.abort())
+      return { processor, ended, stop: () => stopping.abort() }
+    },
+  }
+}
+
+export type World = ReturnType<typeof aWorld>
+
+/** A world with one project, whose state is in memory and can be looked into and replaced. */
+export function aWorld({ project, ...options }: Omit<WorldOptions, 'jobs'> & { project?: Partial<Project> } = {}) {
+  const state = memoryState([aProject({ geoipEnabled: options.geoip !== undefined, ...project })])
+  const world = worldOn(memoryChunkStore(state), options)
+  const mapping = (distinctId: string) => state.mappings.get(keyOf(1, distinctId))
+  return {
+    ...world,
+    state,
+    apply: async (...captured: readonly CapturedEvent[]) => {
+      await world.claimStreams()
+      await world.apply(...captured)
+    },
+    person: (distinctId: string) => state.persons.get(keyOf(1, mapping(distinctId)?.personUuid ?? '')),
+    mappingVersion: (distinctId: string) => mapping(distinctId)?.version,
+    warningTypes: () => state.warnings.map(({ type }) => type),
+    async isProcessed(stream: LogStream = 'main') {
+      const { endOffset } = await world.log.status(stream, 0)
+      return (state.positions.get(stream)?.offset ?? 0) === endOffset
+    },
+    /** Accepted = stored + dropped + rejected. */
+    outcomeTotals() {
+      const totals = { stored: 0, dropped: 0, rejected: 0 }
+      for (const { outcome, count } of state.outcomes) totals[outcome] += count
+      return totals
+    },
+  }
+}
