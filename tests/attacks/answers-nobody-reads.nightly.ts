@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
 import { processCpuMs } from '../support/cpu-time.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
 
 const MiB = 1024 * 1024
 /** The system itself holds megabytes for each connection, and has a bound for those of the whole machine. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
 
 /** A hard limit, which a process cannot raise, as systemd's `LimitNOFILE=` and Docker's `--ulimit nofile` set it. */
 const openFilesMax = 700

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { bystander, figures } from '../support/attack.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { bystander, figures } from './attack.ts'
 
 const bodyCount = 40
 const eventCount = 8_001

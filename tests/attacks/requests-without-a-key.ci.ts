@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
 import { processCpuMs } from '../support/cpu-time.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
 
 const perConnection = 8_192
 const connectionCount = 100

@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it } from 'node:test'
-import { bystander, figures } from '../support/attack.ts'
 import { processCpuMs } from '../support/cpu-time.ts'
 import { freePort } from '../support/free-port.ts'
 import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { bystander, figures } from './attack.ts'
 
 const perPort = 500
 const password = 'of-the-dashboards'

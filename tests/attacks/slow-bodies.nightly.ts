@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPennon, testPersonalKey } from '../support/pennon.ts'
+import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
 
 const KiB = 1024
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { describe, it } from 'node:test'
-import { bystander, figures, rawConnections } from '../support/attack.ts'
 import { startPennon } from '../support/pennon.ts'
+import { bystander, figures, rawConnections } from './attack.ts'
 
 const MiB = 1024 * 1024
 

@@ -9,7 +9,7 @@ import { LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-log
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { startRecordingProxy } from '../sdk/recording-proxy.ts'
-import { otlpKey, startOtlpServer } from '../support/otlp-server.ts'
+import { otlpKey, startOtlpServer } from './otlp-server.ts'
 
 // OpenTelemetry's own exporters, unmodified: each sends once, fails at nothing, and logs the one sentence that it is
 // told. Source: docs/wire/ingestion.md 12; docs/wire/clients.md 2.

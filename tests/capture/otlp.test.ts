@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { PortError } from '#ports/port-error.ts'
 import { otlpPaths } from '#wire/otlp/otlp-paths.ts'
-import { otlpKey as key, startOtlpServer } from '../support/otlp-server.ts'
+import { otlpKey as key, startOtlpServer } from './otlp-server.ts'
 
 // The endpoints of OpenTelemetry with a real server and real decode threads.
 

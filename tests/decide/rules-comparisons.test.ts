@@ -4,7 +4,7 @@
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { experiment, personPredicate, release, rulesDocument } from '../support/flag-documents.ts'
-import { checkSituations, fails, gives, noRule, type Situation, type World } from '../support/rule-situations.ts'
+import { checkSituations, fails, gives, noRule, type Situation, type World } from './rule-situations.ts'
 
 /** A property, an operator (null for none), its value, and whether it holds. `gone` is no property of the person. */
 type Comparison = readonly [key: string, operator: string | null, value: JsonValue, holds: boolean]

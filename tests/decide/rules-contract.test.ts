@@ -7,8 +7,8 @@ import { describe, it } from 'node:test'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 import { experiment, personPredicate, release, rollout, rulesDocument } from '../support/flag-documents.ts'
-import { unitLine } from '../support/rule-agreement.ts'
-import { checkSituations, fails, gives, noRule, type Situation } from '../support/rule-situations.ts'
+import { unitLine } from './rule-agreement.ts'
+import { checkSituations, fails, gives, noRule, type Situation } from './rule-situations.ts'
 
 const properties = { plan: 'Pro', seats: 7 }
 const is = (key: string, value: JsonValue) => personPredicate(key, 'exact', value)

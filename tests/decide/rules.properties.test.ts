@@ -11,6 +11,7 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
 import { compileTestProject } from '../support/decide-server.ts'
 import { aSubject } from '../support/evaluation-subject.ts'
+import { testSeed } from '../support/seeded-random.ts'
 import {
   assertExplained,
   assertOutcome,
@@ -19,8 +20,7 @@ import {
   type RuleOutcome,
   storedPerson,
   unitLine,
-} from '../support/rule-agreement.ts'
-import { testSeed } from '../support/seeded-random.ts'
+} from './rule-agreement.ts'
 
 const seed = testSeed()
 

@@ -11,8 +11,8 @@ import {
   keepExpectedPersons,
   readExpectedPersons,
 } from '#importer/verify/expected-persons-file.ts'
-import { sentJob } from '../support/sent-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { sentJob } from './sent-job.ts'
 
 function event(index: number, distinctId: string, properties: ImportedEvent['properties']): ImportedEvent {
   const timeUs = Date.UTC(2024, 4, 1) * 1_000 + index

@@ -10,13 +10,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { dayWindows } from '#importer/fetch/fetch-windows.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
-import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { startAmplitude, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets, rawFiles } from '../support/fetching.ts'
 import { runCommand, startCommand } from '../support/pennon-command.ts'
-import { s3Missing, startS3 } from '../support/s3-server.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { startCuttingProxy } from './cutting-proxy.ts'
+import { s3Missing, startS3 } from './s3-server.ts'
 
 const killCount = 6
 const may = { from: '2024-05-01', to: '2024-05-24' }

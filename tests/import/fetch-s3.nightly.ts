@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
-import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { fetchInto, rawFiles } from '../support/fetching.ts'
-import { commandsOf, guideShell } from '../support/guide-commands.ts'
-import { type S3Server, s3Missing, startS3 } from '../support/s3-server.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { startCuttingProxy } from './cutting-proxy.ts'
+import { commandsOf, guideShell } from './guide-commands.ts'
+import { type S3Server, s3Missing, startS3 } from './s3-server.ts'
 
 const megabyte = 2 ** 20
 

@@ -5,9 +5,9 @@ import { it } from 'node:test'
 import { dayWindows } from '#importer/fetch/fetch-windows.ts'
 import { startAmplitude, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets } from '../support/fetching.ts'
-import { commandsOf, guideShell } from '../support/guide-commands.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { commandsOf, guideShell } from './guide-commands.ts'
 
 const page = 'docs/import.md'
 const keys = { PENNON_PROJECT_KEY: testProjectKey, PENNON_PERSONAL_KEY: testPersonalKey }

@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { killCount, killSource, killsInWords, timesInWords } from '../support/killed-imports/kill-source.ts'
 import { shareOf } from '../support/nightly.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { syntheticSources } from '../support/synthetic-exports/synthetic-exports.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { killCount, killSource, killsInWords, timesInWords } from './killed-imports/kill-source.ts'
 
 const [recordCount, kills] = [12_000, 10]
 

@@ -1,8 +1,8 @@
 import { describe, it } from 'node:test'
 import { startBatchStandIn } from '../support/batch-stand-in.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
-import { assertExactlyOnce, sendAndKill } from '../support/send-kills.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { assertExactlyOnce, sendAndKill } from './send-kills.ts'
 
 describe('a sender that is killed at random', () => {
   it('leaves the service with every event once, whatever the service does meanwhile', async t => {

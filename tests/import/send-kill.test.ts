@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startBatchStandIn } from '../support/batch-stand-in.ts'
-import { assertExactlyOnce, sendAndKill } from '../support/send-kills.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { assertExactlyOnce, sendAndKill } from './send-kills.ts'
 
 const job = { seed: 3, days: 2, recordsPerDay: 300 }
 

@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
-import { ImportRun, newProject } from '../support/killed-imports/import-run.ts'
-import { assertSame } from '../support/killed-imports/kill-source.ts'
-import { contentsOf } from '../support/killed-imports/project-contents.ts'
 import { startPennon } from '../support/pennon.ts'
 import { mustSucceed } from '../support/pennon-command.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { syntheticSources, writeSyntheticExport } from '../support/synthetic-exports/synthetic-exports.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { ImportRun, newProject } from './killed-imports/import-run.ts'
+import { assertSame } from './killed-imports/kill-source.ts'
+import { contentsOf } from './killed-imports/project-contents.ts'
 
 it('an import outlives its service, which is killed and away meanwhile, and leaves what it would have left', async t => {
   const seed = testSeed()

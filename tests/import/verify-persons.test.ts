@@ -8,8 +8,8 @@ import { timeText } from '#importer/records/source-time.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { sentJob } from '../support/sent-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { sentJob } from './sent-job.ts'
 
 const firstUs = Date.UTC(2024, 4, 1) * 1_000
 const equal = { newer: 0, differences: [] }

@@ -7,10 +7,10 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands } from '../support/import-command.ts'
-import { ctrlC, ctrlD, OnTerminal } from '../support/on-a-terminal.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { ctrlC, ctrlD, OnTerminal } from './on-a-terminal.ts'
 
 const keys = { PENNON_PERSONAL_KEY: testPersonalKey, PENNON_PROJECT_KEY: testProjectKey }
 

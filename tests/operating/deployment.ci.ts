@@ -15,10 +15,10 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
-import { readDockerfile } from '../support/dockerfile.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { readDockerfile } from './dockerfile.ts'
 
 /** Drops root's rights; a user other than root needs no change. */
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []

@@ -6,7 +6,7 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../../src/config.ts'
-import { instructionsOf, readDockerfile } from '../support/dockerfile.ts'
+import { instructionsOf, readDockerfile } from './dockerfile.ts'
 
 const startCommand = packageJson.scripts.start.replace(/^exec node /, '')
 const service = readFileSync('deploy/pennon.service', 'utf8')

@@ -6,8 +6,8 @@ import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
-import { askedBatch } from '../support/asked-batch.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
+import { askedBatch } from './asked-batch.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const dayMs = 86_400_000

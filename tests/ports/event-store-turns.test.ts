@@ -8,8 +8,8 @@ import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-even
 import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import { askedBatch } from '../support/asked-batch.ts'
 import { eventually } from '../support/eventually.ts'
+import { askedBatch } from './asked-batch.ts'
 
 const uuid = '0197c5a0-0000-7000-8000-000000000001'
 const asked = [{ uuid, event: 'e', distinctId: 'd', timestampMs: 0 }]

@@ -4,7 +4,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type KillSourceFigures, killCount, killSource, killsInWords } from '../support/killed-imports/kill-source.ts'
+import { type KillSourceFigures, killCount, killSource, killsInWords } from '../import/killed-imports/kill-source.ts'
 import { startPennon } from '../support/pennon.ts'
 import { syntheticSources, writeSyntheticExport } from '../support/synthetic-exports/synthetic-exports.ts'
 import type { SyntheticSource } from '../support/synthetic-exports/synthetic-source.ts'

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import type { Pennon } from '../pennon.ts'
-import { seededRandom } from '../seeded-random.ts'
-import { writeSyntheticExport } from '../synthetic-exports/synthetic-exports.ts'
-import type { SyntheticSource } from '../synthetic-exports/synthetic-source.ts'
+import type { Pennon } from '../../support/pennon.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
+import { writeSyntheticExport } from '../../support/synthetic-exports/synthetic-exports.ts'
+import type { SyntheticSource } from '../../support/synthetic-exports/synthetic-source.ts'
 import { ImportRun, type KilledRun, type KilledStage, killedStages, newProject, type StageTimes } from './import-run.ts'
 import { contentsOf, type ProjectContents } from './project-contents.ts'
 

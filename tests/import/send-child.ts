@@ -2,8 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { type MemoryJobOptions, memoryStagedJob } from './memory-staged-job.ts'
-import { sendOptions } from './sending.ts'
+import { type MemoryJobOptions, memoryStagedJob } from '../support/memory-staged-job.ts'
+import { sendOptions } from '../support/sending.ts'
 
 const [folder, target, jobText, step, count = '1'] = process.argv.slice(2)
 const job = memoryStagedJob(JSON.parse(jobText!) as MemoryJobOptions)

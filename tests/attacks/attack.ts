@@ -4,7 +4,7 @@
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Pennon, testPersonalKey, testProjectKey } from './pennon.ts'
+import { type Pennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
 export interface RawConnections {
   readonly sockets: readonly Socket[]

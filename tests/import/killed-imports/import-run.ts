@@ -6,9 +6,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FinalReport } from '#importer/verify/final-report.ts'
-import { ImportCommands } from '../import-command.ts'
-import { type Pennon, testPersonalKey } from '../pennon.ts'
-import { mustSucceed } from '../pennon-command.ts'
+import { ImportCommands } from '../../support/import-command.ts'
+import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
+import { mustSucceed } from '../../support/pennon-command.ts'
 
 export const killedStages = ['stage', 'scan', 'rehearse', 'send', 'verify', 'publish'] as const
 export type KilledStage = (typeof killedStages)[number]

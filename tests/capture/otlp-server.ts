@@ -3,9 +3,9 @@ import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { composeCapture } from '#compose/front/capture.ts'
 import type { FrontParts } from '#compose/front/parts.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
-import { fixedClock } from './fixed-clock.ts'
-import { serveParts, testContext, testParts } from './front-parts.ts'
-import { aProject, emptyDefinitions } from './values.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+import { serveParts, testContext, testParts } from '../support/front-parts.ts'
+import { aProject, emptyDefinitions } from '../support/values.ts'
 
 /** The key of project 7, the only one. */
 export const otlpKey = 'phc_test'

@@ -5,9 +5,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
-import type { BatchStandIn } from './batch-stand-in.ts'
-import { eventsOf, type MemoryJobOptions, memoryStagedJob } from './memory-staged-job.ts'
-import { expectedKeys, storedKeys } from './sending.ts'
+import type { BatchStandIn } from '../support/batch-stand-in.ts'
+import { eventsOf, type MemoryJobOptions, memoryStagedJob } from '../support/memory-staged-job.ts'
+import { expectedKeys, storedKeys } from '../support/sending.ts'
 
 /** When a process is killed: at a step, or so many milliseconds after its start. */
 export type Kill = { readonly step: string; readonly count: number } | { readonly afterMs: number }

@@ -10,8 +10,8 @@ import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type CountReachDeps, countReach, reachQuestion } from '#services/scans/count-reach.ts'
 import { createSubjectScans } from '#services/scans/subject-scans.ts'
-import { emptySubjects, startDecideServer } from './decide-server.ts'
-import { aSubject } from './evaluation-subject.ts'
+import { emptySubjects, startDecideServer } from '../support/decide-server.ts'
+import { aSubject } from '../support/evaluation-subject.ts'
 import {
   assertExplained,
   assertOutcome,

@@ -13,7 +13,7 @@ import type { SubjectRequest } from '#services/flags/load-subject.ts'
 import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
 import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
-import { allFlags } from './evaluation-subject.ts'
+import { allFlags } from '../support/evaluation-subject.ts'
 
 export interface RuleOutcome {
   readonly reason: string

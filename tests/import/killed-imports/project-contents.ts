@@ -5,8 +5,8 @@ import { hash } from 'node:crypto'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { eventually } from '../eventually.ts'
-import { type Pennon, testPersonalKey } from '../pennon.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
 
 export interface ProjectContents {
   /** By day and name: how many, and the sum of their hashes, in which order says nothing. */

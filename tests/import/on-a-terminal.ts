@@ -1,7 +1,7 @@
 // A command on a terminal of its own, by `script` of util-linux: what it shows can be waited for, and keys be pressed.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { eventually } from './eventually.ts'
+import { eventually } from '../support/eventually.ts'
 
 export const ctrlC = '\u0003'
 export const ctrlD = '\u0004'
