@@ -7,13 +7,14 @@ import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { whyUnreadable } from '#compose/stores/existing-state.ts'
 import { keyItself, newKey } from '../support/new-key.ts'
 import { startPennon } from '../support/pennon.ts'
+import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 /** Requires one line on stderr with the reason, exit code 2, no output and no key. */
 async function assertRefused(dataFolder: string, reason: RegExp, ...options: readonly string[]): Promise<void> {
   const filesOf = () => (existsSync(dataFolder) ? readdirSync(dataFolder).sort() : null)
   const before = filesOf()
-  const { exitCode, stdout, stderr } = await newKey({ PENNON_DATA: dataFolder }, ...options)
+  const { exitCode, stdout, stderr } = await callCommand({ PENNON_DATA: dataFolder }, 'new-key', ...options)
   assert.deepEqual([exitCode, stdout], [2, ''], stderr)
   assert.match(stderr, /^pennon: [^\n]+\n$/)
   assert.match(stderr, reason)

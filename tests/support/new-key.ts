@@ -1,13 +1,13 @@
-// Runs `pennon new-key` without this process's settings.
+// Runs `pennon new-key` as a process, without this process's settings.
 
-import { callCommand, type Ended } from './pennon-command.ts'
+import { type Ended, runCommand } from './pennon-command.ts'
 
 /** `key`: the printed key; '' when none was printed. */
 export async function newKey(
   settings: Readonly<Record<string, string>>,
   ...options: readonly string[]
 ): Promise<Ended & { readonly key: string }> {
-  const ended = await callCommand(settings, 'new-key', ...options)
+  const ended = await runCommand(settings, 'new-key', ...options)
   return { ...ended, key: /phx_[0-9A-Za-z]{43}\b/.exec(ended.stdout)?.[0] ?? '' }
 }
 

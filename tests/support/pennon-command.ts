@@ -45,7 +45,8 @@ export function runCommand(settings: Readonly<Record<string, string>>, ...args: 
 
 /**
  * Runs it in a process that has run others, which is ten times as fast; beside such a call, in one of its own. For commands
- * that start no process and write no log. The commands of the guides run as printed, and show that their processes end.
+ * that start no process and write no log. That a command ends as a process is shown by the guides, whose commands run as
+ * printed, or where a test of it uses `runCommand`.
  */
 export async function callCommand(
   settings: Readonly<Record<string, string>>,
