@@ -158,7 +158,9 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
     coverageExcludeGlobs: ['**/*.test.ts'],
     execArgv: [
       '--disable-warning=ExperimentalWarning',
-      ...['../bin/preload.js', './outlived-tests.ts'].map(path => `--import=${new URL(path, import.meta.url).href}`),
+      ...['../bin/preload.js', './untracked-promises.ts', './outlived-tests.ts'].map(
+        path => `--import=${new URL(path, import.meta.url).href}`,
+      ),
     ],
     env: {
       ...process.env,

@@ -1,0 +1,27 @@
+// Loaded into the process of each test file before anything that loads node:test: once all tests are known, promises are no longer
+// tracked. node:test follows every promise through an async hook, to find the suite in which a test is declared and the
+// test in which an exception was thrown. Suites need it while files are loaded; in the tests themselves it is most of
+// what awaiting costs. Exceptions still find their test by the timer or the socket that they came from.
+
+import asyncHooks, { type HookCallbacks } from 'node:async_hooks'
+import { isMainThread } from 'node:worker_threads'
+
+// As in outlived-tests.ts: false in processes and threads that tests start.
+if (isMainThread && process.env.NODE_TEST_CONTEXT === 'child-v8' && process.env.TESTS_PROCESS === undefined) {
+  const { createHook } = asyncHooks
+  let stopTracking = (): void => undefined
+  // The first hook is that of node:test, which takes the function when it is loaded.
+  asyncHooks.createHook = (callbacks: HookCallbacks) => {
+    asyncHooks.createHook = createHook
+    const tracking = createHook(callbacks)
+    stopTracking = () => {
+      stopTracking = () => undefined
+      tracking.disable()
+      createHook({ ...callbacks, trackPromises: false }).enable()
+    }
+    return tracking
+  }
+  const { beforeEach } = await import('node:test')
+  // Tests begin when all files are loaded; a hook `before` would run at once.
+  beforeEach(() => stopTracking())
+}
