@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '../../../tests/support/nightly.ts'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 import {
   type CapturedEvent,
@@ -132,7 +133,7 @@ describe('record codec', () => {
         assert.deepEqual(decodeRecords(bytes, recordCount), expected)
         assert.deepEqual(decodeRecords(bytes), expected)
       }),
-      { numRuns: 80 },
+      { numRuns: runs(25, 80) },
     )
   })
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '../../../tests/support/nightly.ts'
 import { anEvent } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { JsonObject } from '../json.ts'
@@ -32,14 +33,14 @@ describe('a large person', () => {
         return text
       })
       const cpuBefore = process.threadCpuUsage()
-      await world.apply(...Array.from({ length: 50 }, (_, n) => anEvent('t', 'big', { $set: { c: n } })))
+      await world.apply(...Array.from({ length: 15 }, (_, n) => anEvent('t', 'big', { $set: { c: n } })))
       const cpu = process.threadCpuUsage(cpuBefore)
       t.mock.restoreAll()
       t.diagnostic(`${written} characters written, ${(cpu.user + cpu.system) / 1_000} ms of CPU`)
       assert.ok(written < 4 * 600_000, `${written} characters`)
       assert.deepEqual(
-        world.rows.slice(-50).map(row => JSON.parse(row.personPropertiesJson).c),
-        Array.from({ length: 50 }, (_, n) => n),
+        world.rows.slice(-15).map(row => JSON.parse(row.personPropertiesJson).c),
+        Array.from({ length: 15 }, (_, n) => n),
       )
       assert.equal(world.rows.at(-1)!.personPropertiesJson, JSON.stringify(world.person('big')!.properties))
     })
@@ -89,7 +90,7 @@ describe('a large person', () => {
         assert.equal(JSON.stringify(person.properties), JSON.stringify(expected.properties))
         assert.deepEqual([person.marks, person.version], [expected.marks, expected.version])
       }),
-      { numRuns: 300 },
+      { numRuns: runs(40, 300) },
     )
   })
 })

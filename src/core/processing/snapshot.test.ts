@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import fc from 'fast-check'
+import { runs } from '../../../tests/support/nightly.ts'
 import { aProject } from '../../../tests/support/values.ts'
 import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
 import { ProjectState } from './chunk-state.ts'
@@ -24,7 +25,7 @@ it('shows the person under the event’s $set, whether spliced or written anew',
       for (const set of sets) assert.equal(snapshotJson(person, set), JSON.stringify(mergeObjects(properties, set)))
       assert.equal(snapshotJson(person, null), JSON.stringify(properties))
     }),
-    { numRuns: 3_000 },
+    { numRuns: runs(400, 3_000) },
   )
 })
 

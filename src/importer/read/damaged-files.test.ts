@@ -9,6 +9,7 @@ import { BlobWriter, TextReader, ZipWriter } from '@zip.js/zip.js'
 import avsc from 'avsc'
 import fc from 'fast-check'
 import { parquetWriteBuffer } from 'hyparquet-writer'
+import { runs } from '../../../tests/support/nightly.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { recordReader } from './read-files.ts'
 
@@ -42,7 +43,7 @@ for (const [name, make, hasSum] of files)
           const found = await read(path, changed)
           if (hasSum && found.rejects.length === 0) assert.deepEqual(found.values, whole.values)
         }),
-        { numRuns: 150 },
+        { numRuns: runs(30, 150) },
       )
     })
 
@@ -59,7 +60,7 @@ for (const [name, make, hasSum] of files)
           const isTold = rejects.length === 1 || values.length === rows.length || isWholeBlock
           assert.ok(isTold, `${values.length} and ${rejects}`)
         }),
-        { numRuns: 60 },
+        { numRuns: runs(20, 60) },
       )
     })
   })

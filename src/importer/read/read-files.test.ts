@@ -7,6 +7,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { BlobWriter, TextReader, ZipWriter } from '@zip.js/zip.js'
 import fc from 'fast-check'
 import { parquetWriteBuffer } from 'hyparquet-writer'
+import { runs } from '../../../tests/support/nightly.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { findRawFiles } from './raw-files.ts'
 import { type ReadOptions, recordReader } from './read-files.ts'
@@ -35,7 +36,7 @@ describe('the records of a file', () => {
         const bytes = isPacked ? gzipSync(text) : Buffer.from(text)
         assert.deepEqual(await read(t, { 'a.json': bytes }, { chunkBytes }), await read(t, { 'a.json': bytes }))
       }),
-      { numRuns: 50 },
+      { numRuns: runs(20, 50) },
     )
   })
 

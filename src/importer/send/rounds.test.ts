@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
+import { runs } from '../../../tests/support/nightly.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { batchBytesMax, type Round, type RoundOptions, roundsOf } from './rounds.ts'
 
@@ -71,7 +72,7 @@ describe('the rounds of a part', () => {
         }
         assert.equal(line, lines.length)
       }),
-      { numRuns: 60 },
+      { numRuns: runs(15, 60) },
     ))
 
   it('have the same hash however many lanes there are, and are the same again when they end where they ended', async () => {

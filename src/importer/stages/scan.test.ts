@@ -8,6 +8,7 @@ import type { JsonObject } from '#core/json.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { runs } from '../../../tests/support/nightly.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobLedger } from '../job/ledger.ts'
 import { rootUuid } from '../records/deterministic-uuid.ts'
@@ -124,7 +125,7 @@ describe('the scan', () => {
           staged.close()
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(10, 40) },
     )
   })
 

@@ -10,6 +10,7 @@ import { ProgressTracker } from '#importer/job/progress-figures.ts'
 import { recordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { jobConversion } from './job-conversion.ts'
@@ -258,7 +259,7 @@ describe('staging', () => {
     await straight.stage()
     await straight.scan()
     const expected = filesOf(straight)
-    for (let round = 0; round < 12; round++) {
+    for (let round = 0; round < runs(3, 12); round++) {
       let left = 0
       const stopped = jobOf(t, files, {
         sizes: { held: 1 + Math.floor(random() * 20_000), sorted: 2_000, part: 32 * 1024 * 1024 },

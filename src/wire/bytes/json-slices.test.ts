@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { parsePlainJson } from '#core/json.ts'
 import { isLinear } from '../../../tests/support/cpu-time.ts'
+import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom } from '../../../tests/support/seeded-random.ts'
 import { spelledJson } from '../../../tests/support/spelled-json.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
@@ -56,7 +57,7 @@ describe('sliceItems', () => {
         const singleJson = spelledJson(single, random)
         assertSlices(singleJson, null, parsed(`[${singleJson}]`))
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(150, 1_000) },
     )
   })
   it('keeps literals and spelling', () => {

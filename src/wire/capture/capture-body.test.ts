@@ -4,6 +4,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import fc from 'fast-check'
 import lzString from 'lz-string'
 import { lz64Bomb } from '../../../tests/support/lz64-bomb.ts'
+import { runs } from '../../../tests/support/nightly.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 
 const { compressToBase64 } = lzString
@@ -198,7 +199,7 @@ describe('readCaptureBody', () => {
     })
     fc.assert(
       fc.property(anyBody, options, (body, over) => assert.equal(typeof read(body, over), 'string')),
-      { numRuns: 2_000 },
+      { numRuns: runs(400, 2_000) },
     )
   })
 })

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { readVisitor, visitorNames } from '#core/capture/cookieless-event.ts'
 import { parsePlainJson } from '#core/json.ts'
 import { takesAtMost } from '../../../tests/support/cpu-time.ts'
+import { runs } from '../../../tests/support/nightly.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
 import { sliceItems } from '../bytes/json-slices.ts'
@@ -145,7 +146,7 @@ describe('outlineOf', () => {
   it('holds of every request what JSON.parse gives, and the slices that a search finds', () => {
     fc.assert(
       fc.property(request, text => assert.ok(agrees(text), text)),
-      { numRuns: 3_000 },
+      { numRuns: runs(600, 3_000) },
     )
   })
   it('never takes a text that JSON.parse refuses, nor reads a broken one as something else', t => {

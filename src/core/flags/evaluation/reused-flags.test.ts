@@ -6,6 +6,7 @@ import fc from 'fast-check'
 import { flagFromJson } from '../../../../tests/support/decide-server.ts'
 import { allFlags, aSubject, evaluateFlags } from '../../../../tests/support/evaluation-subject.ts'
 import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../../../../tests/support/flag-documents.ts'
+import { runs } from '../../../../tests/support/nightly.ts'
 import { aCohort, aProject, emptyDefinitions } from '../../../../tests/support/values.ts'
 import type { JsonObject } from '../../json.ts'
 import { ok } from '../../result.ts'
@@ -127,7 +128,7 @@ describe('a project that is compiled again', () => {
           assertSame(project, compileProject(definitionsOf(world)))
         }
       }),
-      { numRuns: 200 },
+      { numRuns: runs(60, 200) },
     )
   })
 

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { emptyProfile, type Profile, type ProfileUpdate } from '#core/persons/profile.ts'
+import { runs } from '../../../../tests/support/nightly.ts'
 import { anEvent, anImportedEvent } from '../../../../tests/support/values.ts'
 import { aWorld } from '../../../../tests/support/world/world.ts'
 import { applyImportUpdate, mergeProfiles } from './import-update.ts'
@@ -40,7 +41,7 @@ describe('an import’s property updates', () => {
           assert.equal(textOf(applyAll(emptyProfile, [...shuffled, ...repeated])), textOf(applyAll(emptyProfile, list)))
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: runs(500, 2_000) },
     )
   })
 
@@ -53,7 +54,7 @@ describe('an import’s property updates', () => {
         ]
         assert.equal(textOf(mergeProfiles(first, second)), textOf(applyAll(emptyProfile, list)))
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(250, 1_000) },
     )
   })
 
