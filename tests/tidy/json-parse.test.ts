@@ -6,7 +6,7 @@ import { it } from 'node:test'
 // outside are read by `parseJson` and `parsePlainJson`. These files may call it, for one of three reasons.
 const isThat = ['src/core/json.ts']
 const hasNoObjects = [
-  'src/adapters/clickhouse/insights/trend-counts.ts',
+  'src/adapters/clickhouse/insights/trend-lines.ts',
   'src/adapters/clickhouse/sql/sql-queries.ts',
   'src/adapters/memory/memory-chunk-store.ts',
   'src/adapters/memory/memory-import-changes.ts',
