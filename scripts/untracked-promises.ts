@@ -1,7 +1,7 @@
-// Loaded into the process of each test file before anything that loads node:test: once all tests are known, promises are no longer
-// tracked. node:test follows every promise through an async hook, to find the suite in which a test is declared and the
-// test in which an exception was thrown. Suites need it while files are loaded; in the tests themselves it is most of
-// what awaiting costs. Exceptions still find their test by the timer or the socket that they came from.
+// Loaded into the process of each test file before anything that loads node:test: once all tests are known, promises are
+// no longer tracked. node:test follows every promise through an async hook, to find the suite in which a test is declared
+// and the test in which an exception was thrown. Suites need it while files are loaded; in the tests themselves it is most
+// of what awaiting costs. An exception that no test awaits then fails the file that it came from, by no test's name.
 
 import asyncHooks, { type HookCallbacks } from 'node:async_hooks'
 import { isMainThread } from 'node:worker_threads'

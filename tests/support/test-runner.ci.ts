@@ -43,6 +43,23 @@ describe('the runner of the tests', { concurrency: false }, () => {
     assert.equal((await runFile(folder, `${imports}\ntest('passes', () => {})`)).exitCode, 0)
   })
 
+  it('fails when something fails that no test waits for', async t => {
+    const folder = tempDir(t)
+    for (const failure of ['void wait(1).then(fail)', 'setTimeout(fail, 1)']) {
+      const source = `${imports}
+import { setTimeout as wait } from 'node:timers/promises'
+const fail = () => { throw new Error('on purpose') }
+test('passes', async () => {
+  await wait(1)
+  ${failure}
+  await wait(50)
+})`
+      const { exitCode, output } = await runFile(folder, source)
+      assert.equal(exitCode, 1, output)
+      assert.match(output, /on purpose/)
+    }
+  })
+
   it('runs a file that failed once more, and names it flaky if it passes then', async t => {
     const folder = tempDir(t)
     const source = `import { existsSync } from 'node:fs'
