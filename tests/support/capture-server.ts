@@ -107,7 +107,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       },
     },
   })
-  const { processedUntil, rerouteOlderThanDays = null } = options
+  const { processedUntil, rerouteOlderThanDays = given.config.rerouteOlderThanDays } = options
   const parts = {
     ...given,
     config: { ...given.config, rerouteOlderThanDays },
