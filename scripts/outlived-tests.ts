@@ -6,12 +6,8 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, beforeEach } from 'node:test'
-import { isMainThread } from 'node:worker_threads'
 import { cpuSuffix, outliveGraceMs } from './outlived-children.ts'
-
-// False in processes that tests start: those start with TESTS_PROCESS, the id of their test file's process.
-const isTestFile =
-  isMainThread && process.env.NODE_TEST_CONTEXT === 'child-v8' && process.env.TESTS_PROCESS === undefined
+import { isTestFile } from './untracked-promises.ts'
 
 if (isTestFile) {
   const file = process.argv[1] ?? 'a test file'

@@ -6,8 +6,11 @@
 import asyncHooks, { type HookCallbacks } from 'node:async_hooks'
 import { isMainThread } from 'node:worker_threads'
 
-// As in outlived-tests.ts: false in processes and threads that tests start.
-if (isMainThread && process.env.NODE_TEST_CONTEXT === 'child-v8' && process.env.TESTS_PROCESS === undefined) {
+/** False in threads and processes that tests start: those processes start with TESTS_PROCESS, the id of their test file's. */
+export const isTestFile =
+  isMainThread && process.env.NODE_TEST_CONTEXT === 'child-v8' && process.env.TESTS_PROCESS === undefined
+
+if (isTestFile) {
   const { createHook } = asyncHooks
   let stopTracking = (): void => undefined
   // The first hook is that of node:test, which takes the function when it is loaded.
