@@ -201,16 +201,24 @@ describe('a replay', () => {
   })
 
   it('gives an event that was accepted back to the log as it was', async t => {
+    const old = { timestampMs: receivedAtMs }
+    const numbers = '{"id":12345678901234567890,"n":1e2}'
     const events = [
-      aCapturedEvent(1, { sentAtMs: 5, setJson: '{"a":1.0}', propertiesJson: '{"id":12345678901234567890,"n":1e2}' }),
+      aCapturedEvent(1, { ...old, sentAtMs: 5, setJson: '{"a":1.0}', propertiesJson: numbers }),
       aCapturedEvent(2, { protocol: 'v1', personProcessingForcedOff: true, timestampMs: nowMs + 1e10, name: '"\\' }),
-      aCapturedEvent(3, { lane: 'historical', historicalMigration: true, importJobId: 7, setOnceJson: '{}' }),
-      aCapturedEvent(4, { lane: 'error_tracking', historicalMigration: true, importJobId: 1, name: '$exception' }),
+      aCapturedEvent(3, { ...old, lane: 'historical', historicalMigration: true, importJobId: 7, setOnceJson: '{}' }),
+      aCapturedEvent(4, {
+        ...old,
+        lane: 'error_tracking',
+        historicalMigration: true,
+        importJobId: 1,
+        name: '$exception',
+      }),
     ]
     const rejects = events.map((event, offset) =>
       rejectOfEvent({ stream: 'main', offset }, event, 'row_refused', 'why'),
     )
-    const { replay, appended } = await startReplayWorld(t, rejects, 1)
+    const { replay, appended } = await startReplayWorld(t, rejects, { rerouteOlderThanDays: 1 })
     const { body } = await replay({ filter: { reason: 'row_refused' } })
     assert.deepEqual(body.counts, { stored: 4, refused: 0, cannot: 0, events: 4 })
     const expected = events.map(event => ({ ...event, token: 'phc_first', capturedAtMs: nowMs }))

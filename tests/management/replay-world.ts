@@ -8,9 +8,8 @@ import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { rejectOfReject } from '#core/processing/rejects/rejects.ts'
 import { noQuotas } from '#core/project.ts'
-import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
-import { startCaptureServer, testProject } from '../support/capture-server.ts'
+import { type CaptureServerOptions, startCaptureServer, testProject } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 import { emptyDefinitions } from '../support/values.ts'
@@ -23,15 +22,15 @@ export const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
 export async function startReplayWorld(
   t: TestContext,
   rejected: readonly RejectedEvent[],
-  rerouteOlderThanMs: number | null = null,
+  options: Pick<CaptureServerOptions, 'rerouteOlderThanDays'> = {},
 ) {
   const store = new MemoryRejectStore()
   await store.insert({ events: [], pendingEvents: [], overrides: [], recordings: [], rejected })
   const world = { logIsDown: false, quotas: noQuotas }
   const { rejects, records } = await startCaptureServer(t, {
+    ...options,
     now: nowMs,
     eventStore: store,
-    ...(rerouteOlderThanMs !== null && { rerouteOlderThanDays: rerouteOlderThanMs / dayMs }),
     findProject: token => {
       const project = { ...testProject, apiToken: 'phc_first', quotas: world.quotas }
       return token === project.apiToken ? compileProject(emptyDefinitions(project, 1)) : null
@@ -60,7 +59,7 @@ export async function refusedRequests(
   t: TestContext,
   sent: readonly (readonly [path: string, body: unknown, headers?: Record<string, string>])[],
 ) {
-  const edge = await startCaptureServer(t, { now: new Date(receivedAtMs).toISOString() })
+  const edge = await startCaptureServer(t, { now: receivedAtMs })
   for (const [address, body, headers = {}] of sent)
     await edge.post(address, JSON.stringify(body), { 'x-forwarded-for': '203.0.113.9', ...headers })
   const rejects = await eventually(async () => {

@@ -37,7 +37,8 @@ export interface CaptureServerOptions {
   /** Wraps the memory log, for example to make it fail. */
   readonly wrapLog?: (log: EventLogAppender) => EventLogAppender
   readonly threadEntry?: URL
-  /** May be a part of a day, other than the setting. */
+  /** In the place of real threads. */
+  readonly decodeThreads?: FrontParts['decodeThreads']
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
   readonly backlogOf?: CaptureOverrides['backlogOf']
@@ -71,12 +72,11 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   const project = { ...testProject, ...options.project, quotas: { ...noQuotas, ...options.quotas } }
   const compiled = compileProject(emptyDefinitions(project, 1))
   const refused = new Map<string, number>()
+  const warnings: Record<string, unknown>[] = []
   const opened = new AsyncDisposableStack()
-  const findProject = options.findProject ?? (token => (token === testToken ? compiled : null))
-  const pool = testDecodePool(context, opened, {
-    findProject,
-    overrides: { ...(options.threadEntry && { entry: options.threadEntry }) },
-  })
+  const findProject = options.findProject ?? (token => (token === project.apiToken ? compiled : null))
+  const overrides = { ...(options.threadEntry && { entry: options.threadEntry }) }
+  const threads = options.decodeThreads ?? testDecodePool(context, opened, { findProject, overrides })
   let jobsDone = 0
   const jobsAhead = new Map<string, number>()
   const given = testParts(context, opened, {
@@ -87,8 +87,10 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
           quotaOf(quotas, resource) === 0 || options.usedUp?.has(resource) === true,
       },
       refused: {
-        count: (_projectId, reason, count) =>
-          void (count > 0 && refused.set(reason, (refused.get(reason) ?? 0) + count)),
+        count(projectId, type, count, details) {
+          if (count > 0) refused.set(type, (refused.get(type) ?? 0) + count)
+          warnings.push({ projectId, type, count, ...details?.() })
+        },
       },
     },
     eventLog: options.wrapLog?.(log) ?? log,
@@ -97,7 +99,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     decodeThreads: {
       run: (kind, job, ...rest) => {
         const doneBefore = jobsDone
-        const answered = pool.run(kind, job, ...rest)
+        const answered = threads.run(kind, job, ...rest)
         const note = () => {
           if ('ip' in job) jobsAhead.set(job.ip, jobsDone - doneBefore)
           jobsDone++
@@ -107,12 +109,8 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       },
     },
   })
-  const { processedUntil, rerouteOlderThanDays = given.config.rerouteOlderThanDays } = options
-  const parts = {
-    ...given,
-    config: { ...given.config, rerouteOlderThanDays },
-    host: { ...given.host, ...(processedUntil && { processedUntil }) },
-  }
+  const { processedUntil } = options
+  const parts = { ...given, host: { ...given.host, ...(processedUntil && { processedUntil }) } }
   const { routes, rejects } = composeCapture(parts, { ...(options.backlogOf && { backlogOf: options.backlogOf }) })
   const { url } = await serveParts(t, parts, routes, opened)
   return {
@@ -123,6 +121,8 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     rejects,
     /** How much was received and not appended to the log, by reason. */
     refused,
+    /** What projects are warned of, call by call. */
+    warnings,
     /** By client address: how many jobs a decode thread answered while the last one of that address waited. */
     jobsAhead,
     /** Events and rejects of all streams, in order. */
@@ -146,10 +146,11 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
 }
 
 function settingsOf(options: CaptureServerOptions): Record<string, string> {
-  const { unknownKeys, importOnly, hotKeyEventsPerMinute } = options
+  const { unknownKeys, importOnly, rerouteOlderThanDays, hotKeyEventsPerMinute } = options
   return {
     ...(unknownKeys !== undefined && { PENNON_UNKNOWN_KEYS: unknownKeys }),
     ...(importOnly !== undefined && { PENNON_IMPORT_ONLY: String(importOnly) }),
+    ...(rerouteOlderThanDays !== undefined && { PENNON_REROUTE_OLDER_THAN_DAYS: String(rerouteOlderThanDays) }),
     ...(hotKeyEventsPerMinute !== undefined && { PENNON_HOT_KEY_EVENTS_PER_MINUTE: String(hotKeyEventsPerMinute) }),
     ...options.settings,
   }
