@@ -7,7 +7,7 @@ import { S3Client } from '@aws-sdk/client-s3'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { jarMissing, mavenJar } from '../support/maven-jar.ts'
-import { tempDir } from '../support/temp-dir.ts'
+import { type Scope, tempDir } from '../support/temp-dir.ts'
 
 const artifact = 'org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies'
 
@@ -21,7 +21,7 @@ export interface S3Server {
 /** Why there is no S3 server on this machine; false when there is. */
 export const s3Missing: string | false = process.env.S3PROXY_JAR === undefined ? jarMissing(artifact, 'java') : false
 
-export async function startS3(t: { after(end: () => void | Promise<void>): void }): Promise<S3Server> {
+export async function startS3(t: Scope): Promise<S3Server> {
   const folder = tempDir(t)
   const port = await freePort()
   const credentials = { AWS_ACCESS_KEY_ID: 'importer', AWS_SECRET_ACCESS_KEY: 'secret-of-the-importer' }

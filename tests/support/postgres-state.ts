@@ -1,7 +1,6 @@
 // State in the tests' PostgreSQL: databases at the newest schema, copied from a template because that is faster than
 // migrating each, and the stores that contract suites test on them.
 
-import type { TestContext } from 'node:test'
 import type pg from 'pg'
 import { numbered } from '#adapters/postgres/chunk-texts.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
@@ -11,6 +10,7 @@ import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-st
 import { silentLogger } from '#telemetry/log.ts'
 import type { Databases, TestPostgres } from './postgres.ts'
 import { type OpenSqlState, sqlState } from './state.ts'
+import type { Scope } from './temp-dir.ts'
 
 export const logger = silentLogger()
 
@@ -22,14 +22,14 @@ export async function migratedTemplate(databases: Databases): Promise<string> {
 }
 
 /**
- * Databases at the newest schema, one for each test that asks. The next test gets the one of a test that is over, emptied:
+ * Databases at the newest schema, one for each scope that asks. The next scope gets the one of a scope that is over, emptied:
  * to copy and drop a database takes much longer.
  */
 export async function migratedDatabases(postgres: TestPostgres) {
   const template = await migratedTemplate(postgres)
   await postgres.query(await emptyingFunction(postgres, template), [], template)
   const used: string[] = []
-  return async (t: Pick<TestContext, 'after'>): Promise<string> => {
+  return async (t: Scope): Promise<string> => {
     const free = used.pop()
     const url = free ?? (await postgres.createDatabase({ template }))
     if (free !== undefined) {
@@ -82,7 +82,7 @@ async function emptyingFunction(postgres: TestPostgres, template: string): Promi
     END $body$`
 }
 
-export function postgresStates(postgres: TestPostgres, newDatabase: (t: TestContext) => Promise<string>): OpenSqlState {
+export function postgresStates(postgres: TestPostgres, newDatabase: (t: Scope) => Promise<string>): OpenSqlState {
   return async (t, projects) => {
     const url = await newDatabase(t)
     return sqlState(

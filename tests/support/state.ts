@@ -5,7 +5,6 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf, type MemoryState, memoryState } from '#adapters/memory/memory-state.ts'
 import { memorySubjectStore } from '#adapters/memory/memory-subject-store.ts'
@@ -24,7 +23,7 @@ import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { NewProject } from '#ports/state/project-store.ts'
 import type { SubjectStore } from '#ports/state/subject-store.ts'
-import { tempDir } from './temp-dir.ts'
+import { type Scope, tempDir } from './temp-dir.ts'
 import { aNewProject } from './values.ts'
 
 /** A state with projects 1 and 2. */
@@ -45,7 +44,7 @@ export interface StateHarness {
   outcomesOf(projectId: number): Promise<readonly ChunkOutcome[]>
 }
 
-export type OpenState = (t: TestContext) => Promise<StateHarness>
+export type OpenState = (t: Scope) => Promise<StateHarness>
 
 /** One with the stores that the memory state lacks. */
 export interface SqlState extends StateHarness {
@@ -56,7 +55,7 @@ export interface SqlState extends StateHarness {
 }
 
 /** @param projects those that it has, which are 1 and 2 when absent. */
-export type OpenSqlState = (t: TestContext, projects?: readonly Partial<NewProject>[]) => Promise<SqlState>
+export type OpenSqlState = (t: Scope, projects?: readonly Partial<NewProject>[]) => Promise<SqlState>
 
 interface Closable {
   close(): unknown
@@ -72,7 +71,7 @@ export interface SqlAdapter extends Pick<SqlState, 'query'> {
 
 /** Creates the projects, and closes all stores at the end of the test. */
 export async function sqlState(
-  t: TestContext,
+  t: Scope,
   { management, query, ...adapter }: SqlAdapter,
   projects: readonly Partial<NewProject>[] = [{}, {}],
 ): Promise<SqlState> {
@@ -151,7 +150,7 @@ export const openSqliteState: OpenSqlState = async (t, projects) => {
   await writeNewState(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })
   const database = openStateForWriting(dataFolder, 1_000)
-  t.after(() => database.close())
+  t.after(() => void database.close())
   return sqlState(
     t,
     {

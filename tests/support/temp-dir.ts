@@ -3,11 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { endProcessesIn } from './processes-in-folders.ts'
 
+/** What ends: a test, with `{ after }` of node:test a suite, or a part of one. */
+export interface Scope {
+  after(end: () => void | Promise<void>): void
+}
+
 /**
- * A new folder for a test, or (with `{ after }` of node:test) for a suite, removed at its end. Processes that work in
- * it (an instance, an engine) are ended first, even if the test threw.
+ * A new folder, removed at the end of what it is for. Processes that work in it (an instance, an engine) are ended first,
+ * even if a test threw.
  */
-export function tempDir(t: { after(remove: () => void | Promise<void>): void }): string {
+export function tempDir(t: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-test-'))
   t.after(() => removeFolder(folder))
   return folder

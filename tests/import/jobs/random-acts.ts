@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
+import type { OpenSqlState } from '../../support/state.ts'
 import { anEvent, anImportedEvent } from '../../support/values.ts'
-import type { ImportWorld } from '../../support/world/import-world.ts'
+import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 
 export const day = 86_400_000
 /** What an event does, without its time and uuid. */
@@ -121,10 +122,13 @@ export async function assertRowsHaveTheirPersons(world: ImportWorld): Promise<vo
   }
 }
 
-/**
- * A failing run is made smaller on SQLite alone: each try keeps its connections until its test ends, and a server that has
- * none left fails every other test as well.
- */
-export function runsOn(engine: string, numRuns: number) {
-  return { numRuns, endOnFailure: engine !== 'sqlite' }
+/** A property of worlds that end with each run: those of all runs would be too many for a server. */
+export function inWorlds<Values extends unknown[]>(
+  open: OpenSqlState,
+  run: (newWorld: () => Promise<ImportWorld>, ...values: Values) => Promise<void>,
+): (...values: Values) => Promise<void> {
+  return async (...values) => {
+    await using opened = new AsyncDisposableStack()
+    await run(() => importWorld({ after: end => opened.defer(end) }, open), ...values)
+  }
 }

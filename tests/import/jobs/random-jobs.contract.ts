@@ -2,7 +2,7 @@
 // writes.
 
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
@@ -17,29 +17,26 @@ import {
   assertRowsHaveTheirPersons,
   day,
   imported,
+  inWorlds,
   isAboutUndoing,
   isKept,
   live,
-  runsOn,
   withoutMarks,
 } from './random-acts.ts'
 
-type Property = (world: ImportWorld, ...lists: (readonly Act[])[]) => Promise<void>
+type Lists = readonly [before: readonly Act[], during: readonly Act[], after: readonly Act[]]
+type Property = (world: ImportWorld, ...rest: [...Lists, newWorld: () => Promise<ImportWorld>]) => Promise<void>
 
 /** @param numRuns random runs of each property. */
 export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: number): void {
-  async function check(t: TestContext, property: Property): Promise<void> {
-    await fc.assert(
-      fc.asyncProperty(acts, acts, acts, async (before, during, after) =>
-        property(await importWorld(t, open), before, during, after),
-      ),
-      runsOn(engine, numRuns),
-    )
+  async function check(property: Property): Promise<void> {
+    const run = inWorlds(open, async (newWorld, ...lists: [...Lists]) => property(await newWorld(), ...lists, newWorld))
+    await fc.assert(fc.asyncProperty(acts, acts, acts, run), { numRuns })
   }
 
   describe(`a pending import job on ${engine}`, () => {
-    it('changes nothing of its project, and leaves nothing when it is discarded', t =>
-      check(t, async (world, before, during) => {
+    it('changes nothing of its project, and leaves nothing when it is discarded', () =>
+      check(async (world, before, during) => {
         await applyAll(world, before.map(live))
         const stored = await world.stored()
         const job = await world.createJob()
@@ -101,8 +98,8 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
   })
 
   describe(`a published import job on ${engine}`, () => {
-    it('has made the persons and groups that its events make at once', t =>
-      check(t, async (world, before, during) => {
+    it('has made the persons and groups that its events make at once', () =>
+      check(async (world, before, during, _after, newWorld) => {
         const ofLive = before.map(live)
         await applyAll(world, ofLive)
         const job = await world.createJob()
@@ -110,7 +107,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         await applyAll(world, events)
         await world.publish(job)
         const { persons, groups } = await withoutMarks(world)
-        const direct = await importWorld(t, open)
+        const direct = await newWorld()
         await applyAll(direct, ofLive)
         await applyAll(
           direct,
@@ -121,8 +118,8 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         assert.equal((await world.stored()).shelved, 0)
       }))
 
-    it('links its ids, and every row has the person of its id', t =>
-      check(t, async (world, before, during) => {
+    it('links its ids, and every row has the person of its id', () =>
+      check(async (world, before, during) => {
         await applyAll(world, before.map(live))
         const job = await world.createJob()
         await applyAll(world, during.map(imported(job.id)))
@@ -131,8 +128,8 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         await assertRowsHaveTheirPersons(world)
       }))
 
-    it('is undone to what was there before, byte for byte', t =>
-      check(t, async (world, before, during) => {
+    it('is undone to what was there before, byte for byte', () =>
+      check(async (world, before, during) => {
         await applyAll(world, before.map(live))
         const stored = await world.stored()
         const rows = world.personOfRows()
@@ -145,8 +142,8 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         assert.deepEqual(Object.keys(await world.notes(job)).filter(isAboutUndoing), [])
       }))
 
-    it('leaves live values alone, when it is published and when it is undone', t =>
-      check(t, async (world, before, during, after) => {
+    it('leaves live values alone, when it is published and when it is undone', () =>
+      check(async (world, before, during, after) => {
         await applyAll(world, before.map(live))
         const job = await world.createJob()
         await applyAll(world, during.map(imported(job.id)))
@@ -173,8 +170,8 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         for (const name of finalKeys) assert.ok(kept.has(`${name.split(' ')[1]} ${last.get(name)}`), name)
       }))
 
-    it('goes on after a crash at any write, and comes to the same end', t =>
-      check(t, async (world, before, during, { length: first }) => {
+    it('goes on after a crash at any write, and comes to the same end', () =>
+      check(async (world, before, during, { length: first }) => {
         await applyAll(world, before.map(live))
         const stored = await world.stored()
         const job = await world.createJob()

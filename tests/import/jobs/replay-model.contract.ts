@@ -7,16 +7,16 @@ import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { OpenSqlState } from '../../support/state.ts'
-import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
+import type { ImportWorld } from '../../support/world/import-world.ts'
 import {
   type Act,
   acts,
   applyAll,
   assertRowsHaveTheirPersons,
   imported,
+  inWorlds,
   isAboutUndoing,
   live,
-  runsOn,
 } from './random-acts.ts'
 
 interface Note {
@@ -32,97 +32,107 @@ interface Note {
 /** @param numRuns random worlds. */
 export function replayModelContract(engine: string, open: OpenSqlState, numRuns: number): void {
   for (const hasEarlier of [false, true])
-    it(`an undone import job on ${engine}${hasEarlier ? ' after another one' : ''} leaves what would be there without it, or a note`, async t => {
+    it(`an undone import job on ${engine}${hasEarlier ? ' after another one' : ''} leaves what would be there without it, or a note`, async () => {
       const lists = [acts, hasEarlier ? acts : fc.constant([]), acts, acts, acts] as const
       await fc.assert(
-        fc.asyncProperty(...lists, async (before, earlier, during, meanwhile, later) => {
-          const world = await importWorld(t, open)
-          const [ofBefore, ofMeanwhile, ofLater] = [before, meanwhile, later].map((list, place) =>
-            list.map((act, index) => live(act, 1_000 * place + index)),
-          ) as [CapturedEvent[], CapturedEvent[], CapturedEvent[]]
-          const ofEarlier = earlier.map(imported(0))
-          const begin = async (of: ImportWorld) => {
-            await applyAll(of, ofBefore)
-            if (!hasEarlier) return
-            const { id: importJobId, ...job } = await of.createJob()
-            await applyAll(
-              of,
-              ofEarlier.map(event => ({ ...event, importJobId })),
-            )
-            await of.publish({ ...job, id: importJobId })
-          }
-          await begin(world)
-          const job = await world.createJob()
-          await applyAll(world, during.map(imported(job.id)))
-          await world.publish(job)
-          await applyAll(world, ofMeanwhile)
-          await world.discard(job)
-          const notes = await notesOf(world, job.id)
+        fc.asyncProperty(
+          ...lists,
+          inWorlds(open, async (newWorld, before, earlier, during, meanwhile, later) => {
+            const world = await newWorld()
+            const [ofBefore, ofMeanwhile, ofLater] = [before, meanwhile, later].map((list, place) =>
+              list.map((act, index) => live(act, 1_000 * place + index)),
+            ) as [CapturedEvent[], CapturedEvent[], CapturedEvent[]]
+            const ofEarlier = earlier.map(imported(0))
+            const begin = async (of: ImportWorld) => {
+              await applyAll(of, ofBefore)
+              if (!hasEarlier) return
+              const { id: importJobId, ...job } = await of.createJob()
+              await applyAll(
+                of,
+                ofEarlier.map(event => ({ ...event, importJobId })),
+              )
+              await of.publish({ ...job, id: importJobId })
+            }
+            await begin(world)
+            const job = await world.createJob()
+            await applyAll(world, during.map(imported(job.id)))
+            await world.publish(job)
+            await applyAll(world, ofMeanwhile)
+            await world.discard(job)
+            const notes = await notesOf(world, job.id)
 
-          const model = await importWorld(t, open)
-          await begin(model)
-          await applyAll(model, ofMeanwhile)
-          const stored = async (of: ImportWorld) => (hasEarlier ? withoutSomeKeys(await of.stored()) : of.stored())
-          assertSamePersons(await stored(world), await stored(model), notes, personlessIds([...earlier, ...during]))
-          assertSameGroups(await stored(world), await stored(model), notes)
-          const causes = [...before, ...earlier, ...meanwhile]
-          for (const note of notes) assert.ok(hasCause(note, causes, meanwhile, notes), JSON.stringify(note))
-          await assertRowsHaveTheirPersons(world)
+            const model = await newWorld()
+            await begin(model)
+            await applyAll(model, ofMeanwhile)
+            const stored = async (of: ImportWorld) => (hasEarlier ? withoutSomeKeys(await of.stored()) : of.stored())
+            assertSamePersons(await stored(world), await stored(model), notes, personlessIds([...earlier, ...during]))
+            assertSameGroups(await stored(world), await stored(model), notes)
+            const causes = [...before, ...earlier, ...meanwhile]
+            for (const note of notes) assert.ok(hasCause(note, causes, meanwhile, notes), JSON.stringify(note))
+            await assertRowsHaveTheirPersons(world)
 
-          await applyAll(world, ofLater)
-          await assertRowsHaveTheirPersons(world)
-        }),
-        runsOn(engine, numRuns),
+            await applyAll(world, ofLater)
+            await assertRowsHaveTheirPersons(world)
+          }),
+        ),
+        { numRuns },
       )
     })
 
   for (const isSame of [false, true])
-    it(`one of several import jobs on ${engine}${isSame ? ' with the same export' : ''} leaves what the others make alone`, async t => {
+    it(`one of several import jobs on ${engine}${isSame ? ' with the same export' : ''} leaves what the others make alone`, async () => {
       const lists = fc.tuple(acts, acts, fc.option(acts, { freq: 1 }))
       await fc.assert(
-        fc.asyncProperty(acts, lists, fc.nat({ max: 5 }), async (before, [first, second, third], anyPlace) => {
-          const ofBefore = before.map((act, index) => live(act, index))
-          const own = (list: readonly Act[]) => list.map(imported(0))
-          const ofFirst = own(first)
-          const exported = isSame ? [ofFirst, ofFirst] : [ofFirst, own(second), ...(third === null ? [] : [own(third)])]
-          const undone = anyPlace % exported.length
-          const places = [...exported.keys()]
-          const publish = async (world: ImportWorld, some: readonly number[]) => {
-            await applyAll(world, ofBefore)
-            const jobs = []
-            for (const place of some) {
-              const job = await world.createJob()
-              await applyAll(
-                world,
-                exported[place]!.map(event => ({ ...event, importJobId: job.id })),
-              )
-              jobs.push(job)
+        fc.asyncProperty(
+          acts,
+          lists,
+          fc.nat({ max: 5 }),
+          inWorlds(open, async (newWorld, before, [first, second, third], anyPlace) => {
+            const ofBefore = before.map((act, index) => live(act, index))
+            const own = (list: readonly Act[]) => list.map(imported(0))
+            const ofFirst = own(first)
+            const exported = isSame
+              ? [ofFirst, ofFirst]
+              : [ofFirst, own(second), ...(third === null ? [] : [own(third)])]
+            const undone = anyPlace % exported.length
+            const places = [...exported.keys()]
+            const publish = async (world: ImportWorld, some: readonly number[]) => {
+              await applyAll(world, ofBefore)
+              const jobs = []
+              for (const place of some) {
+                const job = await world.createJob()
+                await applyAll(
+                  world,
+                  exported[place]!.map(event => ({ ...event, importJobId: job.id })),
+                )
+                jobs.push(job)
+              }
+              for (const job of jobs) await world.publish(job)
+              return jobs
             }
-            for (const job of jobs) await world.publish(job)
-            return jobs
-          }
-          const [world, model] = [await importWorld(t, open), await importWorld(t, open)]
-          const jobs = await publish(world, places)
-          const job = jobs[undone]!
-          await world.discard(job)
-          await publish(
-            model,
-            places.filter(place => place !== undone),
-          )
-          const notes = await notesOf(world, job.id)
-          const personless = personlessIds([...first, ...second, ...(third ?? [])])
-          assertSamePersons(await world.stored(), await model.stored(), notes, personless)
-          assertSameGroups(await world.stored(), await model.stored(), notes)
-          await assertRowsHaveTheirPersons(world)
-          if (exported.length > 2) return
+            const [world, model] = [await newWorld(), await newWorld()]
+            const jobs = await publish(world, places)
+            const job = jobs[undone]!
+            await world.discard(job)
+            await publish(
+              model,
+              places.filter(place => place !== undone),
+            )
+            const notes = await notesOf(world, job.id)
+            const personless = personlessIds([...first, ...second, ...(third ?? [])])
+            assertSamePersons(await world.stored(), await model.stored(), notes, personless)
+            assertSameGroups(await world.stored(), await model.stored(), notes)
+            await assertRowsHaveTheirPersons(world)
+            if (exported.length > 2) return
 
-          const untouched = await importWorld(t, open)
-          await applyAll(untouched, ofBefore)
-          await world.discard(jobs[1 - undone]!)
-          assertSamePersons(await world.stored(), await untouched.stored(), [], new Set())
-          assertSameGroups(await world.stored(), await untouched.stored(), [])
-        }),
-        runsOn(engine, numRuns),
+            const untouched = await newWorld()
+            await applyAll(untouched, ofBefore)
+            await world.discard(jobs[1 - undone]!)
+            assertSamePersons(await world.stored(), await untouched.stored(), [], new Set())
+            assertSameGroups(await world.stored(), await untouched.stored(), [])
+          }),
+        ),
+        { numRuns },
       )
     })
 }

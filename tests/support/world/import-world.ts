@@ -2,17 +2,17 @@
 // published and discarded by the worker's own code.
 
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import type { OpenSqlState } from '../state.ts'
+import type { Scope } from '../temp-dir.ts'
 import { ownerId, worldOn } from './world.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof importWorld>>
 
-export async function importWorld(t: TestContext, open: OpenSqlState) {
+export async function importWorld(t: Scope, open: OpenSqlState) {
   const { management, chunkStore, query } = await open(t, [{ geoipEnabled: false }])
   const world = worldOn(chunkStore, { jobs: management })
   const { chunks, clock, events, log } = world
