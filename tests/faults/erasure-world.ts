@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
 import { encodeRecording } from '#core/log/recording-codec.ts'
@@ -23,6 +22,7 @@ import { createMetrics } from '#telemetry/metrics.ts'
 import type { EngineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { createMemoryEventLog, memoryLogStorage } from '../support/memory/memory-event-log.ts'
 import type { OpenSqlState } from '../support/state.ts'
 import {
   aCapturedEvent,

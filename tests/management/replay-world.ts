@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { MemoryRejectStore } from '#adapters/memory/memory-reject-store.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
@@ -12,6 +11,7 @@ import { PortError } from '#ports/port-error.ts'
 import { type CaptureServerOptions, startCaptureServer, testProject } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
+import { MemoryRejectStore } from '../support/memory/memory-reject-store.ts'
 import { emptyDefinitions } from '../support/values.ts'
 
 export const rejectsPath = '/api/projects/1/rejected_events/'

@@ -4,9 +4,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import { MemoryEventStore } from '#adapters/memory/memory-event-store.ts'
-import { type MemoryState, memoryState } from '#adapters/memory/memory-state.ts'
 import {
   hashedDeviceId,
   hashedDistinctId,
@@ -23,6 +20,9 @@ import { restoreEvents } from '#services/processing/restore-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { memoryChunkStore } from '../support/memory/memory-chunk-store.ts'
+import { MemoryEventStore } from '../support/memory/memory-event-store.ts'
+import { type MemoryState, memoryState } from '../support/memory/memory-state.ts'
 import { aCapturedEvent, aProject, recordsAt } from '../support/values.ts'
 
 const day = '2026-01-15'

@@ -1,6 +1,6 @@
-import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
+import { createMemoryEventLog, memoryLogStorage } from '../support/memory/memory-event-log.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { eventLogContract } from './event-log.contract.ts'
 

@@ -3,11 +3,11 @@
 
 import { after, before, describe, it } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { MemoryEventStore } from '#adapters/memory/memory-event-store.ts'
-import { MemoryRejectStore } from '#adapters/memory/memory-reject-store.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { MemoryEventStore } from '../support/memory/memory-event-store.ts'
+import { MemoryRejectStore } from '../support/memory/memory-reject-store.ts'
 import { chargedUsageContract } from './charged-usage.contract.ts'
 import { eventQueriesContract } from './event-queries.contract.ts'
 import { eventStoreSubject, eventWriterSubject } from './event-store-subject.ts'

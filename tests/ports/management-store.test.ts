@@ -1,7 +1,4 @@
 import type { TestContext } from 'node:test'
-import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-projects.ts'
-import { memoryState } from '#adapters/memory/memory-state.ts'
 import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
 import { serveStateCall } from '#adapters/sqlite/serve-state-call.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
@@ -16,6 +13,9 @@ import {
   searchMethods,
 } from '#adapters/sqlite/state-writer-protocol.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import { memoryChunkStore } from '../support/memory/memory-chunk-store.ts'
+import { memoryDeferredProjects } from '../support/memory/memory-deferred-projects.ts'
+import { memoryState } from '../support/memory/memory-state.ts'
 import { writeNewState } from '../support/state.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'

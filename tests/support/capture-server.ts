@@ -1,5 +1,4 @@
 import type { TestContext } from 'node:test'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { type CaptureOverrides, composeCapture } from '#compose/front/capture.ts'
 import type { FrontParts } from '#compose/front/parts.ts'
 import { type QuotaResource, quotaOf } from '#core/capture/quota-resource.ts'
@@ -10,6 +9,7 @@ import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { createProjectBacklog, type ProjectBacklog } from '#services/capture/project-backlog.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testDecodePool, testParts } from './front-parts.ts'
+import { createMemoryEventLog } from './memory/memory-event-log.ts'
 import { aProject, emptyDefinitions } from './values.ts'
 
 export const testToken = 'phc_test0000000000000000000000000000000000001'

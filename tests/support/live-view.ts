@@ -1,7 +1,6 @@
 // A live view over a memory log and a clock that the test moves, and its watchers.
 
 import assert from 'node:assert/strict'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { type CapturedEvent, lanes } from '#core/events/captured-event.ts'
 import type { LiveFilter } from '#core/live/live-filter.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -9,6 +8,7 @@ import { createLiveEvents } from '#services/live/live-events.ts'
 import type { LiveMessages, LiveReader, LiveRequest } from '#services/live/live-watcher.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { createMemoryEventLog } from './memory/memory-event-log.ts'
 import { movedTime } from './moved-time.ts'
 import { aCapturedEvent, encodedEvents } from './values.ts'
 

@@ -1,9 +1,9 @@
 // A memory event store for tests of the worker: it records what it is asked, and can be made to fail.
 
-import { MemoryEventStore } from '#adapters/memory/memory-event-store.ts'
 import type { EventIdentity, StoredEvent, StoredRecording } from '#core/events/stored-event.ts'
 import type { EventRows } from '#ports/events/event-writer.ts'
 import { PortError } from '#ports/port-error.ts'
+import { MemoryEventStore } from './memory/memory-event-store.ts'
 
 export class WatchedEventStore extends MemoryEventStore {
   /** Every stored row of every call, including repeats. */

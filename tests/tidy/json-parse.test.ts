@@ -8,8 +8,6 @@ const isThat = ['src/core/json.ts']
 const hasNoObjects = [
   'src/adapters/clickhouse/insights/trend-lines.ts',
   'src/adapters/clickhouse/sql/sql-queries.ts',
-  'src/adapters/memory/memory-chunk-store.ts',
-  'src/adapters/memory/memory-import-changes.ts',
   'src/commands/events/export-events.ts',
   'src/core/json-text.ts',
   'src/importer/read/csv-cells.ts',

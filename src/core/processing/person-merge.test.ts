@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { keyOf } from '#adapters/memory/memory-state.ts'
+import { keyOf } from '../../../tests/support/memory/memory-state.ts'
 import { anEvent } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 import { personUuid } from '../persons/person-uuid.ts'

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
 import { PortError } from '#ports/port-error.ts'
 import { aReader, aView, everything, someEvents } from '../../../tests/support/live-view.ts'
+import { createMemoryEventLog } from '../../../tests/support/memory/memory-event-log.ts'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 
 describe('the live view', () => {

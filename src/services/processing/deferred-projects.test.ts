@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-projects.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
+import { memoryChunkStore } from '../../../tests/support/memory/memory-chunk-store.ts'
+import { memoryDeferredProjects } from '../../../tests/support/memory/memory-deferred-projects.ts'
 import { aCapturedEvent, aProject, noSalts, setEvent } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessorOptions } from './process-events.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
+import { memoryChunkStore } from '../../../tests/support/memory/memory-chunk-store.ts'
 import { anEvent } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 

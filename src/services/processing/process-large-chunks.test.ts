@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import { keyOf } from '#adapters/memory/memory-state.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
+import { memoryChunkStore } from '../../../tests/support/memory/memory-chunk-store.ts'
+import { keyOf } from '../../../tests/support/memory/memory-state.ts'
 import { aCapturedEvent, aMapping, aPerson, setEvent } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessorOptions } from './process-events.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-projects.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
+import { memoryDeferredProjects } from '../../../tests/support/memory/memory-deferred-projects.ts'
 import { anEvent, anImportedEvent, aProject } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessingEventStore } from './chunk-deps.ts'

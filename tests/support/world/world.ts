@@ -3,14 +3,6 @@
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import {
-  createMemoryEventLog,
-  type MemoryEventLogOptions,
-  type MemoryLogStorage,
-  memoryLogStorage,
-} from '#adapters/memory/memory-event-log.ts'
-import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
 import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
 import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
@@ -25,6 +17,14 @@ import { createProcessor, type ProcessorOptions } from '#services/processing/pro
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from '../fixed-clock.ts'
+import { memoryChunkStore } from '../memory/memory-chunk-store.ts'
+import {
+  createMemoryEventLog,
+  type MemoryEventLogOptions,
+  type MemoryLogStorage,
+  memoryLogStorage,
+} from '../memory/memory-event-log.ts'
+import { keyOf, memoryState } from '../memory/memory-state.ts'
 import { loadWhole } from '../state.ts'
 import { aProject, encodedEvents, noSalts, recordsAt } from '../values.ts'
 import { WatchedEventStore } from '../watched-event-store.ts'
