@@ -58,36 +58,23 @@ describe('expectedVariants of rules', () => {
 })
 
 describe('testShares', () => {
-  it('equals tables of the chi-squared distribution', () => {
-    // Critical values, NIST/SEMATECH e-Handbook of Statistical Methods 1.3.6.7.4.
-    const table: [degrees: number, chiSquare: number, p: number][] = [
-      [1, 3.841, 0.05],
-      [1, 6.635, 0.01],
-      [1, 10.828, 0.001],
-      [2, 5.991, 0.05],
-      [2, 13.816, 0.001],
-      [3, 7.815, 0.05],
-      [9, 16.919, 0.05],
-      [9, 27.877, 0.001],
-    ]
-    for (const [degrees, chiSquare, p] of table) {
-      const share = 1 / (degrees + 1)
-      // One variant more and another less than expected by the same number: both have half of the statistic.
-      const total = 1_000_000
-      const off = Math.sqrt((chiSquare * total * share) / 2)
-      const even = Array.from({ length: degrees - 1 }, (): [number, number] => [total * share, share])
-      const test = split([total * share + off, share], [total * share - off, share], ...even)
-      assert.equal(test?.degreesOfFreedom, degrees)
-      assert.ok(Math.abs(test.chiSquare - chiSquare) < 1e-6, `${test.chiSquare} for ${chiSquare}`)
-      assert.ok(Math.abs(test.pValue - p) < 0.0002 * (p / 0.05) + 0.00001, `${test.pValue} for ${p}`)
-    }
+  it("is Pearson's test, with one degree of freedom less than variants", () => {
+    const two = split([5_100, 0.5], [4_900, 0.5])!
+    assert.deepEqual([two.chiSquare, two.degreesOfFreedom], [4, 1])
+    // Two standard deviations of a normal distribution.
+    assert.ok(Math.abs(two.pValue - 0.04550026389635842) < 1e-14, `${two.pValue}`)
+    const three = split([15, 0.25], [40, 0.5], [25, 0.25])!
+    assert.deepEqual([three.chiSquare, three.degreesOfFreedom], [2.5, 2])
+    // With two degrees of freedom, the probability is e^(-χ²/2).
+    assert.ok(Math.abs(three.pValue - Math.exp(-1.25)) < 1e-14, `${three.pValue}`)
   })
 
   it('finds nothing odd in an even split, and much in an uneven one', () => {
     assert.deepEqual(split([500, 0.5], [500, 0.5]), { chiSquare: 0, degreesOfFreedom: 1, pValue: 1 })
-    // Two-sided normal probability of 2.
-    assert.ok(Math.abs(split([5100, 0.5], [4900, 0.5])!.pValue - 0.04550026) < 1e-7)
-    assert.ok(split([1_000_000, 0.5], [1, 0.5])!.pValue < 1e-12)
+    // Ten standard deviations of a normal distribution.
+    const { pValue } = split([5_500, 0.5], [4_500, 0.5])!
+    assert.ok(Math.abs(pValue / 1.523970604832105e-23 - 1) < 1e-12, `${pValue}`)
+    assert.equal(split([1_000_000, 0.5], [1, 0.5])!.pValue, 0)
   })
 
   it('says nothing of fewer than two expected variants, or of fewer than five expected persons', () => {

@@ -1,9 +1,9 @@
 // Which answers of a flag expose a person to a variant, and whether the variants got the shares that they should have.
 
-import { createRequire } from 'node:module'
 import { readFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
 import { configVersion } from '../flags/definitions/read-rules.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf } from '../json.ts'
+import { chiSquareSurvival } from '../statistics/chi-square-survival.ts'
 
 export interface ExpectedVariant {
   readonly variant: string
@@ -74,14 +74,6 @@ function readFiltersOrNull(filters: JsonObject): StoredFilters | null {
   }
 }
 
-const require = createRequire(import.meta.url)
-
-/** jstat is loaded by the first test: most processes never need it. The package has no types. */
-function chiSquareProbability(upTo: number, degreesOfFreedom: number): number {
-  const { chisquare } = require('jstat') as { chisquare: { cdf(x: number, degreesOfFreedom: number): number } }
-  return chisquare.cdf(upTo, degreesOfFreedom)
-}
-
 /** Below this expected count a chi-squared test says nothing: the usual rule. */
 const expectedCountMin = 5
 
@@ -103,7 +95,5 @@ export function testShares(
     chiSquare += (persons - count) ** 2 / count
   }
   const degreesOfFreedom = expected.length - 1
-  // Rounding may leave the distribution function slightly above 1 for a large value.
-  const pValue = Math.max(0, 1 - chiSquareProbability(chiSquare, degreesOfFreedom))
-  return { chiSquare, degreesOfFreedom, pValue }
+  return { chiSquare, degreesOfFreedom, pValue: chiSquareSurvival(chiSquare, degreesOfFreedom) }
 }
