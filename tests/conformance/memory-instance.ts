@@ -1,9 +1,8 @@
-// Instances in the test's memory: the capture feature over HTTP, a log and a state in arrays, and rows in a map. Its
+// Instances in the test's memory: the capture feature over HTTP, a log, a state and rows in arrays and maps. Its
 // private API answers only what ingestion vectors request, with the encoders of the real one.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { StoredEvent, StoredRecording } from '#core/events/stored-event.ts'
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { compactJson } from '#core/json.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
@@ -15,6 +14,7 @@ import { decodeProject, encodeProject } from '#wire/management/projects.ts'
 import { encodeReplayMessage } from '#wire/management/replay-messages.ts'
 import { type CaptureServer, startCaptureServer } from '../support/capture-server.ts'
 import { memoryChunkStore } from '../support/memory/memory-chunk-store.ts'
+import { MemoryEventStore } from '../support/memory/memory-event-store.ts'
 import { type MemoryState, memoryState } from '../support/memory/memory-state.ts'
 import { loadWhole } from '../support/state.ts'
 import { aProject, emptyDefinitions } from '../support/values.ts'
@@ -29,15 +29,9 @@ export function memoryInstances(t: Pick<TestContext, 'after'>): Instances {
   }
 }
 
-/** The rows of the event store. A later row of the same event replaces the earlier one. */
-interface Rows {
-  readonly events: Map<string, StoredEvent>
-  readonly recordings: Map<string, StoredRecording>
-}
-
 async function startMemoryInstance(t: Pick<TestContext, 'after'>, needs: Needs): Promise<Instance> {
   const state = memoryState([aProject({ apiToken: needs.projectKey })])
-  const rows: Rows = { events: new Map(), recordings: new Map() }
+  const events = new MemoryEventStore()
   const { eventLog } = needs
   const server = await startCaptureServer(t, {
     now: needs.nowMs,
@@ -49,7 +43,7 @@ async function startMemoryInstance(t: Pick<TestContext, 'after'>, needs: Needs):
     ...(eventLog && { wrapLog: () => eventLog }),
   })
   const call: Instance['call'] = async (method, address, body) => {
-    const json = answerOf(state, rows, method, new URL(address, server.url), body)
+    const json = answerOf(state, events, method, new URL(address, server.url), body)
     return { status: json === null ? 404 : 200, json, text: JSON.stringify(json) }
   }
   return {
@@ -61,7 +55,7 @@ async function startMemoryInstance(t: Pick<TestContext, 'after'>, needs: Needs):
       if (status !== 200) throw new CannotRun(`${method} ${path} answered ${status}`)
       return json as T
     },
-    caughtUp: () => processNewRecords(server.log, state, rows, needs),
+    caughtUp: () => processNewRecords(server.log, state, events, needs),
     setClock: nowMs => server.clock.set(nowMs),
   }
 }
@@ -69,7 +63,7 @@ async function startMemoryInstance(t: Pick<TestContext, 'after'>, needs: Needs):
 async function processNewRecords(
   log: CaptureServer['log'],
   state: MemoryState,
-  rows: Rows,
+  events: MemoryEventStore,
   { geoipTable = {} }: Needs,
 ): Promise<void> {
   const store = memoryChunkStore(state)
@@ -81,15 +75,10 @@ async function processNewRecords(
       logId: 'log',
       lookUpGeoip: address => geoipTable[address] ?? null,
     })
-    for (const row of processed.rows.events) rows.events.set(identityOf(row), row)
-    for (const row of processed.rows.recordings) rows.recordings.set(row.uuid, row)
+    await events.insert(processed.rows)
     const position = { stream, ownerId: 'worker', offset: read.nextOffset, committedAtMs: 0 }
     assert.equal(await store.commitChunk(processed.changes, position), 'committed')
   }
-}
-
-function identityOf({ timestampMs, event, distinctId, uuid }: StoredEvent): string {
-  return JSON.stringify([new Date(timestampMs).toISOString().slice(0, 10), event, distinctId, uuid])
 }
 
 function projectOf(state: MemoryState) {
@@ -97,14 +86,20 @@ function projectOf(state: MemoryState) {
 }
 
 /** Null when there is nothing. */
-function answerOf(state: MemoryState, rows: Rows, method: string, { pathname, searchParams }: URL, body: unknown) {
+function answerOf(
+  state: MemoryState,
+  events: MemoryEventStore,
+  method: string,
+  { pathname, searchParams }: URL,
+  body: unknown,
+) {
   const path = pathname.replace('/api/projects/@current', '')
   if (method === 'PATCH' && path === '/') return changeProject(state, body as object)
   assert.equal(method, 'GET', `there is no ${method} ${pathname} in memory`)
   if (path === '/groups_types/') return state.groupTypes.map(encodeGroupType)
   const [, uuid] = /^\/persons\/([^/]+)\/$/.exec(path) ?? []
   if (uuid !== undefined) return personsOf(state).find(person => person.uuid === uuid) ?? null
-  return { results: listOf(state, rows, path, searchParams) }
+  return { results: listOf(state, events, path, searchParams) }
 }
 
 function changeProject(state: MemoryState, body: object) {
@@ -120,11 +115,16 @@ function changeProject(state: MemoryState, body: object) {
   return encodeProject(changed, { primary: null, backup: null })
 }
 
-function listOf(state: MemoryState, rows: Rows, path: string, query: URLSearchParams): readonly unknown[] {
+function listOf(
+  state: MemoryState,
+  events: MemoryEventStore,
+  path: string,
+  query: URLSearchParams,
+): readonly unknown[] {
   const id = query.get('distinct_id')
   switch (path) {
     case '/events/':
-      return [...rows.events.values()].map(row => JSON.parse(encodeEvent({ ...row, createdAtMs: row.capturedAtMs })))
+      return [...events.rows.values()].map(row => JSON.parse(encodeEvent({ ...row, createdAtMs: row.capturedAtMs })))
     case '/persons/':
       return personsOf(state).filter(({ distinct_ids: ids }) => id === null || ids.includes(id))
     case '/groups/':
@@ -134,7 +134,7 @@ function listOf(state: MemoryState, rows: Rows, path: string, query: URLSearchPa
     case '/ingestion_warnings/':
       return state.warnings.map(({ type }) => ({ type }))
     case '/replay_messages/':
-      return [...rows.recordings.values()].map(encodeReplayMessage)
+      return [...events.recordings.values()].map(encodeReplayMessage)
     default:
       return assert.fail(`there is no ${path} in memory`)
   }

@@ -6,7 +6,6 @@ import { loadWhole } from '../../../tests/support/state.ts'
 import { aCapturedReject, anEvent, anImportedEvent, aProject, recordsAt } from '../../../tests/support/values.ts'
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { LogRecord } from '../events/captured-event.ts'
-import { usualOptions } from '../imports/import-job.ts'
 import { personUuid } from '../persons/person-uuid.ts'
 import { chunkSubjects, parseChunk } from './parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from './process-chunk.ts'
@@ -110,31 +109,9 @@ describe('a chunk', () => {
       { stream: 'historical', traffic: 'import', records: recordsAt([{ kind: 'event', event }]) },
       new Map(),
     )
-    const state = memoryState([aProject()])
-    const times = {
-      createdAtMs: 0,
-      updatedAtMs: 0,
-      publishedAtMs: null,
-      discardedAtMs: null,
-      finalAtMs: null,
-      failure: null,
-    }
-    const job = {
-      name: '',
-      source: '',
-      state: 'sending',
-      step: null,
-      options: usualOptions,
-      plan: {},
-      progress: {},
-      createdBy: null,
-    } as const
-    state.importJobs.set(7, { id: 7, publicId: 7, storedRows: 0, projectId: 1, day: null, ...job, ...times })
-    const { rows, changes } = processChunk(
-      chunk,
-      await loadWhole(memoryChunkStore(state), chunkSubjects(chunk)),
-      noGeoip,
-    )
+    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), chunkSubjects(chunk))
+    const job = { id: 7, projectId: 1, state: 'sending', step: null, hasNotes: false, looksUpGeoip: false } as const
+    const { rows, changes } = processChunk(chunk, { ...loaded, importJobs: [job] }, noGeoip)
     assert.deepEqual([rows.events.length, rows.pendingEvents.length], [0, 1])
     assert.deepEqual(
       changes.persons.map(({ row }) => row.projectId),

@@ -1,11 +1,11 @@
-// The chunk store's contract in memory, for unit tests. A commit works on copies, which take the place of the state only
-// when nothing was refused.
+// The chunk store's contract in memory, save import jobs, of which it knows none. A commit works on copies, which take the
+// place of the state only when nothing was refused.
 
+import assert from 'node:assert/strict'
 import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import type { ChunkChanges, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { applyImportChanges, insertNew, loadImports, projectOf } from './memory-import-changes.ts'
 import { keyOf, type MemoryState } from './memory-state.ts'
 
 export function memoryChunkStore(state: MemoryState): ChunkStore {
@@ -84,7 +84,7 @@ function load(state: MemoryState, subjects: ChunkSubjects): LoadedChunk {
       ...(subjects.groupKeys ?? []).map(group => keyOf(group.projectId, group.typeIndex, group.key)),
       ...subjects.groups.flatMap(({ projectId, typeName, key }) =>
         groupTypes
-          .filter(type => type.projectId === projectOf(state, projectId) && type.name === typeName)
+          .filter(type => type.projectId === projectId && type.name === typeName)
           .map(type => keyOf(projectId, type.index, key)),
       ),
     ],
@@ -102,7 +102,6 @@ function load(state: MemoryState, subjects: ChunkSubjects): LoadedChunk {
       const nextVersion = state.personless.get(keyOf(projectId, distinctId))
       return nextVersion === undefined ? [] : [{ projectId, distinctId, nextVersion }]
     }),
-    ...loadImports(state, subjects),
     groupTypes,
     groups,
   }
@@ -137,15 +136,12 @@ function copyOf(state: MemoryState): MemoryState {
     positions: new Map(state.positions),
     identifies: new Map(state.identifies),
     sessions: new Map(state.sessions),
-    importLinks: new Map(state.importLinks),
-    importNotes: new Map(state.importNotes),
-    importImages: new Map(state.importImages),
-    importGenerated: new Map(state.importGenerated),
   }
 }
 
 /** @returns false when a row is not at the version it was loaded at; then `state` is to be thrown away. */
 function apply(state: MemoryState, changes: ChunkChanges): boolean {
+  assert.equal(changes.imports, undefined, 'changes of import jobs need a state in a database')
   const isMapped = changes.personlessDistinctIds.some(id => state.mappings.has(keyOf(id.projectId, id.distinctId)))
   for (const { projectId, distinctId } of changes.personlessDistinctIds)
     insertNew(state.personless, keyOf(projectId, distinctId), 1)
@@ -170,8 +166,7 @@ function apply(state: MemoryState, changes: ChunkChanges): boolean {
     changes.usedGroupTypes.every(({ projectId, name, index }) =>
       state.groupTypes.some(type => type.projectId === projectId && type.name === name && type.index === index),
     ) &&
-    changes.groupTypes.every(type => addGroupType(state, type)) &&
-    (changes.imports === undefined || applyImportChanges(state, changes.imports))
+    changes.groupTypes.every(type => addGroupType(state, type))
   for (const identify of changes.visitors?.identifies ?? [])
     insertNew(state.identifies, keyOf(identify.projectId, identify.hash, identify.uuid), identify)
   for (const session of changes.visitors?.sessions ?? [])
@@ -183,6 +178,10 @@ function apply(state: MemoryState, changes: ChunkChanges): boolean {
   state.warnings = [...state.warnings, ...changes.warnings]
   state.outcomes = [...state.outcomes, ...changes.outcomes]
   return done
+}
+
+function insertNew<T>(rows: Map<string, T>, key: string, value: T): void {
+  if (!rows.has(key)) rows.set(key, value)
 }
 
 function put<T extends { readonly version: number }>(

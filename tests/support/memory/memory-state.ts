@@ -2,8 +2,6 @@
 // that any client text, even `__proto__`, is only text.
 
 import type { Group, GroupType } from '#core/groups/group.ts'
-import type { GeneratedEvent, ImportLink, ImportNote, SubjectImage } from '#core/imports/import-changes.ts'
-import type { ImportJob } from '#core/imports/import-job.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { VisitorIdentify, VisitorSession } from '#core/processing/visitors.ts'
 import type { Project } from '#core/project.ts'
@@ -38,15 +36,6 @@ export interface MemoryState {
   identifies: Map<string, VisitorIdentify>
   /** By `keyOf(project, hash, identifies, offset)`. */
   sessions: Map<string, VisitorSession>
-  importJobs: Map<number, ImportJob>
-  /** By a number that grows. */
-  importLinks: Map<number, ImportLink>
-  /** By `keyOf(job, reason)`. */
-  importNotes: Map<string, ImportNote>
-  /** By `keyOf(job, kind, subject)`. */
-  importImages: Map<string, SubjectImage>
-  /** By `keyOf(project, uuid)`. */
-  importGenerated: Map<string, GeneratedEvent>
 }
 
 export function memoryState(projects: readonly Project[] = []): MemoryState {
@@ -67,11 +56,6 @@ export function memoryState(projects: readonly Project[] = []): MemoryState {
     outcomes: [],
     identifies: new Map(),
     sessions: new Map(),
-    importJobs: new Map(),
-    importLinks: new Map(),
-    importNotes: new Map(),
-    importImages: new Map(),
-    importGenerated: new Map(),
   }
 }
 
