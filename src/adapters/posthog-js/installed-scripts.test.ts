@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openInstalledScripts } from './installed-scripts.ts'
@@ -12,6 +14,18 @@ describe('openInstalledScripts', () => {
     assert.equal(whole.length, array.byteCount)
     assert.deepEqual(gunzipSync((await array.packed('gzip'))!), whole)
     assert.equal((await scripts.find('array.js'))!.hash, array.hash)
+  })
+
+  it('has every script of the package byte for byte, by the hashes that its publisher lists', async () => {
+    const list = new URL('integrity.json', import.meta.resolve('posthog-js'))
+    const { files } = JSON.parse(readFileSync(list, 'utf8')) as { files: Record<string, string> }
+    const scripts = openInstalledScripts()
+    const listed = Object.entries(files).filter(([name]) => name.endsWith('.js'))
+    assert.ok(listed.length > 40)
+    for (const [name, hash] of listed) {
+      const bytes = await (await scripts.find(name))!.bytes()
+      assert.equal(`sha384-${createHash('sha384').update(bytes).digest('base64')}`, hash, name)
+    }
   })
 
   it('reads a script once for all who need it at a time', async () => {
