@@ -9,12 +9,13 @@ import type { FrontCounters } from '#compose/front/counters.ts'
 import { createDecodePool, type DecodePoolOptions } from '#compose/front/decode-pool.ts'
 import { composeChangeHub, type FrontDefinitions } from '#compose/front/definitions.ts'
 import type { FrontParts } from '#compose/front/parts.ts'
-import { composeServers } from '#compose/front/servers.ts'
+import { composeServers, type ServerParts } from '#compose/front/servers.ts'
 import type { FrontStores } from '#compose/front/stores.ts'
 import { readConfig } from '#config.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
 import { err } from '#core/result.ts'
 import type { Route } from '#http/shared/route.ts'
+import type { LiveEvents } from '#services/live/live-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from './fixed-clock.ts'
@@ -127,11 +128,12 @@ export function testDecodePool(
 /** Serves some routes of the parts on a port. The end of the test closes the parts and cuts connections. */
 export async function serveParts(
   t: Pick<TestContext, 'after'>,
-  parts: FrontParts,
+  parts: ServerParts & { definitions: Pick<FrontDefinitions, 'changes'>; liveEvents?: Pick<LiveEvents, 'close'> },
   routes: readonly Route[],
   opened: AsyncDisposableStack,
 ): Promise<{ url: string; server: FastifyInstance }> {
-  const { publicServer, listen } = composeServers(parts, routes, null, opened)
+  const streams = [parts.definitions.changes, ...(parts.liveEvents ? [parts.liveEvents] : [])]
+  const { publicServer, listen } = composeServers(parts, { publicRoutes: routes, adminRoutes: null, streams }, opened)
   // node:test keeps the hooks of every test until its process ends, and a server holds 5 MB of routes.
   let running: FastifyInstance | null = publicServer
   t.after(async () => {

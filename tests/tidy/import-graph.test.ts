@@ -299,6 +299,23 @@ function fileOf(target: string, importer: string): string {
   return target.startsWith('#') ? `src/${target.slice(1)}` : normalize(join(dirname(importer), target))
 }
 
+/** The files and packages that the start of a file loads, each with the way to it. */
+function loadedBy(start: string): Map<string, string> {
+  const loaded = new Map<string, string>()
+  const visit = (file: string, way: string): void => {
+    if (loaded.has(file)) return
+    loaded.set(file, way)
+    if (!file.endsWith('.ts')) return
+    const source = readFileSync(join(root, file), 'utf8')
+    for (const [, name] of source.matchAll(/^(?:im|ex)port (?!type\b)[^'()]*'([^']+)'/gm)) {
+      const target = name!.endsWith('.ts') ? fileOf(name!, file) : name!
+      visit(target, `${way} → ${target}`)
+    }
+  }
+  visit(start, start)
+  return loaded
+}
+
 function areaOf(file: string): string {
   return file.split('/')[1]!
 }
@@ -400,18 +417,19 @@ describe('the import graph', () => {
       'src/commands/engine.ts': ['@clickhouse/client', 'fastify', 'kysely', 'pino', 'prom-client', 'typebox', ...rare],
     }
     for (const [command, packages] of Object.entries(without)) {
-      const reached = new Set<string>()
-      const visit = (file: string, path: readonly string[]): void => {
-        if (reached.has(file)) return
-        reached.add(file)
-        const source = readFileSync(join(root, file), 'utf8')
-        for (const [, target] of source.matchAll(/^(?:im|ex)port (?!type\b)[^'()]*'([^']+)'/gm)) {
-          assert.ok(!packages.includes(target!), `${[...path, file].join(' → ')} → ${target}`)
-          if (target!.endsWith('.ts')) visit(fileOf(target!, file), [...path, file])
-        }
-      }
-      visit(command, [])
+      const loaded = loadedBy(command)
+      for (const name of packages) assert.equal(loaded.get(name), undefined)
     }
+  })
+
+  it('composes flags without a log, and without the stores of an instance', () => {
+    const adapters = ['context', 'decode-pool', 'definitions', 'flags', 'servers']
+      .flatMap(part => [...loadedBy(`src/compose/front/${part}.ts`).keys()])
+      .filter(file => file.startsWith('src/adapters/') || /^src\/compose\/(?!front\/)/.test(file))
+    assert.deepEqual(
+      new Set(adapters.map(dirname)),
+      new Set(['system', 'decode-threads', 'posthog-js'].map(name => `src/adapters/${name}`)),
+    )
   })
 
   it('has no file in src that nothing reaches', () => {

@@ -19,7 +19,7 @@ import { createRejectReplay, type RejectReplay } from '#services/capture/replay-
 import { createImportPace } from '#services/imports/import-pace.ts'
 import { createOpenJobs } from '#services/imports/open-jobs.ts'
 import { decodeReject } from '#wire/rejects/decode-reject.ts'
-import type { FrontParts } from './parts.ts'
+import type { CaptureParts } from './parts.ts'
 
 /** For tests. */
 export interface CaptureOverrides {
@@ -30,7 +30,7 @@ export interface CaptureOverrides {
 }
 
 export function composeCapture(
-  parts: FrontParts,
+  parts: CaptureParts,
   over: CaptureOverrides = {},
 ): { rejects: RejectReplay; routes: readonly Route[] } {
   const { config, clock, random, monotonicNowMs, trustedProxies, decodeThreads, eventLog, metrics, logger } = parts
@@ -95,7 +95,7 @@ export function composeCapture(
   return { rejects, routes }
 }
 
-function composeBacklog({ config, clock, host, definitions }: FrontParts, traffic: Traffic): ProjectBacklog {
+function composeBacklog({ config, clock, host, definitions }: CaptureParts, traffic: Traffic): ProjectBacklog {
   return createProjectBacklog({
     processedUntil: () => host.processedUntil?.(traffic) ?? null,
     isProcessing: () => host.processingState() === 'ok',

@@ -2,13 +2,14 @@
 // view, the check of keys, and quotas.
 
 import { type CompiledProject, compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
+import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import { type ChangeHub, createChangeHub } from '#services/flags/change-hub.ts'
 import { type DefinitionCache, startDefinitionCache } from '#services/flags/definition-cache.ts'
 import { createPersonalKeyCheck, type PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
 import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
-import type { FrontStores } from './stores.ts'
+import type { FrontState } from './state.ts'
 
 /** All change streams of a front take some 100 MB when open; one project has to leave room for others. */
 const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
@@ -28,7 +29,13 @@ export interface FrontDefinitions
 /** @param onServed called when changed definitions become served. */
 export async function startDefinitions(
   context: FrontContext,
-  { management, state }: Pick<FrontStores, 'management' | 'state'>,
+  {
+    management,
+    state,
+  }: {
+    readonly management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
+    readonly state: Pick<FrontState, 'definitions' | 'definitionPollMs'>
+  },
   { flagRequests, eventQuotas, keyUses }: Pick<FrontCounters, 'flagRequests' | 'eventQuotas' | 'keyUses'>,
   onServed: () => void,
   opened: AsyncDisposableStack,

@@ -5,12 +5,12 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Connections } from '#http/connections.ts'
 import { createEventsServer } from '#http/events-port/events-server.ts'
-import type { FrontParts } from './parts.ts'
+import type { EventsPortParts } from './parts.ts'
 
 /** How long a stop waits for downloads. */
 const lastDownloadsMs = 3_000
 
-export function composeEventsServer(parts: FrontParts, connections: Connections): Server | null {
+export function composeEventsServer(parts: EventsPortParts, connections: Connections): Server | null {
   const { config, definitions, logger, stores } = parts
   if (config.eventsPort === null || config.eventsPassword === null) return null
   return createEventsServer({

@@ -12,11 +12,11 @@ import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
 import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts'
 import type { Route } from '#http/shared/route.ts'
 import { createDecideService, type DecideService, type DecideServiceOptions } from '#services/flags/decide.ts'
-import type { FrontParts } from './parts.ts'
+import type { FlagParts } from './parts.ts'
 
 /** @param over for tests: other limits of an evaluation. */
 export function composeFlags(
-  parts: FrontParts,
+  parts: FlagParts,
   over: Pick<DecideServiceOptions, 'guard' | 'slices'> = {},
 ): { decide: DecideService; routes: readonly Route[] } {
   const { clock, geoip, newUuid, trustedProxies, noteStateAway, metrics, logger, definitions, decodeThreads } = parts

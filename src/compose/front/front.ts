@@ -17,6 +17,7 @@ import { type FrontSurroundings, frontContext, type Machine } from './context.ts
 import { startCounters } from './counters.ts'
 import { createDecodePool } from './decode-pool.ts'
 import { startDefinitions } from './definitions.ts'
+import { composeEventsServer } from './events-server.ts'
 import { composeFlags } from './flags.ts'
 import { composeHealth } from './health.ts'
 import { composeLiveEvents } from './live-events.ts'
@@ -94,7 +95,16 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
   const adminPage = startPageRoute({ version, addressBase, serves: 'private_api' })
   const adminRoutes = hasAdminPort ? [...privateRoutes, ...health.routes, adminPage] : null
-  const servers = composeServers(parts, publicRoutes, adminRoutes, opened)
+  const servers = composeServers(
+    parts,
+    {
+      publicRoutes,
+      adminRoutes,
+      streams: [definitions.changes, liveEvents],
+      eventsServer: connections => composeEventsServer(parts, connections),
+    },
+    opened,
+  )
 
   const running = opened.move()
   return {

@@ -7,15 +7,15 @@ import type { EventLogReader, LogCondition } from '#ports/log/event-log.ts'
 import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
 import { PortError } from '#ports/port-error.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
-import type { FrontParts } from './parts.ts'
+import type { HealthParts } from './parts.ts'
 
 /** `metricsRoute` is separate, because only the port of the private API has it. */
-export function composeHealth(parts: FrontParts): { routes: readonly Route[]; metricsRoute: Route } {
+export function composeHealth(parts: HealthParts): { routes: readonly Route[]; metricsRoute: Route } {
   const deps = healthDeps(parts)
   return { routes: healthRoutes(deps), metricsRoute: metricsRoute(deps) }
 }
 
-function healthDeps({ config, definitions, stores, counters, eventLog, metrics, host }: FrontParts): HealthDeps {
+function healthDeps({ config, definitions, stores, counters, eventLog, metrics, host }: HealthParts): HealthDeps {
   const { state, logReader, logRoom } = stores
   return {
     readiness: async () => {

@@ -10,7 +10,7 @@ import type { RejectReplay } from '#services/capture/replay-rejects.ts'
 import { createExportPlaces } from '#services/exports/export-places.ts'
 import type { DecideService } from '#services/flags/decide.ts'
 import { createSubjectScans } from '#services/scans/subject-scans.ts'
-import type { FrontParts } from './parts.ts'
+import type { ManagementParts } from './parts.ts'
 
 export interface ManagementFeatures {
   readonly decide: Pick<DecideService, 'traceEvaluation'>
@@ -23,7 +23,7 @@ export interface ManagementFeatures {
 }
 
 export function composeManagement(
-  parts: FrontParts,
+  parts: ManagementParts,
   { decide, rejects, version, addressBase, otherRoutes }: ManagementFeatures,
 ): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
   const { clock, newUuid, randomBytes, noteStateAway, logger, definitions, liveEvents, monotonicNowMs, host } = parts

@@ -1,7 +1,9 @@
-// The parts from which the features of a front are composed. Each feature takes all of them, so that a test can start
-// one feature with its own stores and with the same wiring as an instance.
+// The parts from which a front is composed, and those of them that each feature takes, so that a process or a test may
+// compose one feature alone.
 
 import type { EventLogWriter } from '#ports/log/event-log.ts'
+import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
 import type { DailySalts } from '#services/shared/daily-salts.ts'
@@ -9,6 +11,7 @@ import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
 import type { FrontDefinitions } from './definitions.ts'
+import type { FrontState } from './state.ts'
 import type { FrontStores } from './stores.ts'
 
 export interface FrontParts extends FrontContext {
@@ -20,4 +23,36 @@ export interface FrontParts extends FrontContext {
   /** Of visitors without cookies. */
   readonly salts: DailySalts
   readonly decodeThreads: ThreadPool<DecodeJobs>
+}
+
+/** No log and no event store: a process that has neither can answer for flags. */
+export interface FlagParts extends FrontContext, Pick<FrontParts, 'definitions' | 'salts' | 'decodeThreads'> {
+  readonly stores: {
+    readonly state: Pick<FrontState, 'subjects' | 'loginWritesAtOnceMax'>
+    /** Keeps the hash keys of log-ins, and finds the project of a personal key. */
+    readonly management: HashKeyOverrideWriter & Pick<ProjectStore, 'findProject' | 'listProjects'>
+    readonly payloadCipher: Pick<FrontStores['payloadCipher'], 'open'>
+  }
+  /** Pages learn with their flags whether they may send recordings, which is a quota of events. */
+  readonly counters: Pick<FrontCounters, 'flagRequests' | 'eventQuotas'>
+}
+
+export interface CaptureParts
+  extends FrontContext,
+    Pick<FrontParts, 'eventLog' | 'definitions' | 'salts' | 'decodeThreads'> {
+  readonly stores: Pick<FrontStores, 'management' | 'eventStore'>
+  readonly counters: Pick<FrontCounters, 'eventQuotas' | 'refused'>
+}
+
+export interface ManagementParts extends FrontContext, Pick<FrontParts, 'definitions' | 'liveEvents'> {
+  readonly stores: Pick<FrontStores, 'management' | 'eventStore' | 'logReader' | 'payloadCipher'>
+}
+
+export interface HealthParts extends FrontContext, Pick<FrontParts, 'eventLog' | 'definitions'> {
+  readonly stores: Pick<FrontStores, 'state' | 'logReader' | 'logRoom'>
+  readonly counters: Pick<FrontCounters, 'missingEvents'>
+}
+
+export interface EventsPortParts extends FrontContext, Pick<FrontParts, 'definitions'> {
+  readonly stores: Pick<FrontStores, 'eventStore'>
 }

@@ -1,12 +1,33 @@
 // Opens the ports of a front: one for everything, or a public one and one for the private API.
 
+import type { Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import type { Connections } from '#http/connections.ts'
 import { createAuthorizer } from '#http/management/kit/authenticate.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
+import type { FrontContext } from './context.ts'
+import type { FrontDefinitions } from './definitions.ts'
 import { composeEdges } from './edge.ts'
-import { composeEventsServer, endServer, listenOn } from './events-server.ts'
-import type { FrontParts } from './parts.ts'
+import { endServer, listenOn } from './events-server.ts'
+
+export interface ServerParts extends FrontContext {
+  readonly definitions: Pick<FrontDefinitions, 'keyCheck'>
+}
+
+/** What the servers of a front serve. */
+export interface Served {
+  readonly publicRoutes: readonly Route[]
+  /** Null without a port of its own for the private API. */
+  readonly adminRoutes: readonly Route[] | null
+  /**
+   * They begin to end before the servers, which an open stream would keep from closing until it is cut. What is left of them
+   * is awaited beside the last requests.
+   */
+  readonly streams: readonly { close(): unknown }[]
+  /** Makes the port for dashboards; null when there is none. */
+  readonly eventsServer?: (connections: Connections) => Server | null
+}
 
 export interface FrontServers {
   readonly publicServer: FastifyInstance
@@ -16,15 +37,13 @@ export interface FrontServers {
   listen(): Promise<{ url: string; adminUrl: string | null; eventsUrl: string | null }>
 }
 
-/** @param adminRoutes null without an admin port. */
 export function composeServers(
-  parts: FrontParts,
-  publicRoutes: readonly Route[],
-  adminRoutes: readonly Route[] | null,
+  parts: ServerParts,
+  { publicRoutes, adminRoutes, streams, eventsServer: composeEventsServer }: Served,
   opened: AsyncDisposableStack,
 ): FrontServers {
-  const { config, logger, metrics, monotonicNowMs, trustedProxies, noteStateAway, liveEvents } = parts
-  const { keyCheck, changes } = parts.definitions
+  const { config, logger, metrics, monotonicNowMs, trustedProxies, noteStateAway } = parts
+  const { keyCheck } = parts.definitions
   const authorize = createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
   const hasAdminPort = adminRoutes !== null
   const forEdges = { hasAdminPort, logger, metrics, monotonicNowMs, trustedProxies }
@@ -33,17 +52,14 @@ export function composeServers(
   const adminServer = hasAdminPort
     ? createHttpServer({ routes: adminRoutes, logger, metrics, authorize, ...adminEdge })
     : null
-  const eventsServer = composeEventsServer(parts, eventsConnections)
-  // Streams were made before the servers that use them, but have to end before them too: an open stream would keep its
-  // server from closing until it is cut. The live view's last reads are awaited beside the last requests.
+  const eventsServer = composeEventsServer?.(eventsConnections) ?? null
   opened.defer(async () => {
-    changes.close()
-    const liveEventsClosed = liveEvents.close()
+    const ended = streams.map(stream => stream.close())
     await Promise.all([
+      ...ended,
       closeServer(publicServer),
       adminServer && closeServer(adminServer),
       eventsServer && endServer(eventsServer),
-      liveEventsClosed,
     ])
   })
   return {
