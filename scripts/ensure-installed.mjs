@@ -8,6 +8,9 @@
 //
 // `--production` leaves out the development tools; a full installation serves both. `--keep` is for commands beside a
 // running instance: they use the installed packages, whatever their version.
+//
+// A machine whose own Node can run Pennon may do without all optional packages, Node among them: what `npm ci
+// --omit=optional` left out stays out.
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -23,9 +26,15 @@ const beatMs = 500
 /** A turn that has not changed for this long belongs to an installation that was killed. */
 const silenceMsMax = 5_000
 
-const wanted = packagesIn(join(root, 'package-lock.json'))
+const { '': project, ...wanted } = readPackages(join(root, 'package-lock.json'))
 const isLockNewer = writtenAt(join(root, 'package-lock.json')) > writtenAt(join(installedPath, '.package-lock.json'))
-const isKept = process.argv.includes('--keep')
+const wasInstalled = existsSync(join(installedPath, '.package-lock.json'))
+const isKept = process.argv.includes('--keep') && wasInstalled
+const hasOwnNode = Number.parseInt(process.versions.node, 10) >= Number(/\d+/.exec(project.engines?.node)?.[0])
+const leavesOutOptional =
+  hasOwnNode &&
+  wasInstalled &&
+  !Object.keys(project.optionalDependencies ?? {}).some(name => installed()[`node_modules/${name}`])
 let isInterrupted = false
 // Developers of Pennon keep their development tools when a start finds a newer lock file.
 const isProduction = process.argv.includes('--production') && !Object.values(installed()).some(({ dev }) => dev)
@@ -63,12 +72,12 @@ function isAsWanted(found, { version, integrity, dev, optional, devOptional, os,
   // file was installed.
   const isOfHere =
     [os ?? process.platform].flat().includes(process.platform) && [cpu ?? process.arch].flat().includes(process.arch)
-  return !isOfHere || !isLockNewer
+  return !isOfHere || !isLockNewer || leavesOutOptional
 }
 
 function installed() {
   return existsSync(join(installedPath, '.package-lock.json'))
-    ? packagesIn(join(installedPath, '.package-lock.json'))
+    ? readPackages(join(installedPath, '.package-lock.json'))
     : {}
 }
 
@@ -78,12 +87,12 @@ function writtenAt(path) {
 }
 
 function hasNode() {
-  return existsSync(join(installedPath, '.bin', 'node'))
+  return hasOwnNode || existsSync(join(installedPath, '.bin', 'node'))
 }
 
-function packagesIn(lockPath) {
-  const { '': _, ...packages } = JSON.parse(readFileSync(lockPath, 'utf8')).packages
-  return packages
+/** By path; '' is the project itself. */
+function readPackages(lockPath) {
+  return JSON.parse(readFileSync(lockPath, 'utf8')).packages
 }
 
 async function installInTurn() {
@@ -112,7 +121,7 @@ async function installInTurn() {
 /** @param folder has to be on the file system of `node_modules`, so that a rename is enough. */
 async function install(folder) {
   console.error(
-    `pennon: installing dependencies (${isProduction ? 'production' : 'full'}), nearly 1 GB, usually within a minute …`,
+    `pennon: installing dependencies (${isProduction ? 'production' : 'full'})${leavesOutOptional ? '' : ', nearly 1 GB'}, usually within a minute …`,
   )
   const elapsing = tellElapsed()
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
@@ -128,7 +137,9 @@ async function install(folder) {
     '--no-fund',
     '--no-progress',
   ]
-  const code = await run('npm', isProduction ? [...args, '--omit=dev'] : args, folder)
+  if (isProduction) args.push('--omit=dev')
+  if (leavesOutOptional) args.push('--omit=optional')
+  const code = await run('npm', args, folder)
   clearInterval(elapsing)
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')
   if (isInterrupted)
@@ -136,7 +147,7 @@ async function install(folder) {
   if (code !== 0)
     return fail('`npm ci` failed; its message is above. Check the network and the npm registry, then try again.')
   const fresh = join(folder, 'node_modules')
-  if (!existsSync(join(fresh, '.bin', 'node')))
+  if (!hasOwnNode && !existsSync(join(fresh, '.bin', 'node')))
     return fail(
       `no Node comes with Pennon for ${process.platform} on ${process.arch}: it runs on Linux and macOS, x64 and arm64.`,
     )

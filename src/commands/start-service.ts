@@ -21,8 +21,8 @@ import {
   openInstanceState,
   type StateWriter,
 } from '#compose/instance/start.ts'
-import { type GeoipDatabase, openGeoip } from '#compose/stores/geoip.ts'
-import { findStateFault, stateDamage } from '#compose/stores/store-faults.ts'
+import { type GeoipDatabase, noGeoip, openGeoip } from '#compose/stores/geoip.ts'
+import { findEngineFault, findStateFault, type StoreFault, stateDamage } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
@@ -100,6 +100,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const metrics = createMetrics({ process: 'serve' })
   metrics.buildInfo.set({ version, node: process.versions.node }, 1)
   startSeriesAtZero(metrics)
+  const engineFault = findEngineFault(config)
+  if (engineFault !== null) return err(lineOf(engineFault))
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) return geoip
   logGeoip(geoip.value, logger)
@@ -202,7 +204,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     // Before keys are created, since they are shown only once.
     await tryPorts(config)
     const fault = findStateFault(config)
-    if (fault !== null) throw new StartRefused(`${fault.found}. ${fault.remedy}.`)
+    if (fault !== null) throw new StartRefused(lineOf(fault))
     granted(mendCopiedEngine(config, logger))
     state = granted(
       await openInstanceState(config, logger, {
@@ -293,7 +295,7 @@ async function tryPorts({ host, port, adminPort, eventsPort }: Config): Promise<
 }
 
 function logGeoip(geoip: GeoipDatabase | null, logger: Logger): void {
-  if (geoip === null) logger.info('no GeoIP database is installed: events and evaluations get no location')
+  if (geoip === null) logger.info(lineOf(noGeoip))
   else logger.info({ origin: geoip.origin, builtAt: new Date(geoip.builtAtMs).toISOString() }, 'GeoIP is on')
 }
 
@@ -322,14 +324,17 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
   if (cause.syscall === 'getaddrinfo')
     return `No address is found for HOST ${config.host} (${cause.code}). Set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them.`
   if (cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt' && config.databaseUrl === null) {
-    const { found, remedy } = stateDamage(config, cause)
-    return `${found}. ${remedy}.`
+    return lineOf(stateDamage(config, cause))
   }
   if (isDiskFull(cause)) {
     const { bavail, bsize } = statfsSync(config.dataFolder)
     return `The start failed: ${cause.message}. The disk of ${config.dataFolder} has ${bavail * bsize} bytes left. Make room on it, and start again.`
   }
   return `The start failed: ${cause.message}`
+}
+
+function lineOf({ found, remedy }: StoreFault): string {
+  return `${found}. ${remedy}.`
 }
 
 /** As the system says it, as SQLite does, or as a store that met either. */

@@ -72,6 +72,7 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 0, output)
     for (const what of [
       'node',
+      'optional packages',
       'open files',
       'data folder',
       'disk',

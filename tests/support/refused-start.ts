@@ -8,6 +8,8 @@ export interface RefusedStartOptions {
   readonly arguments?: readonly string[]
   /** The command that runs Node, for example `['setpriv', '--reuid=nobody']`. */
   readonly launcher?: readonly string[]
+  /** Root of the tree whose sources run; this one when absent. */
+  readonly tree?: string
 }
 
 /** @returns the line on stderr. A process that serves instead is ended, and this call fails. */
@@ -22,6 +24,7 @@ export async function refusedStart(
     ...(options.arguments ?? ['serve']),
   ]
   const child = spawn(command[0]!, command.slice(1), {
+    cwd: options.tree,
     env: {
       ...process.env,
       NODE_TEST_CONTEXT: undefined,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
 import { describe, it } from 'node:test'
 
 // `npm start` installs no development dependencies, so everything that the program loads must be a normal dependency.
@@ -22,6 +23,31 @@ describe('packages', () => {
     })
     assert.ok(files.length > 100)
     assert.deepEqual(missing, [])
+  })
+
+  // A file that imports one cannot be loaded without it, so it has to be asked for where it is needed, after a look.
+  it('that may be absent are reached by dynamic imports alone', () => {
+    const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+    const files = globSync('{src,bin}/**/*.{ts,js}').filter(file => !file.endsWith('.test.ts'))
+    const imports = new Map(
+      files.map(file => [
+        file,
+        [
+          ...readFileSync(file, 'utf8').matchAll(
+            /^(?:im|ex)port (?!type\b)(?:[^'()]*from )?'([^']+)'|\brequire\('([^']+)'\)/gm,
+          ),
+        ].map(match => match[1] ?? match[2]!),
+      ]),
+    )
+    const isOptional = (target: string) => target.match(/^(@[^/]+\/)?[^/]+/)![0] in optionalDependencies
+    const users = files.filter(file => imports.get(file)!.some(isOptional))
+    assert.deepEqual(users, ['src/adapters/import-sources/s3-object-source.ts'])
+    const fileOf = (target: string, from: string) =>
+      target.startsWith('#') ? `src/${target.slice(1)}` : normalize(join(dirname(from), target))
+    assert.deepEqual(
+      files.filter(file => imports.get(file)!.some(target => users.includes(fileOf(target, file)))),
+      [],
+    )
   })
 
   // npm checks the packages against these hashes. docs/decisions/0031 says why some have none.

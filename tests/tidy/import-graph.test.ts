@@ -28,7 +28,7 @@ const allowed: Record<string, readonly string[]> = {
   wire: ['core'],
   telemetry: [],
   services: ['core', 'ports', 'telemetry'],
-  adapters: ['core', 'ports', 'telemetry'],
+  adapters: ['core', 'distribution.ts', 'ports', 'telemetry'],
   http: ['wire', 'services', 'core', 'ports', 'telemetry'],
   processes: ['core', 'telemetry'],
   importer: ['core', 'wire', 'ports', 'telemetry', 'distribution.ts'],

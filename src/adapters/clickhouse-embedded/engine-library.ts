@@ -1,8 +1,9 @@
 // Finds libchdb, the shared library that contains ClickHouse, in the npm package for this platform. engine-thread.ts
 // calls it.
 
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { packageFolder } from '#distribution.ts'
 
 const packages: Readonly<Record<string, string>> = {
   'linux-x64': '@chdb/lib-linux-x64-gnu',
@@ -11,19 +12,25 @@ const packages: Readonly<Record<string, string>> = {
   'darwin-arm64': '@chdb/lib-darwin-arm64',
 }
 
-/**
- * Absolute path of libchdb.
- * @throws Error with a message for the operator when this platform has none or the package is not installed.
- */
-export function engineLibraryPath(platform: string = process.platform, arch: string = process.arch): string {
-  const name = packages[`${platform}-${arch}`]
-  if (name === undefined) {
-    throw new Error(`No embedded event store for ${platform}-${arch}: set CLICKHOUSE_URL to a ClickHouse server.`)
-  }
-  try {
-    // The file is called .so on macOS as well.
-    return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'libchdb.so')
-  } catch (cause) {
-    throw new Error(`The package ${name} of the embedded event store is not installed.`, { cause })
-  }
+/** Absolute path of libchdb; null where its package is not installed or does not exist. */
+export function engineLibraryPath(): string | null {
+  const name = packages[`${process.platform}-${process.arch}`]
+  const folder = name === undefined ? null : packageFolder(name)
+  // The file is called .so on macOS as well.
+  return folder === null ? null : join(folder, 'libchdb.so')
+}
+
+/** Whether there is a package of libchdb for this machine. On Linux it needs glibc. */
+export function hasEngineBuild(): boolean {
+  if (packages[`${process.platform}-${process.arch}`] === undefined) return false
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } }
+  return process.platform !== 'linux' || header.glibcVersionRuntime !== undefined
+}
+
+/** Tries it in a process of its own, which a damaged library may end. @returns null when it can be loaded. */
+export function whyNotLoaded(libraryPath: string): string | null {
+  const load = "require('node:ffi').dlopen(process.argv[1], {})"
+  const { status, signal, stderr } = spawnSync(process.execPath, ['--eval', load, libraryPath], { encoding: 'utf8' })
+  if (status === 0) return null
+  return /dlopen failed: (.*)/.exec(stderr)?.[1] ?? (signal === null ? stderr.trim() : `loading it ends by ${signal}`)
 }

@@ -45,12 +45,21 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     writeSync(2, `pennon events: the engine ended: ${why.split('\n', 1)[0]}\n`)
     endNow(1)
   }
+  const libraryPath = engineLibraryPath()
+  if (libraryPath === null) {
+    failed('its library is not installed')
+    return
+  }
   const thread = new Worker(new URL('./engine-thread.ts', import.meta.url), {
-    workerData: { libraryPath: engineLibraryPath(), args: engineArgs(options.folder) } satisfies EngineThreadData,
+    workerData: { libraryPath, args: engineArgs(options.folder) } satisfies EngineThreadData,
     stdin: false,
   })
   thread.once('message', (why: string) => failed(why === '' ? 'its reason stands above' : why))
-  thread.once('error', (error: unknown) => failed(error instanceof Error ? error.message : String(error)))
+  thread.once('error', (error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error)
+    const isUnloaded = why.startsWith('dlopen failed')
+    failed(isUnloaded ? `its library cannot be loaded (${why}); \`pennon doctor\` says what to do` : why)
+  })
   tellWhileAnswering(options.httpPort)
   const endpoint = readEngineEndpoint(dirname(options.folder))
   if (endpoint === null) return

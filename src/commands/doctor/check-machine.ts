@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { readOpenFilesMax } from '#compose/instance/machine.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
+import { howToInstall, optionalPackageNames, packageFolder, packageVersion } from '#distribution.ts'
 import { connectionBound } from '#http/connections.ts'
 import { bad, type Finding, good } from './finding.ts'
 
@@ -27,6 +28,20 @@ export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax())
   if (openFilesMax === null || openFilesMax >= openFilesMin) return good('open files', found)
   const remedy = 'raise it: `ulimit -n 65536`, LimitNOFILE=65536 of a systemd unit, --ulimit nofile=65536 of Docker'
   return bad('open files', found, remedy)
+}
+
+/** Which of the optional packages there are. None is needed by itself: what needs one says so. */
+export function checkPackages(): Finding {
+  const folders = optionalPackageNames.map(name => [name, packageFolder(name)] as const)
+  const installed = folders.flatMap(([name, folder]) => (folder === null ? [] : `${name} ${packageVersion(folder)}`))
+  const missing = folders.flatMap(([name, folder]) => (folder === null ? `${name} (${howToInstall(name)})` : []))
+  return good(
+    'optional packages',
+    [
+      ...(installed.length === 0 ? [] : [installed.join(', ')]),
+      ...(missing.length === 0 ? [] : [`not installed: ${missing.join(', ')}`]),
+    ].join('; '),
+  )
 }
 
 /** @param now given only by tests. */

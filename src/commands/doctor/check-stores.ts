@@ -2,12 +2,19 @@
 
 import { statSync } from 'node:fs'
 import { checkPostgresAt, endpointOfUrl, engineLibraryPath, sqliteVersion } from '#compose/stores/check-stores.ts'
-import { openGeoip } from '#compose/stores/geoip.ts'
+import { noGeoip, openGeoip } from '#compose/stores/geoip.ts'
 import { stateUrlsOf } from '#compose/stores/state.ts'
-import { findForeignLog, findLogFaults, findStateFault, readStateThrough } from '#compose/stores/store-faults.ts'
+import {
+  findEngineDamage,
+  findEngineFault,
+  findForeignLog,
+  findLogFaults,
+  findStateFault,
+  readStateThrough,
+} from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
-import { inDocs, reinstall } from '#distribution.ts'
+import { inDocs } from '#distribution.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
@@ -79,17 +86,10 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
 }
 
 export async function checkEvents(config: Config): Promise<Finding> {
-  return config.clickhouseUrl === null ? checkEmbeddedEngine() : checkClickHouse(config.clickhouseUrl)
-}
-
-function checkEmbeddedEngine(): Finding {
-  try {
-    return good('event store', `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()).size)} library`)
-  } catch (cause) {
-    const remedy = `the embedded engine exists for Linux and macOS on x64 and arm64; elsewhere set CLICKHOUSE_URL. Else ${reinstall}`
-    const why = (cause as Error).message.split('\n')[0]
-    return bad('event store', `the embedded engine is not installed (${why})`, remedy)
-  }
+  if (config.clickhouseUrl !== null) return checkClickHouse(config.clickhouseUrl)
+  const fault = findEngineFault(config) ?? findEngineDamage(config)
+  if (fault !== null) return bad('event store', fault.found, fault.remedy)
+  return good('event store', `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()!).size)} library`)
 }
 
 /** Queries with the user and the password, since a server that answers may still refuse them. */
@@ -119,8 +119,7 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   const opened = openGeoip(config, silentLogger())
   if (!opened.ok) return bad('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
   const database = opened.value
-  if (database === null)
-    return good('geoip', `no database: nothing gets a location. Set GEOIP_DATABASE, or ${reinstall}, which has one`)
+  if (database === null) return warning('geoip', noGeoip.found, noGeoip.remedy)
   database.close()
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`

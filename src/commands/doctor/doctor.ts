@@ -5,7 +5,7 @@ import { refuse } from '../refuse.ts'
 import { checkDeferredProjects } from './check-deferred-projects.ts'
 import { checkFolder, checkRoom } from './check-folder.ts'
 import { checkInstance } from './check-instance.ts'
-import { checkClock, checkNode, checkOpenFiles } from './check-machine.ts'
+import { checkClock, checkNode, checkOpenFiles, checkPackages } from './check-machine.ts'
 import { checkStoredEvents } from './check-stored-events.ts'
 import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
 import { checkTrustedTime } from './check-trusted-time.ts'
@@ -30,6 +30,7 @@ export async function doctor(options: { acceptMissingEvents?: boolean } = {}): P
 async function examine(config: Config, acceptsMissingEvents: boolean): Promise<readonly Finding[]> {
   return [
     checkNode(),
+    checkPackages(),
     checkOpenFiles(),
     checkFolder(config),
     await checkRoom(config),

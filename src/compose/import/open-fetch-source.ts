@@ -1,7 +1,9 @@
 // Which source a fetch reads from, by its configuration and the settings of the environment.
 
+import { howToInstall, missingPackage, packageFolder } from '#distribution.ts'
 import { apiSource } from '#importer/fetch/apis/api-sources.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
+import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { httpListSource } from '#importer/fetch/http-list.ts'
@@ -34,6 +36,10 @@ export async function openFetchSource(
       region: region ?? (endpoint === null ? null : anyRegion),
       isPathStyle: config.s3_path_style,
     }
+    if (packageFolder('@aws-sdk/client-s3') === null)
+      throw new FetchStop(
+        `${missingPackage('@aws-sdk/client-s3')}. To fetch from S3, ${howToInstall('@aws-sdk/client-s3')}, then this command again.`,
+      )
     // The client of AWS is a sixth of what it takes to start a command.
     const { s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
     return ofObjects(s3ObjectSource(bucket), { prefix })

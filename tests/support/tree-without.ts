@@ -1,0 +1,28 @@
+// A copy of the program in which packages are really absent, as after `npm ci --omit=optional`.
+
+import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Scope, tempDir } from './temp-dir.ts'
+
+/**
+ * @param left names of packages, or of scopes (`@chdb`), that it does not have. The others are links, so that what
+ *   they need themselves is found where they lie.
+ * @returns the root of the copy.
+ */
+export function treeWithout(t: Scope, left: readonly string[]): string {
+  const root = tempDir(t)
+  for (const name of ['bin', 'src', 'package.json', 'README.md']) cpSync(name, join(root, name), { recursive: true })
+  link('node_modules')
+  return root
+
+  function link(folder: string): void {
+    mkdirSync(join(root, folder))
+    for (const entry of readdirSync(folder)) {
+      const path = `${folder}/${entry}`
+      const name = path.slice('node_modules/'.length)
+      if (entry === '.cache' || left.includes(name)) continue
+      if (left.some(each => each.startsWith(`${name}/`))) link(path)
+      else symlinkSync(resolve(path), join(root, path))
+    }
+  }
+}
