@@ -34,7 +34,7 @@ export interface FrontStart {
 export interface FrontOptions extends FrontSurroundings, FrontStart {
   /** The state, if the caller has it open already. The front closes it, even when composing the front fails. */
   readonly management?: StateWriter
-  /** For tests: replaces the front's own log. */
+  /** For tests: appends in the place of the front's own log. */
   readonly eventLog?: EventLogAppender
   /** For tests: replaces parts of the machine. */
   readonly machine?: Partial<Machine>
@@ -63,10 +63,8 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     host.nudge(stream)
     liveEvents.wake(stream)
   })
-  const eventLog = await openLogWriter(
-    { ...context, positions: stores.management, nudge, eventLog: options.eventLog },
-    opened,
-  )
+  const ownLog = await openLogWriter({ ...context, positions: stores.management, nudge }, opened)
+  const eventLog = { ...ownLog, ...options.eventLog }
   const saltStore = opened.adopt(await openSalts(config, logger), store => store.close())
   const salts = opened.adopt(createDailySalts({ ...context, store: saltStore, timers: context }), daily =>
     daily.close(),

@@ -1,12 +1,11 @@
-// Opens the log that a front appends to: its own writer of the log in the data folder, or a log from a test in its
-// place. Either way, readers that wait for records are nudged after each durable commit.
+// Opens the log that a front appends to. Readers that wait for records are nudged after each durable commit.
 
-import { embeddedStreamNames, embeddedStreamOf } from '#adapters/sqlite-log/embedded-streams.ts'
+import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventLogAppender, EventLogWriter } from '#ports/log/event-log.ts'
+import type { EventLogWriter } from '#ports/log/event-log.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import { readPositions } from '#services/progress/bind-log.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -29,19 +28,11 @@ export interface LogWriterOptions {
   readonly positions: Pick<LogBindingStore, 'findLogPosition'>
   /** Called with the stream after each durable commit. */
   readonly nudge: (stream: LogStream) => void
-  /** Used in place of a writer of our own. */
-  readonly eventLog?: EventLogAppender | undefined
 }
 
 export async function openLogWriter(options: LogWriterOptions, opened: AsyncDisposableStack): Promise<EventLogWriter> {
-  const { eventLog, nudge } = options
-  if (eventLog !== undefined) return nudgingLog(eventLog, nudge)
-  return opened.adopt(await openOwnLog(options), log => log.close())
-}
-
-async function openOwnLog(options: LogWriterOptions): Promise<EventLogWriter> {
   const { config, clock, logger, metrics, positions, nudge } = options
-  const log = await openSqliteLogWriter({
+  const writer = await openSqliteLogWriter({
     folder: logFolder(config),
     firstOffsets: await readPositions(positions, embeddedStreamNames),
     nowMs: clock.nowMs,
@@ -51,21 +42,9 @@ async function openOwnLog(options: LogWriterOptions): Promise<EventLogWriter> {
     logger,
     onSynced: ({ stream }) => nudge(stream),
   })
+  const log = opened.adopt(writer, each => each.close())
   metrics.onCollect(() => {
     for (const [stream, recordCount] of log.waitingRecords()) metrics.logQueueRecords.set({ lane: stream }, recordCount)
   })
   return log
-}
-
-/** A log from outside reports no commits, but its `append` resolves after one. Its maker closes it. */
-function nudgingLog(log: EventLogAppender, nudge: (stream: LogStream) => void): EventLogWriter {
-  return {
-    append: async (traffic, records) => {
-      await log.append(traffic, records)
-      nudge(embeddedStreamOf(traffic))
-    },
-    condition: () => ({ state: 'ok' }),
-    waitingRecords: () => new Map(),
-    close: async () => undefined,
-  }
 }
