@@ -11,17 +11,9 @@ import { composeFront, type Front, type FrontStart } from '#compose/front/front.
 import { followEmbeddedEngine, mendCopiedEngine } from '#compose/instance/embedded-engine.ts'
 import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
 import { systemClock } from '#compose/instance/machine.ts'
-import {
-  type Bootstrapped,
-  bindOwnLog,
-  bootstrap,
-  checkBootstrap,
-  type InstanceState,
-  judgeReturnedState,
-  openInstanceState,
-  type StateWriter,
-} from '#compose/instance/start.ts'
+import { bindOwnLog, bootstrap, checkBootstrap, judgeReturnedState } from '#compose/instance/start.ts'
 import { type GeoipDatabase, noGeoip, openGeoip } from '#compose/stores/geoip.ts'
+import { type InstanceState, openInstanceState, type StateWriter } from '#compose/stores/state.ts'
 import { findEngineFault, findStateFault, type StoreFault, stateDamage } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
@@ -33,6 +25,7 @@ import { acquireDataLock, type DataLock } from '#processes/data-lock.ts'
 import type { FromWorker, ProcessingState } from '#processes/messages.ts'
 import { watchSilence } from '#processes/silence.ts'
 import { SupervisedChild } from '#processes/supervisor.ts'
+import type { Bootstrapped } from '#services/manage/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { ProcessNumbers } from '#telemetry/process-numbers.ts'

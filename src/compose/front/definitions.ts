@@ -26,16 +26,15 @@ export interface FrontDefinitions
   readonly keyCheck: PersonalKeyCheck
 }
 
+export interface DefinitionStores {
+  readonly management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
+  readonly state: Pick<FrontState, 'definitions' | 'definitionPollMs'>
+}
+
 /** @param onServed called when changed definitions become served. */
 export async function startDefinitions(
   context: FrontContext,
-  {
-    management,
-    state,
-  }: {
-    readonly management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
-    readonly state: Pick<FrontState, 'definitions' | 'definitionPollMs'>
-  },
+  { management, state }: DefinitionStores,
   { flagRequests, eventQuotas, keyUses }: Pick<FrontCounters, 'flagRequests' | 'eventQuotas' | 'keyUses'>,
   onServed: () => void,
   opened: AsyncDisposableStack,

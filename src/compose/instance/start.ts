@@ -1,4 +1,4 @@
-// Prepares a start before anything serves: the state at its newest schema, the log bound to it, and the first project.
+// Prepares a start before anything serves: the log bound to the state, and the first project.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
@@ -12,9 +12,6 @@ import { bindLog, whyNotOurs } from '#services/progress/bind-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openLogReader, prepareLog, readLogId } from '../log/log.ts'
 import { statePlaceOf } from '../stores/state.ts'
-
-export { type InstanceState, openInstanceState, openManagement, type StateWriter } from '../stores/state.ts'
-export type { Bootstrapped }
 
 /**
  * Makes the first project and keys if they are missing.

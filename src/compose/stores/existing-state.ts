@@ -5,13 +5,12 @@ import { resolve } from 'node:path'
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
-import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { stateUrlsOf } from './state.ts'
+import { openMigratedManagement, stateUrlsOf } from './state.ts'
 
 /** @returns one line for the operator when there is no state, it cannot be used, or it is not of this version. */
 export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
@@ -38,7 +37,7 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
     if (version === null) return err(noState(place))
     if (!isNewestSchema(version))
       return err(`The state in ${place} is of an older Pennon. Start this version once: that brings it up to date.`)
-    management = await openManagementOf(config, logger)
+    management = await openMigratedManagement(config, logger)
     if (await isUntouched(management)) {
       await management.close()
       return err(noState(place))
@@ -50,14 +49,6 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
     if (cause instanceof PortError) return err(`The state in ${place} cannot be used: ${cause.message}`)
     throw cause
   }
-}
-
-async function openManagementOf(config: Config, logger: Logger): Promise<ManagementStore> {
-  const { dataFolder } = config
-  const url = stateUrlsOf(config)?.url ?? null
-  if (url === null) return openSqliteManagementStore({ dataFolder, access: 'write' })
-  const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
-  return openPostgresManagementStore({ url, logger })
 }
 
 /** Whether a first start ended before its keys: a key made now would keep the next start from making the project. */

@@ -124,22 +124,26 @@ export async function openWorkerState(
   config: Config,
   logger: Logger,
 ): Promise<{ chunks: ChunkStore; management: ManagementStore }> {
-  const { dataFolder } = config
+  const management = await openMigratedManagement(config, logger)
   const url = stateUrlsOf(config)?.url ?? null
   if (url === null) {
     const { openSqliteChunkStore } = await import('#adapters/sqlite/sqlite-chunk-store.ts')
-    const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
-    return {
-      chunks: openSqliteChunkStore({ dataFolder }),
-      management: openSqliteManagementStore({ dataFolder, access: 'write' }),
-    }
+    return { chunks: openSqliteChunkStore({ dataFolder: config.dataFolder }), management }
   }
   const { openPostgresChunkStore } = await import('#adapters/postgres/postgres-chunk-store.ts')
-  const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
-  return {
-    chunks: openPostgresChunkStore({ url, logger }),
-    management: openPostgresManagementStore({ url, logger }),
+  return { chunks: openPostgresChunkStore({ url, logger }), management }
+}
+
+/** Opens a state that `serve` has brought up to date, in this thread. */
+export async function openMigratedManagement(config: Config, logger: Logger): Promise<ManagementStore> {
+  const { dataFolder } = config
+  const url = stateUrlsOf(config)?.url ?? null
+  if (url === null) {
+    const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
+    return openSqliteManagementStore({ dataFolder, access: 'write' })
   }
+  const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
+  return openPostgresManagementStore({ url, logger })
 }
 
 /**
