@@ -43,9 +43,6 @@ function whatWasFound(file: string, { description, fileCount, state, events, log
         .map(([stream, end]) => `${stream} up to ${end.toLocaleString('en')}`)
         .join(', ') || 'empty'
     }`,
-    ...(description.rows === undefined
-      ? ['  It does not say how many rows it should have: an earlier version wrote it.']
-      : []),
   ]
   return `${lines.join('\n')}\n`
 }

@@ -82,7 +82,7 @@ export function createInstances(): Instances & { close(): Promise<void> } {
       const state = await states?.create()
       const { service, instance, agent } = await start(needs, dataFolder, {
         CLICKHOUSE_URL: (await engine).urlOf(`vectors_${number}`),
-        ...(state !== undefined && { DATABASE_URL: state }),
+        ...(state !== undefined && { DATABASE_URL: state, PENNON_DATABASE_SCHEMA: 'public' }),
       })
       try {
         return await use(instance)

@@ -319,18 +319,18 @@ function lostAndKept(): void {
     it('leaves no hole that is taken for a loss either when parts merge while they are looked at', async t => {
       const world = await open(t)
       await world.erase()
-      const merges = (what: 'START' | 'STOP') => world.command(`SYSTEM ${what} MERGES pennon.thinned_flag_calls`)
+      const merges = (what: 'START' | 'STOP') => world.command(`SYSTEM ${what} MERGES pennon.deduplicated_flag_calls`)
       await merges('STOP')
       for (const _ of ['a part', 'another'])
         await world.command(
-          `INSERT INTO pennon.thinned_flag_calls (project_id, uuid, distinct_id) SELECT 1, generateUUIDv4(), 'user-${mark}'`,
+          `INSERT INTO pennon.deduplicated_flag_calls (project_id, uuid, distinct_id) SELECT 1, generateUUIDv4(), 'user-${mark}'`,
         )
       let isMerged = false
       const mergeOnce = async (query: string) => {
-        if (isMerged || !query.startsWith('SELECT _part') || !query.includes('thinned_flag_calls')) return
+        if (isMerged || !query.startsWith('SELECT _part') || !query.includes('deduplicated_flag_calls')) return
         isMerged = true
         await merges('START')
-        await world.command('OPTIMIZE TABLE pennon.thinned_flag_calls FINAL')
+        await world.command('OPTIMIZE TABLE pennon.deduplicated_flag_calls FINAL')
       }
       const eraser = personEraser({
         write: run =>
@@ -347,7 +347,7 @@ function lostAndKept(): void {
       })
       const emptied: HeldRange[] = []
       await eraser.removeErased(await openErasures(world.management), async ranges => {
-        emptied.push(...ranges.filter(({ table }) => table === 'thinned_flag_calls'))
+        emptied.push(...ranges.filter(({ table }) => table === 'deduplicated_flag_calls'))
       })
       assert.ok(isMerged)
       assert.deepEqual(

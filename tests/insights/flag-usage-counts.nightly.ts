@@ -53,7 +53,7 @@ describe('usage and exposure of flags', () => {
       await check('at the end')
       await world.sendAgain()
       await check('after every call was sent again')
-      await events.optimize('events', 'thinned_flag_calls', 'person_distinct_id_overrides')
+      await events.optimize('events', 'deduplicated_flag_calls', 'person_distinct_id_overrides')
       await check('after the parts were merged')
     })
 })

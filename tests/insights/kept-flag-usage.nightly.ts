@@ -32,7 +32,7 @@ function keeperOf(projectId: number, timezone: () => string) {
 
 /** How many buckets of a table's row are kept, however often. */
 async function keptRows(projectId: number, where: string): Promise<number> {
-  const query = `SELECT count() FROM kept_flag_usage WHERE project_id = ${projectId} AND ${where}`
+  const query = `SELECT count() FROM cached_flag_usage WHERE project_id = ${projectId} AND ${where}`
   const result = await events.clients.read(client => client.query({ query, format: 'JSONCompactEachRow' }))
   return Number((await result.json<[number]>())[0]![0])
 }
@@ -71,7 +71,7 @@ describe('kept counts of flag usage', () => {
       await world.sendAgain()
       await check('after every call was sent again')
       await keep()
-      await events.optimize('events', 'thinned_flag_calls', 'flag_call_arrivals', 'kept_flag_usage')
+      await events.optimize('events', 'deduplicated_flag_calls', 'flag_call_arrivals', 'cached_flag_usage')
       await check('after the parts were merged')
       await events.engine.restart()
       await check('after the engine was killed and started again')
@@ -86,7 +86,7 @@ describe('kept counts of flag usage', () => {
     while (!(await keeper.keepNow()));
     // Tampered, so that the answer shows where it comes from.
     await events.command(
-      database => `ALTER TABLE ${database}.kept_flag_usage UPDATE calls = [77]
+      database => `ALTER TABLE ${database}.cached_flag_usage UPDATE calls = [77]
         WHERE project_id = ${projectId} AND length(calls) > 0 SETTINGS mutations_sync = 1`,
     )
     assert.deepEqual(await usage(), [77, 77, 0])

@@ -36,8 +36,10 @@ async function wideInstance(t: TestContext, folder: string): Promise<{ dataFolde
         query: `ALTER TABLE ${name} MODIFY SETTING min_bytes_for_wide_part = 0, min_rows_for_wide_part = 0`,
       })
       const column =
-        { subject_mirror_fill: 'fill_id', worker_marks: 'instance', known_person_properties: 'import_job_id' }[table] ??
-        'project_id'
+        {
+          ...{ subject_mirror_fill: 'fill_id', worker_marks: 'instance', known_person_properties: 'import_job_id' },
+          schema_version: 'version',
+        }[table] ?? 'project_id'
       // Rows of today, so that none expires.
       const [more, value] = {
         rejected_events: [', received_at', ', now()'],

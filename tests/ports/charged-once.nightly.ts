@@ -202,24 +202,6 @@ describe('an event that is sent again days later', () => {
     })
   }
 
-  it('is charged as before when it was stored before there was a day of charge', async () => {
-    const project = aProjectOverDays({ merges: false })
-    for (const table of ['events', 'events_pending'])
-      await clients.write((client, database) =>
-        client.command({ query: `ALTER TABLE ${database}.${table} DROP COLUMN charged_at` }),
-      )
-    const { uuid, name, distinctId } = aCapturedEvent(1)
-    await clients.write((client, database) =>
-      client.command({
-        query: `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, row_version)
-          VALUES (${stores.length}, '${uuid}', '${name}', '${distinctId}', '2026-11-02 12:00:00', '2026-11-03 12:00:00', 1)`,
-      }),
-    )
-    await stores.at(-1)!.migrate()
-    await project.send('2026-11-10')
-    assert.deepEqual(await project.bill(), { '2026-11-03': 1 })
-  })
-
   it('is charged twice when it is another event: its name differs', async () => {
     const project = aProjectOverDays({ merges: false })
     await project.send('2026-11-02')

@@ -242,10 +242,11 @@ describe('the embedded engine and its client', () => {
     const hasty = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
     const counting = createClickHouseClients(options)
     t.after(() => Promise.all([hasty.close(), counting.close()]))
-    await writeText(`INSERT INTO pennon.events (project_id, uuid, event, distinct_id, timestamp, captured_at, charged_at, properties)
+    await writeText(`INSERT INTO pennon.events (project_id, uuid, event, distinct_id, timestamp, captured_at, charged_at, flag_called,
+        flag_response)
       SELECT 12, generateUUIDv4(), '$feature_flag_called', toString(number), toDateTime64('2026-10-01 00:00:00', 6, 'UTC'),
         toDateTime64('2026-10-01 00:00:00', 3, 'UTC'), toDateTime64('2026-10-01 00:00:00', 3, 'UTC'),
-        '{"$feature_flag":"f","$feature_flag_response":true}' FROM numbers(300000)`)
+        'f', 'true' FROM numbers(300000)`)
     const fromMs = Date.parse('2026-10-01')
     const usage = { projectId: 12, flagKey: 'f', buckets: { edges: [fromMs, fromMs + 86_400_000] } }
     const [day] = await hasty.countUsage(12, '2026-10-01', '2026-10-01')

@@ -49,26 +49,6 @@ describe('how long the event store keeps rows', () => {
     }
   })
 
-  it('changes with the version, in a table of recordings that another one made', async () => {
-    await migrate(30)
-    const today = await termsOf('replay_messages')
-    assert.deepEqual(today, { items: ['CODEC(NONE)', '3'], rows: '90' })
-    // As a version that kept all of a recording for a week.
-    await command('ALTER TABLE pennon.replay_messages MODIFY COLUMN items REMOVE TTL')
-    await command('ALTER TABLE pennon.replay_messages MODIFY TTL stored_at + toIntervalDay(7) DELETE')
-    assert.deepEqual(await termsOf('replay_messages'), { items: undefined, rows: '7' })
-    await command(`INSERT INTO pennon.replay_messages (project_id, uuid, stored_at, items)
-      VALUES (1, generateUUIDv4(), now() - toIntervalDay(5), 'old'), (2, generateUUIDv4(), now(), 'new')`)
-    await migrate(30)
-    assert.deepEqual(await termsOf('replay_messages'), today)
-    await command('OPTIMIZE TABLE pennon.replay_messages FINAL')
-    const rows = 'SELECT project_id, items FROM pennon.replay_messages ORDER BY project_id'
-    assert.deepEqual(await select(rows), [
-      { project_id: 1, items: '' },
-      { project_id: 2, items: 'new' },
-    ])
-  })
-
   it('ends by the clock that the worker believes where the engine is embedded, and not by that of the machine', async () => {
     const store = createClickHouseEventStore({
       endpoint: server.engine.endpoint,
@@ -87,8 +67,9 @@ describe('how long the event store keeps rows', () => {
     }
     const now = Date.UTC(2020, 5, 15, 12)
     try {
+      await command('DROP DATABASE pennon SYNC')
       await store.migrate()
-      for (const table of ['rejected_events', 'replayed_rejects', 'replay_messages', 'kept_flag_usage'])
+      for (const table of ['rejected_events', 'replayed_rejects', 'replay_messages', 'cached_flag_usage'])
         assert.deepEqual(await termsOf(table), { items: undefined, rows: undefined }, table)
       for (const [id, days] of Object.entries({ a: -91, b: -31, c: -5, d: 0, e: 32, f: 92 })) {
         const at = `toDateTime(${now / 1_000 + days * 86_400}, 'UTC')`
@@ -108,6 +89,7 @@ describe('how long the event store keeps rows', () => {
       assert.deepEqual(await kept(), ['c d', 'b c d e', 'd e'])
     } finally {
       await store.close()
+      await command('DROP DATABASE pennon SYNC')
     }
   })
 

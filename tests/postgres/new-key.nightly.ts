@@ -45,7 +45,8 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
     for (const url of [empty, ofOthers, unfinished]) {
       const before = await tablesOf(url)
       const dataFolder = join(tempDir(t), 'data')
-      const { exitCode, stdout, stderr } = await newKey({ DATABASE_URL: url, PENNON_DATA: dataFolder })
+      const settings = url === unfinished ? { PENNON_DATABASE_SCHEMA: 'public' } : {}
+      const { exitCode, stdout, stderr } = await newKey({ DATABASE_URL: url, PENNON_DATA: dataFolder, ...settings })
       assert.deepEqual([exitCode, stdout], [2, ''], stderr)
       assert.match(stderr, /^pennon: There is no state in PostgreSQL at 127\.0\.0\.1:\d+\/test_[^\n]+\n$/)
       assert.deepEqual(await tablesOf(url), before)
@@ -63,7 +64,8 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
       [wrong, /password authentication failed/],
       ['postgres://pennon:not-the-right-one@127.0.0.1:1/state', /127\.0\.0\.1:1\/state.*ECONNREFUSED/],
     ] as const) {
-      const { exitCode, stdout, stderr } = await newKey({ DATABASE_URL: url, PENNON_DATA: join(tempDir(t), 'data') })
+      const settings = { PENNON_DATABASE_SCHEMA: 'public', PENNON_DATA: join(tempDir(t), 'data') }
+      const { exitCode, stdout, stderr } = await newKey({ DATABASE_URL: url, ...settings })
       assert.deepEqual([exitCode, stdout], [2, ''], stderr)
       assert.match(stderr, /^pennon: [^\n]+\n$/)
       assert.match(stderr, reason)

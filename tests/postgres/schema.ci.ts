@@ -1,6 +1,7 @@
 // The schema of the tables in a database that other applications use too.
 
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { checkState } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
@@ -66,14 +67,6 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.deepEqual(flags, [{ key: 'here' }])
   })
 
-  it('stay in public for an instance that has them there', async t => {
-    const url = await migratedTemplate(postgres)
-    const pennon = await started(t, { DATABASE_URL: url })
-    assert.match(pennon.output(), /, schema public\n/)
-    assert.deepEqual(Object.keys(await tablesOf(url)), ['public'])
-    assert.match((await doctorOn({ DATABASE_URL: url })).found, /, schema public$/)
-  })
-
   it('are in the schema that a setting names, for commands too', async t => {
     const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'flags' }
     const pennon = await started(t, settings)
@@ -99,12 +92,36 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
 
   it('are not begun anew beside those that are in public', async t => {
     const url = await migratedTemplate(postgres)
-    await postgres.query('CREATE SCHEMA pennon', [], url)
-    assert.match(
-      await refusedStart(tempDir(t), { DATABASE_URL: url }),
-      /state is in the schema public.*PENNON_DATABASE_SCHEMA=public/,
-    )
-    const pennon = await started(t, { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' })
+    for (const query of ['SELECT', 'CREATE SCHEMA pennon']) {
+      await postgres.query(query, [], url)
+      assert.match(
+        await refusedStart(tempDir(t), { DATABASE_URL: url }),
+        /state is in the schema public.*PENNON_DATABASE_SCHEMA=public/,
+      )
+    }
+    const settings = { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' }
+    const pennon = await started(t, settings)
     assert.match(pennon.output(), /, schema public\n/)
+    assert.match((await doctorOn(settings)).found, /, schema public$/)
+  })
+
+  it('are refused when a version of before made them, and left as they are', async t => {
+    const url = await postgres.createDatabase()
+    for (const table of ['project', 'personal_api_key', 'log_position', 'chunk_outcome'])
+      await postgres.query(`CREATE TABLE public.${table} (id int)`, [], url)
+    await postgres.query('CREATE TABLE public.schema_version (version bigint)', [], url)
+    await postgres.query('INSERT INTO public.schema_version VALUES (1), (19)', [], url)
+    const settings = { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' }
+    // Without the words that each dump makes anew.
+    const dump = () => postgres.dump(url).replaceAll(/^\\(un)?restrict .*$/gm, '')
+    const before = dump()
+    const dataFolder = tempDir(t)
+    const why = /written by Pennon 0\.1\.0 or earlier, which is the last version that opens it\. Export/
+    assert.match(await refusedStart(dataFolder, settings), why)
+    const { isGood, found, remedy } = await doctorOn(settings)
+    assert.equal(isGood, false)
+    assert.match(`${found}. ${remedy}`, why)
+    assert.match((await newKey({ ...settings, PENNON_DATA: dataFolder })).stderr, why)
+    assert.deepEqual([dump(), readdirSync(dataFolder)], [before, []])
   })
 })

@@ -49,7 +49,8 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
   it('is refused when a newer Pennon wrote the state', async t => {
     const url = await migratedTemplate(postgres)
     await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], url)
-    assert.match(await refusal(tempDir(t), { DATABASE_URL: url }), /newer Pennon \(schema 999/)
+    const settings = { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' }
+    assert.match(await refusal(tempDir(t), settings), /newer Pennon \(schema 999/)
   })
 
   it('is refused when the database does not hold every text', async t => {

@@ -153,7 +153,7 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
       await insert('person_distinct_id_overrides', overrideColumns, overrides, (to, row) =>
         writeOverrideRow(to, row, insertedAtMs, erasuresOf(row)),
       )
-      await insert('thinned_flag_calls', thinnedColumns, thinned, (to, row) =>
+      await insert('deduplicated_flag_calls', thinnedColumns, thinned, (to, row) =>
         writeThinnedRow(to, row, erasuresOf(row)),
       )
       await insert('flag_call_arrivals', arrivalColumns, flagArrivals(events, thinned), writeArrivalRow)

@@ -1,54 +1,151 @@
 // Creates or upgrades the tables; safe to run from several processes at once and again.
 
 import { PortError } from '#ports/port-error.ts'
-import type { ClickHouseClients } from './connection/clickhouse-clients.ts'
+import { isTooOld, UnfitSchemaError } from '#ports/unfit-schema-error.ts'
+import {
+  type ClickHouseClient,
+  type ClickHouseClients,
+  type ClickHouseEndpoint,
+  createClickHouseClients,
+} from './connection/clickhouse-clients.ts'
 import { isUnknownDatabase } from './connection/clickhouse-errors.ts'
-import { type SchemaOptions, schemaStatements } from './schema.ts'
+import {
+  baselineTableNames,
+  type EventStoreMigration,
+  eventStoreMigrations,
+  rejectTtl,
+  type SchemaOptions,
+} from './schema.ts'
 
 /** An engine that finds no room while it alters a table leaves an empty definition behind, and does not start with it. */
 const freeBytesMin = 64 * 1024 * 1024
+const versionTable = 'schema_version'
 
 export interface MigrateOptions extends SchemaOptions {
   /** How much room the disk of the tables has; absent where we cannot know. */
   readonly freeBytes?: (() => number) | undefined
+  /** Other ones in tests. */
+  readonly migrations?: readonly EventStoreMigration[]
+}
+
+/** The `create_table_query` of each table, by name, as the server writes it. */
+type Definitions = ReadonlyMap<string, string>
+
+/**
+ * @returns what changed in tables that were there: names of migrations, and tables whose retention is another one now.
+ * @throws PortError `full` when a table has to be altered and the disk has less than 64 MiB left; `conflict`, caused by an
+ *   UnfitSchemaError, when another version made the tables. Then nothing was changed.
+ */
+export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: MigrateOptions): Promise<string[]> {
+  const { migrations = eventStoreMigrations, freeBytes } = options
+  return clients.write(async (client, database) => {
+    const found = await findDefinitions(client, database)
+    // Only when it is missing: the user of a cluster may not be allowed to.
+    if (found === null) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` })
+    const definitions: Definitions = found ?? new Map()
+    const version = await findVersion(client, database, definitions, migrations)
+    const changes: string[] = []
+    // First of all: tables without it are those of a version that had none.
+    if (!definitions.has(versionTable))
+      await client.command({
+        query: `CREATE TABLE IF NOT EXISTS ${database}.${versionTable}
+          (version UInt32, name String, applied_at DateTime('UTC') DEFAULT now()) ENGINE = ReplacingMergeTree ORDER BY version`,
+      })
+    for (const migration of migrations.slice(version)) {
+      if (migration.version > 1) requireRoom(freeBytes?.())
+      for (const query of migration.statements(database, options)) await client.command({ query })
+      await client.command({
+        query: `INSERT INTO ${database}.${versionTable} (version, name) VALUES ({version:UInt32}, {name:String})`,
+        query_params: { version: migration.version, name: migration.name },
+      })
+      if (version > 0) changes.push(migration.name)
+    }
+    for (const table of options.isEmbedded ? [] : ['rejected_events', 'replayed_rejects']) {
+      const ttl = rejectTtl(options)
+      if (hasTtl(definitions.get(table), ttl)) continue
+      requireRoom(freeBytes?.())
+      await client.command({ query: `ALTER TABLE ${database}.${table} MODIFY TTL ${ttl} DELETE` })
+      changes.push(table)
+    }
+    return changes
+  })
 }
 
 /**
- * @returns the tables that were there and were altered, each once.
- * @throws PortError `full` when a table has to be altered and the disk has less than 64 MiB left.
+ * For a start or `doctor`, which wait three seconds for an answer; changes nothing.
+ * @returns one line for the operator when another version made the tables, so that `migrate` will refuse them.
+ * @throws PortError when the server does not answer.
  */
-export function migrate(clients: ClickHouseClients, options: MigrateOptions): Promise<string[]> {
-  return clients.write(async (client, database) => {
-    const tables = await client
-      .query({ query: `SHOW TABLES FROM ${database}`, format: 'JSONCompactEachRow' })
-      .then(result => result.json<[string]>())
-      .catch(error => {
-        if (isUnknownDatabase(error)) return null
-        throw error
-      })
-    // Only when it is missing: the user of a cluster may not be allowed to.
-    if (tables === null) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` })
-    const definitions = new Map(
-      await client
-        .query({
-          query: 'SELECT name, create_table_query FROM system.tables WHERE database = {database:String}',
-          query_params: { database },
-          format: 'JSONCompactEachRow',
-        })
-        .then(result => result.json<[string, string]>()),
-    )
-    const altered = new Set<string>()
-    for (const { table, query, isDone } of schemaStatements(database, options)) {
-      const definition = definitions.get(table)
-      if (isDone === undefined ? definition !== undefined : definition === undefined || isDone(definition)) continue
-      if (isDone !== undefined) {
-        requireRoom(options.freeBytes?.())
-        altered.add(table)
-      }
-      await client.command({ query })
-    }
-    return [...altered]
+export async function findUnfitTables(
+  endpoint: ClickHouseEndpoint,
+  queryTimeoutSeconds: number,
+): Promise<string | null> {
+  const clients = createClickHouseClients({ endpoint: () => endpoint, queryTimeoutSeconds })
+  const limit = AbortSignal.timeout(3_000)
+  try {
+    await clients.read(async client => {
+      const found = await findDefinitions(client, endpoint.database)
+      if (found !== null) await findVersion(client, endpoint.database, found, eventStoreMigrations)
+    }, limit)
+    return null
+  } catch (cause) {
+    if (limit.aborted) throw new PortError('event-store', 'timeout', cause)
+    if (cause instanceof PortError && cause.cause instanceof UnfitSchemaError) return cause.cause.message
+    throw cause
+  } finally {
+    await clients.close()
+  }
+}
+
+/** Null where there is no such database. */
+async function findDefinitions(client: ClickHouseClient, database: string): Promise<Definitions | null> {
+  try {
+    // Unlike `system.tables`, it fails where the database is missing.
+    await client.command({ query: `SHOW TABLES FROM ${database}` })
+  } catch (error) {
+    if (isUnknownDatabase(error)) return null
+    throw error
+  }
+  const rows = await client.query({
+    query: 'SELECT name, create_table_query FROM system.tables WHERE database = {database:String}',
+    query_params: { database },
+    format: 'JSONCompactEachRow',
   })
+  return new Map(await rows.json<[string, string]>())
+}
+
+/** @returns the last migration that ran; 0 also where a table is missing: all of them run again then, and make it. */
+async function findVersion(
+  client: ClickHouseClient,
+  database: string,
+  definitions: Definitions,
+  migrations: readonly EventStoreMigration[],
+): Promise<number> {
+  if (!definitions.has(versionTable)) {
+    if (!definitions.has('events_pending')) return 0
+    throw unfit(
+      `The event store ${isTooOld}. Export with that version what you want to keep, and start this one with another database in CLICKHOUSE_URL, or an empty PENNON_DATA without it.`,
+    )
+  }
+  const result = await client.query({
+    query: `SELECT max(version) FROM ${database}.${versionTable}`,
+    format: 'JSONCompactEachRow',
+  })
+  const [[version]] = (await result.json<[number]>()) as [[number]]
+  if (version > migrations.length)
+    throw unfit(
+      `The event store was written by a newer Pennon (schema ${version}; this one knows up to ${migrations.length}). Start that version, or restore a backup from before the upgrade.`,
+    )
+  return baselineTableNames.every(table => definitions.has(table)) ? version : 0
+}
+
+function unfit(message: string): PortError {
+  return new PortError('event-store', 'conflict', new UnfitSchemaError(message))
+}
+
+/** Also true for a table that was only made now. */
+function hasTtl(definition: string | undefined, ttl: string): boolean {
+  return definition?.slice(definition.indexOf(' ENGINE = ')).includes(` TTL ${ttl} `) ?? true
 }
 
 function requireRoom(freeBytes = freeBytesMin): void {

@@ -37,9 +37,9 @@ const findHolder = `
   WHERE l.locktype = 'advisory' AND (l.classid, l.objid, l.objsubid) = (${lockKey}, 2) AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-/** Leaves out lanes in which no worker ever committed. */
+/** Leaves out streams in which no worker ever committed. */
 const readReturnedState = `
-  SELECT f.log_id, p.lane, p."offset" FROM followed_log AS f LEFT JOIN log_position AS p ON true`
+  SELECT f.log_id, p.stream, p."offset" FROM followed_log AS f LEFT JOIN log_position AS p ON true`
 
 export interface InstanceLock {
   /**
@@ -201,10 +201,10 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
   async function whatStandsAgainst(session: pg.Client | undefined): Promise<string | null> {
     if (judge === undefined || session === undefined) return null
     try {
-      type Row = { log_id: string; lane: string | null; offset: number | null }
+      type Row = { log_id: string; stream: string | null; offset: number | null }
       const { rows } = await session.query<Row>(readReturnedState)
       if (rows.length === 0) throw new Error('the database follows no log')
-      const positions = rows.flatMap(({ lane, offset }) => (lane === null ? [] : [[lane, offset!] as const]))
+      const positions = rows.flatMap(({ stream, offset }) => (stream === null ? [] : [[stream, offset!] as const]))
       return await judge({ followedLogId: rows[0]!.log_id, positions: new Map(positions) })
     } catch (cause) {
       lose(session, cause)

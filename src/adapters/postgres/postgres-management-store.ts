@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadDefinitionChanges } from '#adapters/sql/definitions/definition-queries.ts'
+import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresWords } from '#adapters/sql/migrations/migration.ts'
 import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
@@ -29,9 +30,10 @@ const retryWaitMs = 20
 /**
  * Brings the state of a database up to the newest schema. When several processes call it, one migrates and the others
  * wait.
- * @throws SchemaTooNewError, or PortError when the database cannot be reached or written.
+ * @param known other migrations in tests.
+ * @throws UnfitSchemaError, or PortError when the database cannot be reached or written.
  */
-export async function migratePostgres(options: { url: string; logger: Logger }): Promise<void> {
+export async function migratePostgres(options: { url: string; logger: Logger }, known = migrations): Promise<void> {
   const pool = openPool({
     ...options,
     name: 'migrate',
@@ -42,7 +44,7 @@ export async function migratePostgres(options: { url: string; logger: Logger }):
   })
   const beganAtMs = performance.now()
   try {
-    const versions = await migrateState(kyselyOn(pool, 'one_by_one'), { words: postgresWords })
+    const versions = await migrateState(kyselyOn(pool, 'one_by_one'), { words: postgresWords, migrations: known })
     const durationMs = Math.round(performance.now() - beganAtMs)
     logStateMigration({ ...versions, durationMs, copy: null }, options.logger)
   } catch (cause) {

@@ -18,11 +18,6 @@ describe('the schema of the state', () => {
     assert.deepEqual(judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: state }, others]), used)
   })
 
-  it('stays where an instance of before has it', () => {
-    const found = judgeSchemas(path, 'public', [{ schema: 'public', tables: state }])
-    assert.deepEqual(found, { schema: 'public', isMade: true, hasState: true })
-  })
-
   it('is refused where another program has tables in it, and names some', () => {
     const found = judgeSchemas('"shop"', 'shop', [{ schema: 'shop', tables: ['a', 'b', 'c', 'd', 'project'] }])
     assert.match(
@@ -31,15 +26,16 @@ describe('the schema of the state', () => {
     )
   })
 
-  it('is refused where it would be empty although there is state in the former one', () => {
-    const found = judgeSchemas(path, 'pennon', [
-      { schema: 'pennon', tables: [] },
-      { schema: 'public', tables: state },
+  it('is refused where it would be empty although there is state in another one of the path', () => {
+    const other = { schema: 'public', tables: state }
+    for (const found of [
+      judgeSchemas(path, 'public', [other]),
+      judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: [] }, other]),
     ])
-    assert.match(
-      'refusal' in found ? found.refusal : '',
-      /in the schema public, .*Drop that.*PENNON_DATABASE_SCHEMA=public/,
-    )
+      assert.match(
+        'refusal' in found ? found.refusal : '',
+        /in the schema public, not in pennon.*PENNON_DATABASE_SCHEMA=public/,
+      )
   })
 
   it('is where the path of the URL leads, when that has one', () => {

@@ -1,9 +1,8 @@
-// Decides which schema of a database has our tables. A schema of our own keeps them apart from other applications;
-// older instances have them in the first schema of their role's path, mostly `public`, and continue there.
+// Decides which schema of a database has our tables. A schema of our own keeps them apart from other applications.
 
 /** The default name. */
 const ownSchema = 'pennon'
-const formerPath = '"$user",public'
+const rolePath = '"$user",public'
 
 /** What any role that may connect can see of a schema. */
 export interface FoundSchema {
@@ -18,14 +17,14 @@ export type StateSchema =
 
 /**
  * Adds a search path to the URL, so that its sessions find our tables by their bare names.
- * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, or the schema in which an earlier instance has its tables. A
- *   `search_path` in the URL's own `options` stays as it is.
+ * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, and after it the role's own path, where a state may be
+ *   that was made with another setting. A `search_path` in the URL's own `options` stays as it is.
  */
 export function withStateSchema(url: string, schema: string | null): string {
   const place = new URL(url)
   const given = place.searchParams.get('options') ?? ''
   if (given.includes('search_path')) return url
-  const path = schema === null ? `${ownSchema},${formerPath}` : `"${schema}"`
+  const path = schema === null ? `${ownSchema},${rolePath}` : `"${schema}"`
   place.searchParams.set('options', `${given} -c search_path=${path}`.trim())
   return place.href
 }
@@ -46,11 +45,11 @@ export function judgeSchemas(path: string, current: string | null, found: readon
     return {
       refusal: `its schema ${wanted} has tables of another program (${someOf(there.tables)}). Set PENNON_DATABASE_SCHEMA to a schema of Pennon's own, or name another database in DATABASE_URL`,
     }
-  const former = found.find(({ schema, tables }) => schema !== wanted && isState(tables))
-  if (former === undefined) return { schema: wanted, isMade: there !== undefined, hasState: false }
-  if (there === undefined) return { schema: former.schema, isMade: true, hasState: true }
+  const other = found.find(({ schema, tables }) => schema !== wanted && isState(tables))
+  if (other === undefined) return { schema: wanted, isMade: there !== undefined, hasState: false }
+  // A new state would hide it.
   return {
-    refusal: `its state is in the schema ${former.schema}, and the schema ${wanted} is there too, but empty. Drop that, or set PENNON_DATABASE_SCHEMA=${former.schema}`,
+    refusal: `its state is in the schema ${other.schema}, not in ${wanted}. Set PENNON_DATABASE_SCHEMA=${other.schema}`,
   }
 }
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { migrations } from './known-migrations.ts'
 import { migrateState } from './migrate-state.ts'
 import { type Migration, postgresWords, sqliteWords } from './migrations/migration.ts'
-import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
 
 const one: Migration = { version: 1, name: 'one', statements: () => ['CREATE TABLE a (x INTEGER)'] }
@@ -32,16 +32,19 @@ test('applies what is missing, and nothing when run again', async () => {
   ])
 })
 
-test('refuses a state that a newer version wrote, and leaves it as it is', async () => {
-  const { database, db } = openMemory()
-  await migrateState(db, { words: sqliteWords, migrations: [one, two] })
-  await assert.rejects(
-    migrateState(db, { words: sqliteWords, migrations: [one] }),
-    (error: unknown) =>
-      error instanceof SchemaTooNewError && /newer Pennon \(schema 2; this one knows up to 1\)/.test(error.message),
-  )
-  assert.deepEqual(tablesOf(database), ['a', 'schema_version'])
-})
+for (const [version, known, why] of [
+  ['a newer version', [one], /newer Pennon \(schema 2; this one knows up to 1\)/],
+  ['a version before the first migration', [{ ...one, version: 3 }], /by Pennon 0\.1\.0 or earlier, which is the last/],
+] as const)
+  test(`refuses a state that ${version} wrote, and leaves it as it is`, async () => {
+    const { database, db } = openMemory()
+    await migrateState(db, { words: sqliteWords, migrations: [one, two] })
+    await assert.rejects(
+      migrateState(db, { words: sqliteWords, migrations: known }),
+      (error: unknown) => error instanceof UnfitSchemaError && why.test(error.message),
+    )
+    assert.deepEqual(tablesOf(database), ['a', 'schema_version'])
+  })
 
 test('takes a migration back as a whole when one of its statements fails', async () => {
   const { database, db } = openMemory()
@@ -51,9 +54,9 @@ test('takes a migration back as a whole when one of its statements fails', async
   assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one] }), { from: 0, to: 1 })
 })
 
-test('numbers its migrations without gaps, and says each one in the words of either engine', () => {
+test('numbers its migrations without gaps after the unreleased ones, and says each one in the words of either engine', () => {
   for (const [index, migration] of migrations.entries()) {
-    assert.equal(migration.version, index + 1)
+    assert.equal(migration.version, index + 20)
     const postgres = migration.statements(postgresWords).join('\n')
     assert.doesNotMatch(postgres, /AUTOINCREMENT|WITHOUT ROWID/)
     assert.doesNotMatch(migration.statements(sqliteWords).join('\n'), /IDENTITY|COLLATE|NOTIFY/i)

@@ -6,24 +6,39 @@ import { describe, it, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
+import { type Migration, sqliteWords } from '#adapters/sql/migrations/migration.ts'
 import { findSqliteSchema } from './find-schema.ts'
 import { kyselyOn, migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting, stateFileOf } from './open-sqlite.ts'
 
-const newest = migrations.at(-1)!.version
+const oldest = migrations[0]!.version
+const known = [migrations[0]!, ...[1, 2, 3, 4].map(laterMigration)]
+/** The number with which the name of a copy ends that was made before the third migration. */
+const third = numberText(oldest + 2)
 
-/** A state as a version with so many migrations left it, with one project in it. */
+function laterMigration(count: number): Migration {
+  return {
+    version: oldest + count,
+    name: `later ${count}`,
+    statements: () => [`CREATE TABLE later_${count} (x BIGINT)`],
+  }
+}
+
+function numberText(version: number): string {
+  return String(version).padStart(4, '0')
+}
+
+/** A state as a version with so many migrations left it. */
 async function stateOf(t: TestContext, count: number): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-test-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  await applyTo(folder, count)
+  if (count > 0) await applyTo(folder, count)
   return folder
 }
 
 async function applyTo(folder: string, count: number): Promise<void> {
   const db = kyselyOn(openStateForWriting(folder, 0), 'immediate')
-  await migrateState(db, { words: sqliteWords, migrations: migrations.slice(0, count) })
+  await migrateState(db, { words: sqliteWords, migrations: known.slice(0, count) })
   await db.destroy()
 }
 
@@ -52,44 +67,44 @@ describe('a state whose schema changes', () => {
     setMark(folder, 71)
     const umask = process.umask(0o077)
     t.after(() => process.umask(umask))
-    await migrateSqlite(folder)
-    assert.equal(findSqliteSchema(folder), newest)
-    assert.deepEqual(copiesIn(folder), ['state.db.before-0003'])
-    const copy = join(folder, 'state.db.before-0003')
+    await migrateSqlite(folder, known)
+    assert.equal(findSqliteSchema(folder), oldest + 4)
+    assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
+    const copy = join(folder, `state.db.before-${third}`)
     assert.equal(statSync(copy).mode & 0o777, 0o600)
 
     for (const suffix of ['', '-wal', '-shm']) rmSync(stateFileOf(folder) + suffix, { force: true })
     renameSync(copy, stateFileOf(folder))
-    assert.equal(findSqliteSchema(folder), 2)
+    assert.equal(findSqliteSchema(folder), oldest + 1)
     assert.equal(markOf(stateFileOf(folder)), 71)
     await applyTo(folder, 2)
   })
 
   it('is copied again by each upgrade, and the copies of earlier ones go', async t => {
     const folder = await stateOf(t, 2)
-    copyFileSync(stateFileOf(folder), join(folder, 'state.db.before-0002'))
-    copyFileSync(stateFileOf(folder), join(folder, 'state.db.before-0003')) // brought back by copying, and gone on with
+    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${numberText(oldest + 1)}`))
+    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}`)) // brought back by copying, and gone on with
     setMark(folder, 72)
-    await migrateSqlite(folder)
-    assert.deepEqual(copiesIn(folder), ['state.db.before-0003'])
-    assert.equal(markOf(join(folder, 'state.db.before-0003')), 72)
+    await migrateSqlite(folder, known)
+    assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
+    assert.equal(markOf(join(folder, `state.db.before-${third}`)), 72)
   })
 
   it('keeps the copy of before the first step when an upgrade is cut short between two', async t => {
     const folder = await stateOf(t, 2)
     setMark(folder, 73)
-    copyFileSync(stateFileOf(folder), join(folder, 'state.db.before-0003.upgrading'))
+    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}.upgrading`))
     await applyTo(folder, 3)
     setMark(folder, 74)
-    await migrateSqlite(folder)
-    assert.deepEqual(copiesIn(folder), ['state.db.before-0003'])
-    assert.equal(markOf(join(folder, 'state.db.before-0003')), 73)
+    await migrateSqlite(folder, known)
+    assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
+    assert.equal(markOf(join(folder, `state.db.before-${third}`)), 73)
   })
 
   it('is not copied when nothing changes, nor when there was none', async t => {
     const folder = await stateOf(t, 0)
-    await migrateSqlite(folder)
-    await migrateSqlite(folder)
+    await migrateSqlite(folder, known)
+    await migrateSqlite(folder, known)
     assert.deepEqual(copiesIn(folder), [])
   })
 })

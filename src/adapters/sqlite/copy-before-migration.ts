@@ -3,7 +3,7 @@
 
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
+import { isNewestSchema, migrations } from '#adapters/sql/known-migrations.ts'
 import { findSqliteSchema } from './find-schema.ts'
 import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
 
@@ -17,11 +17,14 @@ const allPages = 0x7fffffff
  * copy.
  * @returns the copy's name, and a function to call when the upgrade is complete, which removes older copies; null when no
  *   copy is needed.
- * @throws SchemaTooNewError, SqliteError, PortError, system errors: then the state may not be changed.
+ * @throws UnfitSchemaError, SqliteError, PortError, system errors: then the state may not be changed.
  */
-export async function copyBeforeMigration(dataFolder: string): Promise<{ name: string; complete: () => void } | null> {
+export async function copyBeforeMigration(
+  dataFolder: string,
+  known = migrations,
+): Promise<{ name: string; complete: () => void } | null> {
   const version = findSqliteSchema(dataFolder)
-  if (version === null || version === 0 || isNewestSchema(version)) return null
+  if (version === null || version === 0 || isNewestSchema(version, known)) return null
   const begun = copiesIn(dataFolder).find(({ isUpgrading, before }) => isUpgrading && before <= version)
   const name = begun?.name.replace('.upgrading', '') ?? `state.db.before-${String(version + 1).padStart(4, '0')}`
   const path = join(dataFolder, name)

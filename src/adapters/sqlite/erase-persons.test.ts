@@ -13,7 +13,8 @@ test('an erasure finds rows by keys alone, and leaves images of what is no perso
   await migrateState(db, { words: sqliteWords })
   database.exec(`
     INSERT INTO project (id, uuid, name, api_token, timezone, anonymize_ips, geoip_enabled, property_matching_version, quotas,
-      created_at, deleted, revision) VALUES (1, '', '', '', 'UTC', 0, 0, 1, '{}', 0, 0, 0);
+      client_settings, ingestion_settings, created_at, deleted, revision)
+      VALUES (1, '', '', '', 'UTC', 0, 0, 1, '{}', '{}', '{}', 0, 0, 0);
     INSERT INTO person VALUES (7, 1, 'uuid-7', '{}', '', 0, 0, 0, 0);
     INSERT INTO person_distinct_id VALUES (1, '0', 7, 0)`)
   const image = database.prepare(`INSERT INTO import_image VALUES (?, ?, ?, 1, 'null', 'null')`)

@@ -1,12 +1,14 @@
 // Finds whether a folder holds state, and its version, without creating or changing anything.
 
 import { existsSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
 import { deferredCursorOf } from '#core/events/log-stream.ts'
 import { stateFileOf, translating, writerWaitMs } from './open-sqlite.ts'
 
 /**
- * @returns how many migrations the state has had; null when there is no state.
+ * @returns the number of the state's last migration; null when there is no state.
  * @throws PortError when the file cannot be read or is no database.
  */
 export function findSqliteSchema(dataFolder: string): number | null {
@@ -25,21 +27,40 @@ export function findSqliteSchema(dataFolder: string): number | null {
 }
 
 /**
- * The offset of each lane below which every record is processed, from the state in a folder that no other process uses.
+ * As `findSqliteSchema`, of what the file had at its last checkpoint: that of a start at the latest. Leaves every byte of
+ * the folder as it is, even where a killed process left a `-wal`.
+ * @returns null also when the file cannot be read like that.
+ */
+export function findSettledSchema(dataFolder: string): number | null {
+  const url = pathToFileURL(stateFileOf(dataFolder))
+  url.search = '?immutable=1'
+  let database: DatabaseSync | undefined
+  try {
+    database = new DatabaseSync(url, { readOnly: true })
+    return Number(database.prepare('SELECT max(version) AS version FROM schema_version').get()?.version ?? 0)
+  } catch {
+    return null // whoever opens it for use reports why
+  } finally {
+    database?.close()
+  }
+}
+
+/**
+ * The offset of each stream below which every record is processed, from the state in a folder that no other process uses.
  * @throws PortError
  */
 export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, number> {
   return translating(() => {
     const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
     try {
-      const rows = database.prepare<[], { lane: string; offset: number }>('SELECT lane, "offset" FROM log_position')
-      const positions = new Map(rows.all().map(({ lane, offset }) => [lane, Number(offset)]))
-      const deferring = new Set(deferringStreams(database))
-      for (const lane of [...positions.keys()]) {
-        const behind = positions.get(deferredCursorOf(lane))
+      const rows = database.prepare<[], { stream: string; offset: number }>('SELECT stream, "offset" FROM log_position')
+      const positions = new Map(rows.all().map(({ stream, offset }) => [stream, Number(offset)]))
+      const deferring = database.prepare<[], string>('SELECT DISTINCT stream FROM deferred_project').pluck().all()
+      for (const stream of [...positions.keys()]) {
+        const behind = positions.get(deferredCursorOf(stream))
         if (behind === undefined) continue
-        if (deferring.has(lane)) positions.set(lane, behind)
-        positions.delete(deferredCursorOf(lane))
+        if (deferring.includes(stream)) positions.set(stream, behind)
+        positions.delete(deferredCursorOf(stream))
       }
       return positions
     } finally {
@@ -78,11 +99,4 @@ export function countSqliteRows(dataFolder: string): Readonly<Record<string, num
       database.close()
     }
   })
-}
-
-/** Empty for a state that is older than the table. */
-function deferringStreams(database: Database.Database): readonly string[] {
-  const isThere = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE name = 'deferred_project'").get()
-  if (isThere === undefined) return []
-  return database.prepare<[], string>('SELECT DISTINCT stream FROM deferred_project').pluck().all()
 }

@@ -12,6 +12,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
 import type { StateMigration } from '#adapters/sql/state-migration.ts'
@@ -22,16 +23,17 @@ import { openStateForWriting, type SqliteDatabase, statePortError, writerWaitMs 
 /**
  * Brings the state of a data folder up to the newest schema, creating it when there is none. It copies a state before
  * it changes it.
- * @throws SchemaTooNewError, or PortError when the file cannot be opened or written.
+ * @param known other migrations in tests.
+ * @throws UnfitSchemaError, or PortError when the file cannot be opened or written.
  */
-export async function migrateSqlite(dataFolder: string): Promise<StateMigration> {
+export async function migrateSqlite(dataFolder: string, known = migrations): Promise<StateMigration> {
   try {
     const beganAtMs = performance.now()
-    const copy = await copyBeforeMigration(dataFolder)
+    const copy = await copyBeforeMigration(dataFolder, known)
     const db = kyselyOn(openStateForWriting(dataFolder, writerWaitMs), 'immediate')
     let versions: Pick<StateMigration, 'from' | 'to'>
     try {
-      versions = await migrateState(db, { words: sqliteWords })
+      versions = await migrateState(db, { words: sqliteWords, migrations: known })
     } finally {
       await db.destroy()
     }

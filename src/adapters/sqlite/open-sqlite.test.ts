@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { migrations } from '#adapters/sql/known-migrations.ts'
-import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { PortError } from '#ports/port-error.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, stateFileOf } from './open-sqlite.ts'
@@ -53,7 +53,7 @@ test('refuses a state of a newer version, with what to do', async t => {
   database.exec(`INSERT INTO schema_version (version, name) VALUES (99, 'from the future')`)
   database.close()
   await assert.rejects(migrateSqlite(dataFolder), (error: unknown) => {
-    return error instanceof SchemaTooNewError && /schema 99/.test(error.message) && !error.message.includes('\n')
+    return error instanceof UnfitSchemaError && /schema 99/.test(error.message) && !error.message.includes('\n')
   })
 })
 

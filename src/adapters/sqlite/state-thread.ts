@@ -2,9 +2,9 @@
 // when it dies. The calls under way then fail; none is sent twice, because its outcome is unknown.
 
 import { Worker } from 'node:worker_threads'
-import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { logStateMigration } from '#adapters/sql/state-migration.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import {
   decodeAnswer,
@@ -23,7 +23,7 @@ const restartDelayMaxMs = 5_000
 const closeTimeoutMs = 5_000
 
 export interface StateThread {
-  /** Resolves to the methods it serves. @throws SchemaTooNewError or PortError when its first start failed. */
+  /** Resolves to the methods it serves. @throws UnfitSchemaError or PortError when its first start failed. */
   readonly started: Promise<readonly StateMethod[]>
   /** @throws PortError `unavailable` when there is no thread, too many calls wait, or the thread died meanwhile. */
   call(method: StateMethod, args: readonly unknown[]): Promise<unknown>
@@ -110,7 +110,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     if (isClosing) return
     // When the state cannot be opened at the first start, the caller reports it; later, trying again may help.
     if (!hasServed) {
-      first.reject(cause instanceof SchemaTooNewError || cause instanceof PortError ? cause : unavailable(cause))
+      first.reject(cause instanceof UnfitSchemaError || cause instanceof PortError ? cause : unavailable(cause))
       return
     }
     logger.error({ err: cause, access: options.access, restartDelayMs }, 'the state thread died; starting another')
@@ -120,7 +120,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
 }
 
 function startError(failure: Failure): Error {
-  return failure.name === 'SchemaTooNewError' ? new SchemaTooNewError(failure.message) : errorOf(failure)
+  return failure.name === 'UnfitSchemaError' ? new UnfitSchemaError(failure.message) : errorOf(failure)
 }
 
 function unavailable(cause: Error | string): PortError {

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { migrations } from '#adapters/sql/known-migrations.ts'
-import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
-import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { createLogger, silentLogger } from '#telemetry/log.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aNewFlag, aNewProject } from '../../../tests/support/values.ts'
-import { kyselyOn, migrateSqlite } from './kysely-on-sqlite.ts'
+import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
 import { startStateThread } from './state-thread.ts'
 import { openStateWriter } from './state-writer-client.ts'
@@ -76,26 +73,8 @@ test('refuses to start on a state of a newer version', async t => {
   database.close()
   await assert.rejects(
     openStateWriter({ dataFolder, logger: silentLogger() }),
-    (error: unknown) => error instanceof SchemaTooNewError && /schema 99/.test(error.message),
+    (error: unknown) => error instanceof UnfitSchemaError && /schema 99/.test(error.message),
   )
-})
-
-test('logs once that it has migrated the state, and nothing of a state that is new or up to date', async t => {
-  const lines: string[] = []
-  const logger = createLogger({ level: 'info', process: 'serve' }, { write: line => void lines.push(line) })
-  const open = async (dataFolder: string) => (await openStateWriter({ dataFolder, logger })).close()
-  await open(tempDir(t))
-  assert.deepEqual(lines, [])
-  const dataFolder = tempDir(t)
-  const db = kyselyOn(openStateForWriting(dataFolder, 0), 'immediate')
-  await migrateState(db, { words: sqliteWords, migrations: migrations.slice(0, 3) })
-  await db.destroy()
-  for (const _ of [1, 2]) await open(dataFolder)
-  assert.equal(lines.length, 1)
-  const { level, from, to, durationMs, copy, msg } = JSON.parse(lines[0]!)
-  assert.deepEqual([level, from, to, copy], ['info', 3, migrations.length, 'state.db.before-0004'])
-  assert.ok(durationMs >= 0)
-  assert.match(msg, /^the state was migrated .* earlier Pennon starts only with state\.db\.before-0004$/)
 })
 
 test('fails calls under way when the thread dies, and serves again with another one', async t => {

@@ -15,7 +15,7 @@ import { type StateCalls, type StateMethod, searchMethods } from './state-writer
 /**
  * Starts the thread and brings the state up to the newest schema. Open other readers of the state only afterwards.
  * Methods fail with PortErrors. A thread that dies is started again; calls under way fail as `unavailable`.
- * @throws SchemaTooNewError (message for operators), or PortError when the state cannot be opened.
+ * @throws UnfitSchemaError (message for operators), or PortError when the state cannot be opened.
  */
 export async function openStateWriter(options: {
   dataFolder: string

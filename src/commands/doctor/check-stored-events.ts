@@ -40,7 +40,7 @@ const rowsOf: Readonly<Record<string, string>> = {
   events: 'events accepted',
   rejected_events: 'rejects received',
   replay_messages: 'recordings stored',
-  thinned_flag_calls: 'counts of flag calls accepted',
+  deduplicated_flag_calls: 'counts of flag calls accepted',
 }
 
 function timeText(ms: number | null): string {

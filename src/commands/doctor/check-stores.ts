@@ -1,16 +1,25 @@
 // Checks the stores that an instance would use: state, log, events, and the GeoIP database.
 
 import { statSync } from 'node:fs'
-import { checkPostgresAt, endpointOfUrl, engineLibraryPath, sqliteVersion } from '#compose/stores/check-stores.ts'
+import {
+  checkPostgresAt,
+  endpointOfUrl,
+  engineLibraryPath,
+  sqliteVersion,
+  whyEventsUnfit,
+  whyPostgresUnfit,
+} from '#compose/stores/check-stores.ts'
 import { noGeoip, openGeoip } from '#compose/stores/geoip.ts'
 import { stateUrlsOf } from '#compose/stores/state.ts'
 import {
+  faultOfLine,
   findEngineDamage,
   findEngineFault,
   findForeignLog,
   findLogFaults,
   findStateFault,
   readStateThrough,
+  whyStateUnfit,
 } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
@@ -40,6 +49,8 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
     // If it is something else, the check of the folder reports it.
     if (!isFolder) return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
     const fault = findStateFault(config)
+    // What another version left is not looked at: opening it could change it.
+    if (fault !== null && whyStateUnfit(config) !== null) return [bad('state', fault.found, fault.remedy)]
     const read = hasState && fault === null ? readStateThrough(config) : null
     const stateFault = fault ?? (typeof read === 'object' ? read : null)
     const faults = [
@@ -55,6 +66,11 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
     const remedy = 'run doctor as the user that the instance runs as, and look at the disk'
     return [bad(hasState ? 'state and log' : 'log', `cannot be opened (${reasonOf(cause)})`, remedy)]
   }
+}
+
+function badLine(what: string, line: string): Finding {
+  const { found, remedy } = faultOfLine(line)
+  return bad(what, found, remedy)
 }
 
 async function checkDatabase(what: string, setting: string, url: string): Promise<Finding> {
@@ -82,18 +98,20 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
       `the role of ${where} may not ${isMade ? `create tables in schema ${schema}` : `make the schema ${schema}`}`,
       `let it, as the owner of the database: ${isMade ? `GRANT CREATE ON SCHEMA ${schema} TO` : `CREATE SCHEMA ${schema} AUTHORIZATION`} the role`,
     )
+  const unfit = hasState ? await whyPostgresUnfit(url) : null
+  if (unfit !== null) return badLine(what, unfit)
   return good(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are made at the first start)'}`)
 }
 
 export async function checkEvents(config: Config): Promise<Finding> {
-  if (config.clickhouseUrl !== null) return checkClickHouse(config.clickhouseUrl)
+  if (config.clickhouseUrl !== null) return checkClickHouse(config, config.clickhouseUrl)
   const fault = findEngineFault(config) ?? findEngineDamage(config)
   if (fault !== null) return bad('event store', fault.found, fault.remedy)
   return good('event store', `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()!).size)} library`)
 }
 
 /** Queries with the user and the password, since a server that answers may still refuse them. */
-async function checkClickHouse(clickhouseUrl: string): Promise<Finding> {
+async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<Finding> {
   const { url, writer } = endpointOfUrl(clickhouseUrl)
   const where = `ClickHouse at ${new URL(url).host}`
   try {
@@ -102,6 +120,8 @@ async function checkClickHouse(clickhouseUrl: string): Promise<Finding> {
       signal: AbortSignal.timeout(answerMsMax),
     })
     const text = (await response.text()).trim()
+    const unfit = response.ok ? await whyEventsUnfit(config) : null
+    if (unfit !== null) return badLine('event store', unfit)
     if (response.ok) return good('event store', `${where} answers, version ${text}`)
     const why = `it answers ${response.status} ${text.slice(0, 120).split('\n')[0]}`
     return bad('event store', `${where}: ${why}`, 'check user and password of CLICKHOUSE_URL, and its log')

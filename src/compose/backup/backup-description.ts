@@ -3,24 +3,27 @@
 import Type, { type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { printable } from '#core/printable.ts'
+import { isTooOld } from '#ports/unfit-schema-error.ts'
 
 export const descriptionName = 'backup.json'
 
 const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
 const counts = Type.Record(Type.String({ pattern: '^[\\w-]{1,60}$' }), count, { additionalProperties: false })
 
+export const backupFormat = 2
+
 const descriptionSchema = Type.Object({
-  format: Type.Literal(1),
+  format: Type.Literal(backupFormat),
   pennon: Type.String({ pattern: '^[\\w.+-]{1,40}$' }),
   createdAt: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
-  /** How many migrations the state has had; null when the state is in PostgreSQL, and so not in the backup. */
+  /** Number of the state's last migration; null when the state is in PostgreSQL, and so not in the backup. */
   schema: Type.Union([count, Type.Null()]),
   /** The worker's positions in the state, by log stream. */
   positions: counts,
   /** False when events are in a ClickHouse of their own, and so not in the backup. */
   events: Type.Boolean(),
-  /** Rows by table, repeats that are not merged yet included; absent in backups of earlier versions. */
-  rows: Type.Optional(Type.Object({ state: counts, events: counts })),
+  /** Rows by table, repeats that are not merged yet included. */
+  rows: Type.Object({ state: counts, events: counts }),
 })
 
 export type BackupDescription = Static<typeof descriptionSchema>
@@ -41,7 +44,8 @@ export function decodeDescription(text: string): BackupDescription | string {
   }
   if (validator.Check(value)) return value
   const { format, pennon } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
-  if (typeof format === 'number' && format !== 1)
+  if (format === 1) return `${isTooOld}: restore it with that version`
+  if (typeof format === 'number' && format !== backupFormat)
     return `has format ${format}, which this version does not read; Pennon ${shortText(pennon)} wrote it`
   const place = validator.Errors(value)[0]?.instancePath ?? ''
   return place === '' ? 'is damaged' : `is damaged at ${printable(place)}`

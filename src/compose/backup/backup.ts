@@ -28,7 +28,8 @@ import { acquireDataLock, type DataLock, readLockHolder } from '#processes/data-
 import { version } from '#version.ts'
 import { holdSegments } from '../log/held-segments.ts'
 import { whyUnreadable } from '../stores/existing-state.ts'
-import { type BackupDescription, descriptionName, encodeDescription } from './backup-description.ts'
+import { whyStateUnfit } from '../stores/store-faults.ts'
+import { type BackupDescription, backupFormat, descriptionName, encodeDescription } from './backup-description.ts'
 import { takeDraftFolder } from './draft-folder.ts'
 import { holdFreeze, removeAbandonedFreezes } from './held-freezes.ts'
 
@@ -95,6 +96,8 @@ async function backUpOrThrow(
   if (unreadable !== null) throw new BackupRefused(unreadable)
   if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
     throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA as the instance has it.`)
+  const unfit = whyStateUnfit(config)
+  if (unfit !== null) throw new BackupRefused(unfit)
   if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
   const drafts = `${file}.partial`
   const removeDrafts = takeDraftFolder(drafts)
@@ -112,7 +115,7 @@ async function backUpOrThrow(
   if (state !== null) segments.forgetBehind(state.positions)
 
   const description: BackupDescription = {
-    format: 1,
+    format: backupFormat,
     pennon: version,
     createdAt: new Date(options.nowMs()).toISOString(),
     schema: state?.schema ?? null,

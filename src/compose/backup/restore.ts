@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { syncFolder } from '#adapters/backup-file/sync-folder.ts'
 import { BackupDamagedError, unpackBackup } from '#adapters/backup-file/unpack-backup.ts'
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { acquireDataLock } from '#processes/data-lock.ts'
 import { restoringFolderOf } from '../stores/store-faults.ts'
 import { type BackupDescription, decodeDescription, descriptionName } from './backup-description.ts'
@@ -85,7 +85,7 @@ export async function restore(
   } catch (cause) {
     if (cause instanceof BackupDamagedError)
       return err(`${file} cannot be restored: ${cause.message}. Nothing was changed.`)
-    if (cause instanceof SchemaTooNewError) return err(cause.message)
+    if (cause instanceof UnfitSchemaError) return err(cause.message)
     if (/^E[A-Z]+$/.test((cause as { code?: string }).code ?? ''))
       return err(`${file} could not be restored: ${(cause as Error).message}.`)
     throw cause

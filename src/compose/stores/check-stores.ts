@@ -1,14 +1,49 @@
 // Asks the stores what they are, for `doctor` and `version`; opens none of them for use.
 
 import Database from 'better-sqlite3'
+import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { findUnfitTables } from '#adapters/clickhouse/migrate.ts'
+import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
+import type { Config } from '#config.ts'
+import { PortError } from '#ports/port-error.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 
-export { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 export { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
+export { endpointOfUrl }
 
 /** Calls `checkPostgres`, which is loaded only when there is a server to ask. */
 export async function checkPostgresAt(url: string) {
   const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
   return checkPostgres(url)
+}
+
+/**
+ * For a database in which `checkPostgresAt` found state.
+ * @returns one line for the operator when another version wrote it, so that a start would refuse it.
+ */
+export async function whyPostgresUnfit(url: string): Promise<string | null> {
+  const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+  try {
+    isNewestSchema(await findPostgresSchema(url))
+    return null
+  } catch (cause) {
+    if (cause instanceof UnfitSchemaError) return cause.message
+    throw cause
+  }
+}
+
+/**
+ * As `whyPostgresUnfit`, of the tables of CLICKHOUSE_URL. A server that does not answer is not judged: the worker refuses
+ * the tables later.
+ */
+export async function whyEventsUnfit({ clickhouseUrl, queryTimeoutSeconds }: Config): Promise<string | null> {
+  if (clickhouseUrl === null) return null
+  try {
+    return await findUnfitTables(endpointOfUrl(clickhouseUrl), queryTimeoutSeconds)
+  } catch (cause) {
+    if (cause instanceof PortError) return null
+    throw cause
+  }
 }
 
 export function sqliteVersion(): string {

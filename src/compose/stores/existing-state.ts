@@ -3,14 +3,15 @@
 import { opendirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openMigratedManagement, stateUrlsOf } from './state.ts'
+import { whyStateUnfit } from './store-faults.ts'
 
 /** @returns one line for the operator when there is no state, it cannot be used, or it is not of this version. */
 export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
@@ -22,6 +23,8 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
     if (url === null) {
       const unreadable = whyUnreadable(config.dataFolder)
       if (unreadable !== null) return err(unreadable)
+      const unfit = whyStateUnfit(config)
+      if (unfit !== null) return err(unfit)
       version = findSqliteSchema(config.dataFolder)
     } else {
       const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
@@ -36,7 +39,9 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
     }
     if (version === null) return err(noState(place))
     if (!isNewestSchema(version))
-      return err(`The state in ${place} is of an older Pennon. Start this version once: that brings it up to date.`)
+      return err(
+        `The state in ${place} lacks migrations of this version. Start it once: that brings the state up to date.`,
+      )
     management = await openMigratedManagement(config, logger)
     if (await isUntouched(management)) {
       await management.close()
@@ -45,7 +50,7 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
     return ok(management)
   } catch (cause) {
     await management?.close()
-    if (cause instanceof SchemaTooNewError) return err(cause.message)
+    if (cause instanceof UnfitSchemaError) return err(cause.message)
     if (cause instanceof PortError) return err(`The state in ${place} cannot be used: ${cause.message}`)
     throw cause
   }

@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { engineLibraryPath, hasEngineBuild, whyNotLoaded } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
-import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
-import { findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { findSettledSchema, findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { findBindingRefusal } from '#services/progress/bind-log.ts'
 import { foundLog, hasLog, logFolder } from '../log/log.ts'
 import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
@@ -32,7 +32,22 @@ export function restoringFolderOf(dataFolder: string): string {
 }
 
 /**
- * Whether `state.db` is damaged, as far as opening it shows, is of a newer version, or is missing from a folder that was
+ * For whoever would lock or open the data folder next: one that is refused here was not touched.
+ * @returns one line for the operator when the state in it was written by a version that this one cannot follow; else null.
+ */
+export function whyStateUnfit({ databaseUrl, dataFolder }: Config): string | null {
+  const schema = databaseUrl === null ? findSettledSchema(dataFolder) : null
+  try {
+    if (schema !== null) isNewestSchema(schema)
+    return null
+  } catch (cause) {
+    if (cause instanceof UnfitSchemaError) return cause.message
+    throw cause
+  }
+}
+
+/**
+ * Whether `state.db` is damaged, as far as opening it shows, is of another version, or is missing from a folder that was
  * in use or in which a restore did not finish.
  * @throws PortError when it cannot be opened for another reason.
  */
@@ -40,6 +55,8 @@ export function findStateFault(config: Config): StoreFault | null {
   const { dataFolder } = config
   if (config.databaseUrl !== null) return findInterruptedRestore(dataFolder)
   const path = stateFileOf(dataFolder)
+  const unfit = whyStateUnfit(config)
+  if (unfit !== null) return faultOfLine(unfit)
   try {
     const schema = findSqliteSchema(dataFolder)
     if (schema !== null) {
@@ -47,7 +64,7 @@ export function findStateFault(config: Config): StoreFault | null {
       return null
     }
   } catch (cause) {
-    if (cause instanceof SchemaTooNewError) return faultOfLine(cause.message)
+    if (cause instanceof UnfitSchemaError) return faultOfLine(cause.message)
     return stateDamage(config, cause)
   }
   const interrupted = findInterruptedRestore(dataFolder)
@@ -95,7 +112,7 @@ export async function findForeignLog(config: Config): Promise<StoreFault | null>
 }
 
 /** A line for people that says what is wrong in its first sentence, and the way out in the others. */
-function faultOfLine(line: string): StoreFault {
+export function faultOfLine(line: string): StoreFault {
   const [found, ...remedy] = line.replace(/\.$/, '').split('. ')
   return { found: found!, remedy: remedy.join('. ') }
 }

@@ -8,7 +8,8 @@ import type { HeldRange } from '#core/processing/held-rows.ts'
 export interface EventStoreUpkeep {
   /**
    * Creates or upgrades tables. Several processes may do so at the same time, and while the store is in use.
-   * @returns the names of tables that were there and had to be altered.
+   * @returns what changed in tables that were there: names of migrations, and tables whose retention is another one now.
+   * @throws PortError `conflict` when another version made the tables; then nothing was changed.
    */
   migrate(): Promise<readonly string[]>
   /**

@@ -70,7 +70,7 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
 }
 
 /** Tables that usage is counted from. */
-const chargedTables: ReadonlySet<string> = new Set(['events', 'thinned_flag_calls', 'replay_messages'])
+const chargedTables: ReadonlySet<string> = new Set(['events', 'deduplicated_flag_calls', 'replay_messages'])
 
 /** Their partitions begin with the import job; `0-` has live events. */
 const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])

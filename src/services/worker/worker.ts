@@ -75,11 +75,11 @@ export function createWorker(options: WorkerOptions): Worker {
 
   async function migrateEvents(): Promise<void> {
     const beganAtMs = performance.now()
-    const tables = await events.migrate()
-    if (tables.length === 0) return
+    const changes = await events.migrate()
+    if (changes.length === 0) return
     logger.info(
-      { tables, durationMs: Math.round(performance.now() - beganAtMs) },
-      'tables of the event store were altered for this version: events that waited meanwhile are processed now',
+      { changes, durationMs: Math.round(performance.now() - beganAtMs) },
+      'tables of the event store were altered: events that waited meanwhile are processed now',
     )
   }
 

@@ -17,7 +17,7 @@ export const describedBy = ['INFORMATION_SCHEMA.*', 'information_schema.*', 'sys
 export const viewsUser = 'pennon_views'
 
 /** The tables of `viewedTables` that have rows of several projects. */
-export const rowsOfProjects = ['events', 'person_distinct_id_overrides', 'thinned_flag_calls', 'persons', 'groups']
+export const rowsOfProjects = ['events', 'person_distinct_id_overrides', 'deduplicated_flag_calls', 'persons', 'groups']
 
 export const viewedTables = [...rowsOfProjects, 'subject_mirror_fill']
 

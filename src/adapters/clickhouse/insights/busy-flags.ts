@@ -20,7 +20,7 @@ export async function listBusyFlags(
         SELECT flag_called AS flag, toDate32(timestamp) AS day, count() AS calls FROM events
         WHERE ${since} AND event = {event:String} GROUP BY flag, day
         UNION ALL
-        SELECT feature_flag AS flag, toDate32(timestamp) AS day, count() AS calls FROM thinned_flag_calls
+        SELECT feature_flag AS flag, toDate32(timestamp) AS day, count() AS calls FROM deduplicated_flag_calls
         WHERE ${since} GROUP BY flag, day
       ) WHERE flag != '' GROUP BY flag HAVING total >= {calls_min:UInt64} ORDER BY total DESC, flag LIMIT {limit:UInt32}`,
     query_params: {

@@ -29,7 +29,7 @@ export async function flagCallRows(
     ...(importJobIds !== undefined && { jobs: [...importJobIds] }),
   }
   const result = await client.query({
-    query: `SELECT 1 FROM thinned_flag_calls WHERE ${thinnedWithin} LIMIT 1`,
+    query: `SELECT 1 FROM deduplicated_flag_calls WHERE ${thinnedWithin} LIMIT 1`,
     query_params: params,
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
@@ -78,7 +78,7 @@ const thinnedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person_id, 
       if(p.is_known, p.person_id, reinterpretAsUUID(sipHash128(t.distinct_id))) AS stored_person_id
     FROM (
       SELECT timestamp, toDate32(timestamp) AS day, distinct_id, feature_flag_response AS value
-      FROM thinned_flag_calls FINAL
+      FROM deduplicated_flag_calls FINAL
       WHERE ${thinnedWithin} AND (toDate32(timestamp), distinct_id, uuid) NOT IN (
         SELECT toDate32(timestamp), distinct_id, uuid FROM events
         WHERE project_id = {project:UInt32} AND ${onDays} AND event = {flag_call:String}

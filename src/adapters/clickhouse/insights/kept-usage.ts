@@ -33,9 +33,9 @@ export async function findKeptUsage(
   signal: AbortSignal,
 ): Promise<KeptCount[]> {
   const result = await client.query({
-    query: `SELECT from_ms, end_ms, toUnixTimestamp64Milli(kept_at), toString(arrivals), values, calls, persons,
+    query: `SELECT from_ms, end_ms, toUnixTimestamp64Milli(computed_at), toString(arrivals), values, calls, persons,
         rest_calls, rest_persons
-      FROM kept_flag_usage FINAL
+      FROM cached_flag_usage FINAL
       WHERE project_id = {project:UInt32} AND flag = {flag:String} AND from_ms >= {from:Int64} AND end_ms <= {end:Int64}`,
     query_params: { project: projectId, flag: flagKey, from: edges[0]!, end: edges.at(-1)! },
     format: 'JSONCompactEachRow',
@@ -75,7 +75,7 @@ export async function keepUsage(
       return {
         ...{ project_id: projectId, flag: flagKey, from_ms: fromMs, end_ms: buckets.edges[at + 1]! },
         arrivals: arrivals(fromMs, buckets.edges[at + 1]!),
-        kept_at: new Date(nowMs).toISOString().slice(0, -1).replace('T', ' '),
+        computed_at: new Date(nowMs).toISOString().slice(0, -1).replace('T', ' '),
         values: kept.values.map(({ value }) => value),
         calls: kept.values.map(({ calls }) => calls[0]!),
         persons: kept.values.map(({ persons }) => persons[0]!),
@@ -86,7 +86,7 @@ export async function keepUsage(
   }, signal)
   await clients.write((client, database) =>
     client.insert({
-      table: `${database}.kept_flag_usage`,
+      table: `${database}.cached_flag_usage`,
       values: rows,
       format: 'JSONEachRow',
       clickhouse_settings: { async_insert: 0 },

@@ -94,9 +94,9 @@ const chargedIn = `project_id = {project:UInt32} AND ${charged} AND toDate32(tim
 )`
 
 /** Flag calls that were not stored because they were alike. Source: docs/wire/ingestion.md 6.9 (2). */
-const thinnedPerDay = `SELECT ${day}, toFloat64(count()) FROM thinned_flag_calls FINAL
+const thinnedPerDay = `SELECT ${day}, toFloat64(count()) FROM deduplicated_flag_calls FINAL
   WHERE project_id = {project:UInt32} AND ${charged} AND toDate32(timestamp) IN (
-    SELECT DISTINCT toDate32(timestamp) FROM thinned_flag_calls WHERE project_id = {project:UInt32} AND ${charged}
+    SELECT DISTINCT toDate32(timestamp) FROM deduplicated_flag_calls WHERE project_id = {project:UInt32} AND ${charged}
   ) GROUP BY day`
 
 function counted(condition: string): string {

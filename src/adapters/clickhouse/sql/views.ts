@@ -57,14 +57,14 @@ export function sqlViews(database: string): SqlView[] {
  */
 function thinnedCalls(database: string): string {
   const stored = `FROM ${database}.events FINAL
-    WHERE event = '${flagCallEventName}' AND (SELECT count() > 0 FROM ${database}.thinned_flag_calls)`
+    WHERE event = '${flagCallEventName}' AND (SELECT count() > 0 FROM ${database}.deduplicated_flag_calls)`
   return `SELECT t.uuid AS uuid, toDateTime64(t.timestamp, 6, 'UTC') AS timestamp, t.distinct_id AS distinct_id,
       if(p.is_known, p.person_id, reinterpretAsUUID(sipHash128(t.distinct_id))) AS person_id,
       t.flag_key AS flag_key, t.flag_response AS flag_response, true AS is_thinned, false AS historical_migration
     FROM (
       SELECT uuid, timestamp, toDate32(timestamp) AS day, distinct_id, toString(feature_flag) AS flag_key,
         feature_flag_response AS flag_response
-      FROM ${database}.thinned_flag_calls FINAL
+      FROM ${database}.deduplicated_flag_calls FINAL
       WHERE (toDate32(timestamp), distinct_id, uuid) NOT IN (SELECT toDate32(timestamp), distinct_id, uuid ${stored})
     ) AS t
     LEFT ANY JOIN (

@@ -26,7 +26,7 @@ const byCount = { made: 'erasures_before', boundOf: ({ erasures }: PersonErasure
 
 /** `events_pending` comes before `events`: rows that are published in between are then found in `events`. */
 const tables: readonly ErasableTable[] = [
-  ...['events_pending', 'events', 'thinned_flag_calls', 'rejected_events'].map(table => ({
+  ...['events_pending', 'events', 'deduplicated_flag_calls', 'rejected_events'].map(table => ({
     table,
     isErased: ({ deletesEvents }: PersonErasure) => deletesEvents,
     ...byCount,

@@ -6,7 +6,7 @@ import { versionsPerErasure } from '../parameters/override-version.ts'
 
 /** Tables whose rows say how often persons of their project had been erased, and how they say it. */
 const countOf: Readonly<Record<string, string>> = {
-  ...{ events: 'erasures_before', events_pending: 'erasures_before', thinned_flag_calls: 'erasures_before' },
+  ...{ events: 'erasures_before', events_pending: 'erasures_before', deduplicated_flag_calls: 'erasures_before' },
   ...{ rejected_events: 'erasures_before', replay_messages: 'erasures_before' },
   person_distinct_id_overrides: `intDiv(version, ${versionsPerErasure})`,
 }

@@ -19,7 +19,7 @@ export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions
     const inDatabase = { client, database, ...options }
     for (const table of ['rejected_events', 'replayed_rejects'])
       await deleteRows(inDatabase, { table, column: 'received_at', days: rejectRetentionDays })
-    await deleteRows(inDatabase, { table: 'kept_flag_usage', column: 'stored_at', days: keptUsageDays })
+    await deleteRows(inDatabase, { table: 'cached_flag_usage', column: 'stored_at', days: keptUsageDays })
     // Parts of recordings are too large to be written again, and each is of one day.
     const { row, items } = recordingRetentionDays
     const recordings = `${database}.replay_messages`

@@ -16,7 +16,7 @@ const checkedTables = [
   'person_distinct_id_overrides',
   'rejected_events',
   'replay_messages',
-  'thinned_flag_calls',
+  'deduplicated_flag_calls',
 ]
 
 const accessDenied = '497'

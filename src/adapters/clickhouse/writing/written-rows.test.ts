@@ -8,7 +8,7 @@ import type { RejectedEvent, StoredEvent, StoredRecording } from '#core/events/s
 import type { RecordingView } from '#ports/events/recording-store.ts'
 import { aStoredEvent } from '../../../../tests/support/values.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { schemaStatements } from '../schema.ts'
+import { eventStoreMigrations } from '../schema.ts'
 import {
   eventColumns,
   overrideColumns,
@@ -33,7 +33,9 @@ const from1900 = Date.UTC(1900, 0, 1)
 const before2300 = Date.UTC(2300, 0, 1)
 const columnTypes =
   /^ (LowCardinality\(String\)|Map\(LowCardinality\(String\), String\)|DateTime64\(\d, 'UTC'\)|Date32|U?Int\d+|UUID|String|Bool)/
-const statements = schemaStatements('db', { rejectRetentionDays: 30, isEmbedded: true })
+const statements = eventStoreMigrations.flatMap(migration =>
+  migration.statements('db', { rejectRetentionDays: 30, isEmbedded: true }),
+)
 
 const known = new Map<string, string>()
 
@@ -44,7 +46,7 @@ function typeOf(table: string, column: string): string {
 }
 
 function declaredType(table: string, column: string): string {
-  for (const { query: text } of statements) {
+  for (const text of statements) {
     if (!text.includes(` db.${table} `)) continue
     const name = new RegExp(`[\\s(]\`?${column.replace('$', '\\$')}\`?(?= )`, 'g')
     for (const { index, 0: found } of text.matchAll(name)) {
@@ -328,7 +330,7 @@ describe('the row of', () => {
     const call = { projectId: 1, uuid, distinctId: 'ada', timestampMs: 5, chargedAtMs: 6, flag: 'f', response: 'on' }
     const row = (chargedAtMs: number) =>
       readRow(
-        'thinned_flag_calls',
+        'deduplicated_flag_calls',
         thinnedColumns,
         bytesOf(to => writeThinnedRow(to, { ...call, chargedAtMs }, 1)),
       )

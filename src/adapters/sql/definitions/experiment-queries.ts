@@ -105,7 +105,7 @@ async function listed(
 }
 
 const narrowColumns = [
-  ...(['experiment.id', 'experiment.project_id', 'experiment.name', 'feature_flag_id', 'flag_is_own'] as const),
+  ...(['experiment.id', 'experiment.project_id', 'experiment.name', 'feature_flag_id', 'owns_flag'] as const),
   ...(['start_date', 'end_date', 'experiment.archived', 'experiment.created_at', 'experiment.updated_at'] as const),
   'experiment.created_by' as const,
 ]
@@ -127,7 +127,7 @@ function experimentOf(row: Selectable<ExperimentTable>): Experiment {
     projectId: Number(row.project_id),
     name: row.name,
     flagId: Number(row.feature_flag_id),
-    flagIsOwn: row.flag_is_own === 1,
+    flagIsOwn: row.owns_flag === 1,
     content: jsonObjectOf(row.content),
     startDateMs: numberOrNull(row.start_date),
     endDateMs: numberOrNull(row.end_date),
@@ -144,7 +144,7 @@ function rowOf(experiment: Experiment): Omit<Selectable<ExperimentTable>, 'delet
     project_id: experiment.projectId,
     name: experiment.name,
     feature_flag_id: experiment.flagId,
-    flag_is_own: flagBit(experiment.flagIsOwn),
+    owns_flag: flagBit(experiment.flagIsOwn),
     content: jsonText(experiment.content),
     start_date: experiment.startDateMs,
     end_date: experiment.endDateMs,

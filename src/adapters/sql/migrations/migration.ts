@@ -16,7 +16,7 @@ export interface DdlWords {
   /** Type of text that is compared and sorted byte by byte, whatever the locale of the database or of its host. */
   readonly text: string
   /** Makes every commit of a new revision notify the other processes, where the engine can; the table exists. */
-  readonly tellRevision: readonly string[]
+  readonly notifyRevision: readonly string[]
   /** The table of salts, where they are not files beside the state. */
   readonly saltTable: readonly string[]
 }
@@ -28,7 +28,7 @@ export const sqliteWords: DdlWords = {
   autoId: 'INTEGER PRIMARY KEY AUTOINCREMENT',
   clustered: ' WITHOUT ROWID',
   text: 'TEXT',
-  tellRevision: [],
+  notifyRevision: [],
   saltTable: [],
 }
 
@@ -37,11 +37,11 @@ export const postgresWords: DdlWords = {
   clustered: '',
   text: 'TEXT COLLATE "C"',
   // A trigger, so that no writer of the counter can forget it; NOTIFY reaches listeners when the transaction commits.
-  tellRevision: [
-    `CREATE FUNCTION pennon_tell_revision() RETURNS trigger LANGUAGE plpgsql AS
+  notifyRevision: [
+    `CREATE FUNCTION pennon_notify_revision() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN PERFORM pg_notify('${revisionChannel}', NEW.value::text); RETURN NULL; END $$`,
-    `CREATE TRIGGER tell_revision AFTER UPDATE ON revision
-      FOR EACH ROW EXECUTE FUNCTION pennon_tell_revision()`,
+    `CREATE TRIGGER notify_revision AFTER UPDATE ON revision
+      FOR EACH ROW EXECUTE FUNCTION pennon_notify_revision()`,
   ],
   saltTable: ['CREATE TABLE cookieless_salt (day TEXT COLLATE "C" PRIMARY KEY, salt BYTEA NOT NULL)'],
 }

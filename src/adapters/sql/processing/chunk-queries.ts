@@ -50,17 +50,17 @@ export interface ChunkTexts<Load> {
 }
 
 export const claimPositionText = `
-  INSERT INTO log_position (lane, owner, "offset", committed_at) VALUES (?, ?, 0, NULL)
-  ON CONFLICT (lane) DO UPDATE SET owner = excluded.owner
+  INSERT INTO log_position (stream, owner, "offset", committed_at) VALUES (?, ?, 0, NULL)
+  ON CONFLICT (stream) DO UPDATE SET owner = excluded.owner
   RETURNING "offset"`
 
-/** lane, owner */
-export const findOwnPositionText = `SELECT "offset" FROM log_position WHERE lane = ? AND owner = ?`
+/** stream, owner */
+export const findOwnPositionText = `SELECT "offset" FROM log_position WHERE stream = ? AND owner = ?`
 
-/** Parameters: offset, committed_at, lane, owner, and the offset before, null for whichever it is. */
+/** Parameters: offset, committed_at, stream, owner, and the offset before, null for whichever it is. */
 export const advancePositionText = `
   UPDATE log_position SET "offset" = ?, committed_at = ?
-  WHERE lane = ? AND owner = ? AND "offset" = coalesce(?, "offset")`
+  WHERE stream = ? AND owner = ? AND "offset" = coalesce(?, "offset")`
 
 /** project_id, group_type, group_type_index. Inserts no row when the type or the index is taken. */
 export const insertGroupTypeText = `

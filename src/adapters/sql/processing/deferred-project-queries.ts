@@ -11,7 +11,7 @@ export function deferredProjectQueries(db: Kysely<StateSchema>): DeferredProject
       // One statement, so that position and projects are consistent.
       const rows = await db
         .selectFrom('deferred_project as d')
-        .innerJoin('log_position as p', join => join.on('p.lane', '=', deferredCursorOf(stream)))
+        .innerJoin('log_position as p', join => join.on('p.stream', '=', deferredCursorOf(stream)))
         .select(['d.project_id', 'd.from_offset', 'p.offset'])
         .where('d.stream', '=', stream)
         .orderBy('d.project_id')
@@ -29,8 +29,8 @@ export function deferredProjectQueries(db: Kysely<StateSchema>): DeferredProject
           const position = { owner: ownerId, offset }
           await trx
             .insertInto('log_position')
-            .values({ lane: deferredCursorOf(stream), committed_at: null, ...position })
-            .onConflict(conflict => conflict.column('lane').doUpdateSet(position))
+            .values({ stream: deferredCursorOf(stream), committed_at: null, ...position })
+            .onConflict(conflict => conflict.column('stream').doUpdateSet(position))
             .execute()
         }
         await trx
@@ -61,7 +61,7 @@ async function lockCursor(
   const { numUpdatedRows } = await trx
     .updateTable('log_position')
     .set({ owner: ownerId })
-    .where('lane', '=', cursor)
+    .where('stream', '=', cursor)
     .where('owner', '=', ownerId)
     .where('offset', '=', offset)
     .executeTakeFirst()

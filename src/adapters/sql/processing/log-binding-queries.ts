@@ -6,14 +6,13 @@ import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import type { StateSchema } from '../tables/schema.ts'
 
-/** The tables call a stream `lane`, from the time when each of two lanes had one. */
 export function logBindingQueries(db: Kysely<StateSchema>): LogBindingStore {
   return {
     async findLogPosition(stream) {
       const row = await db
         .selectFrom('log_position')
         .select(['offset', 'committed_at'])
-        .where('lane', '=', stream)
+        .where('stream', '=', stream)
         .executeTakeFirst()
       if (row === undefined) return { offset: 0, committedAtMs: null }
       return {
@@ -31,7 +30,7 @@ export function logBindingQueries(db: Kysely<StateSchema>): LogBindingStore {
     followLog: ({ id, place, formerId, begunAt }) =>
       db.transaction().execute(async trx => {
         await trx.updateTable('log_position').set({ owner: '' }).execute()
-        await trx.deleteFrom('schedule_owner').execute()
+        await trx.deleteFrom('schedule_lease').execute()
         const columns = { log_id: id, place, former_log_id: formerId, begun_at: begunAt }
         await trx
           .insertInto('followed_log')

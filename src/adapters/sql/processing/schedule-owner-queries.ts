@@ -8,20 +8,22 @@ export function scheduleOwnerQueries(db: Kysely<StateSchema>): ScheduleOwners {
   return {
     async claimSchedule({ name, ownerId, nowMs, untilMs }) {
       const { numInsertedOrUpdatedRows } = await db
-        .insertInto('schedule_owner')
-        .values({ name, owner: ownerId, until: untilMs })
+        .insertInto('schedule_lease')
+        .values({ name, owner: ownerId, expires_at: untilMs })
         .onConflict(conflict =>
           conflict
             .column('name')
-            .doUpdateSet({ owner: ownerId, until: untilMs })
-            .where(eb => eb.or([eb('schedule_owner.owner', '=', ownerId), eb('schedule_owner.until', '<=', nowMs)])),
+            .doUpdateSet({ owner: ownerId, expires_at: untilMs })
+            .where(eb =>
+              eb.or([eb('schedule_lease.owner', '=', ownerId), eb('schedule_lease.expires_at', '<=', nowMs)]),
+            ),
         )
         .executeTakeFirstOrThrow()
       return numInsertedOrUpdatedRows === 1n
     },
 
     async leaveSchedule(name, ownerId) {
-      await db.deleteFrom('schedule_owner').where('name', '=', name).where('owner', '=', ownerId).execute()
+      await db.deleteFrom('schedule_lease').where('name', '=', name).where('owner', '=', ownerId).execute()
     },
   }
 }

@@ -19,14 +19,14 @@ export interface StateSchema {
   flag_hash_key_override: { project_id: number; person_id: number; feature_flag_key: string; hash_key: string }
   group_type_mapping: GroupTypeTable
   group: GroupTable
-  log_position: { lane: string; owner: string; offset: number; committed_at: number | null }
+  log_position: { stream: string; owner: string; offset: number; committed_at: number | null }
   deferred_project: { stream: string; project_id: number; from_offset: number }
   event_store_mark: { id: number; mark: string }
   subject_mirror: { id: number; version: number; fill: string }
   subject_change: { id: Generated<number>; subjects: string }
   followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
   trusted_time: { id: number; at_ms: number; ahead_ms: number; stood_ms: number }
-  schedule_owner: { name: string; owner: string; until: number }
+  schedule_lease: { name: string; owner: string; expires_at: number }
   import_job: ImportJobTable
   import_link: ImportLinkTable
   import_note: { import_job_id: number; reason: string; note_count: number }
@@ -299,7 +299,7 @@ export interface EarlyAccessFeatureTable {
   id: string
   project_id: number
   feature_flag_id: number | null
-  flag_is_own: number
+  owns_flag: number
   name: string
   description: string
   stage: string
@@ -330,7 +330,7 @@ export interface ExperimentTable {
   project_id: number
   name: string
   feature_flag_id: number
-  flag_is_own: number
+  owns_flag: number
   content: string
   start_date: number | null
   end_date: number | null

@@ -1,0 +1,317 @@
+// The whole schema as of 0.2.0. Numbers 1 to 19 belong to schemas of unreleased versions, so that each side recognises and
+// refuses the other's state.
+
+import { ingestionTables } from './0020-baseline-ingestion.ts'
+import type { DdlWords, Migration } from './migration.ts'
+
+export const baseline: Migration = {
+  version: 20,
+  name: 'baseline',
+  statements: words => [
+    ...instanceTables(words),
+    ...projectTables(words),
+    ...flagTables(words),
+    ...personTables(words),
+    ...cohortTables(words),
+    ...ingestionTables(words),
+  ],
+}
+
+function instanceTables({ text, notifyRevision, saltTable }: DdlWords): string[] {
+  return [
+    // Ids that users see are taken from here, so that neither engine uses one twice, even after a delete.
+    `CREATE TABLE id_sequence (name ${text} PRIMARY KEY, last_id BIGINT NOT NULL)`,
+    // Import jobs start at 2: partitions 0 and 1 of the event store are for live events and for imports without a job.
+    `INSERT INTO id_sequence (name, last_id)
+      VALUES ('project', 0), ('feature_flag', 0), ('import_job', 1), ('cohort', 0), ('experiment', 0)`,
+
+    `CREATE TABLE revision (id INTEGER PRIMARY KEY CHECK (id = 1), value BIGINT NOT NULL)`,
+    `INSERT INTO revision (id, value) VALUES (1, 0)`,
+    ...notifyRevision,
+
+    `CREATE TABLE personal_api_key (
+      id ${text} PRIMARY KEY,
+      label ${text} NOT NULL,
+      secret_hash ${text} NOT NULL UNIQUE,
+      scopes ${text} NOT NULL,
+      scoped_project_ids ${text} NOT NULL,
+      created_at BIGINT NOT NULL,
+      last_used_at BIGINT
+    )`,
+
+    // What deletes by age goes by a time of its own, which one look at the wall clock does not move.
+    `CREATE TABLE trusted_time (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      at_ms BIGINT NOT NULL,
+      ahead_ms BIGINT NOT NULL,
+      stood_ms BIGINT NOT NULL
+    )`,
+
+    // The worker that runs a schedule for all workers, and when the others may take it over. Without a row, no worker has it.
+    `CREATE TABLE schedule_lease (
+      name ${text} PRIMARY KEY,
+      owner ${text} NOT NULL,
+      expires_at BIGINT NOT NULL
+    )`,
+
+    // The salts with which visitors without cookies are hashed, on PostgreSQL; beside a state file they are files.
+    ...saltTable,
+  ]
+}
+
+function projectTables({ text }: DdlWords): string[] {
+  return [
+    // import_undos: how often discarding an import has begun, so that chunks notice that what they have loaded may be undone.
+    // erasures: how often persons were erased; rows of the event store carry the count that they were made with, so that
+    // what came before an erasure is known without a clock.
+    `CREATE TABLE project (
+      id BIGINT PRIMARY KEY,
+      uuid ${text} NOT NULL UNIQUE,
+      name ${text} NOT NULL,
+      api_token ${text} NOT NULL,
+      timezone ${text} NOT NULL,
+      anonymize_ips INTEGER NOT NULL,
+      geoip_enabled INTEGER NOT NULL,
+      property_matching_version INTEGER NOT NULL,
+      quotas ${text} NOT NULL,
+      client_settings ${text} NOT NULL,
+      ingestion_settings ${text} NOT NULL,
+      created_at BIGINT NOT NULL,
+      deleted INTEGER NOT NULL,
+      revision BIGINT NOT NULL,
+      import_undos BIGINT NOT NULL DEFAULT 0,
+      erasures BIGINT NOT NULL DEFAULT 0
+    )`,
+    `CREATE UNIQUE INDEX project_api_token ON project (api_token) WHERE deleted = 0`,
+    `CREATE INDEX project_revision ON project (revision)`,
+
+    // role: primary, or the backup that stays valid for a while after a rotation.
+    `CREATE TABLE secret_api_key (
+      project_id BIGINT NOT NULL REFERENCES project (id),
+      role ${text} NOT NULL,
+      secret_hash ${text} NOT NULL UNIQUE,
+      masked ${text} NOT NULL,
+      created_at BIGINT NOT NULL,
+      PRIMARY KEY (project_id, role)
+    )`,
+  ]
+}
+
+function flagTables({ text }: DdlWords): string[] {
+  return [
+    // conditions_since: the last change of its filters or of whether it is active.
+    `CREATE TABLE feature_flag (
+      id BIGINT PRIMARY KEY,
+      project_id BIGINT NOT NULL,
+      key ${text} NOT NULL,
+      name ${text} NOT NULL,
+      filters ${text} NOT NULL,
+      active INTEGER NOT NULL,
+      archived INTEGER NOT NULL,
+      deleted INTEGER NOT NULL,
+      version BIGINT NOT NULL,
+      ensure_experience_continuity INTEGER NOT NULL,
+      bucketing_identifier ${text},
+      evaluation_runtime ${text} NOT NULL,
+      evaluation_contexts ${text} NOT NULL,
+      has_encrypted_payloads INTEGER NOT NULL,
+      is_remote_configuration INTEGER NOT NULL,
+      tags ${text} NOT NULL,
+      has_experiment INTEGER NOT NULL,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      conditions_since BIGINT NOT NULL,
+      created_by ${text}
+    )`,
+    `CREATE UNIQUE INDEX feature_flag_key ON feature_flag (project_id, key) WHERE deleted = 0`,
+    `CREATE INDEX feature_flag_project ON feature_flag (project_id, id)`,
+    `CREATE TABLE feature_flag_version (
+      flag_id BIGINT NOT NULL,
+      version BIGINT NOT NULL,
+      project_id BIGINT NOT NULL,
+      snapshot ${text} NOT NULL,
+      changed_by ${text},
+      created_at BIGINT NOT NULL,
+      PRIMARY KEY (flag_id, version)
+    )`,
+    // The worker writes it with every chunk; a flag's own row may hold a megabyte of filters and be locked by an edit.
+    `CREATE TABLE flag_last_call (flag_id BIGINT PRIMARY KEY, called_at BIGINT NOT NULL)`,
+
+    // owns_flag: whether the feature (or experiment) created its flag; one that it took over has other uses, too.
+    `CREATE TABLE early_access_feature (
+      id ${text} PRIMARY KEY,
+      project_id BIGINT NOT NULL,
+      feature_flag_id BIGINT,
+      owns_flag INTEGER NOT NULL,
+      name ${text} NOT NULL,
+      description ${text} NOT NULL,
+      stage ${text} NOT NULL,
+      documentation_url ${text} NOT NULL,
+      payload ${text} NOT NULL,
+      created_at BIGINT NOT NULL
+    )`,
+    `CREATE INDEX early_access_feature_project ON early_access_feature (project_id, created_at)`,
+
+    // content: metrics, parameters, description and the like.
+    `CREATE TABLE experiment (
+      id BIGINT PRIMARY KEY,
+      project_id BIGINT NOT NULL,
+      name ${text} NOT NULL,
+      feature_flag_id BIGINT NOT NULL,
+      owns_flag INTEGER NOT NULL,
+      content ${text} NOT NULL,
+      start_date BIGINT,
+      end_date BIGINT,
+      archived INTEGER NOT NULL,
+      deleted INTEGER NOT NULL,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      created_by ${text}
+    )`,
+    `CREATE INDEX experiment_project ON experiment (project_id, id)`,
+
+    // content: questions, conditions, appearance and everything else that is passed to clients unchanged.
+    `CREATE TABLE survey (
+      id ${text} PRIMARY KEY,
+      project_id BIGINT NOT NULL,
+      name ${text} NOT NULL,
+      type ${text} NOT NULL,
+      content ${text} NOT NULL,
+      linked_flag_id BIGINT,
+      targeting_flag_id BIGINT,
+      internal_targeting_flag_id BIGINT,
+      start_date BIGINT,
+      end_date BIGINT,
+      archived INTEGER NOT NULL,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      created_by ${text}
+    )`,
+    `CREATE INDEX survey_project ON survey (project_id, created_at)`,
+  ]
+}
+
+function personTables({ autoId, clustered, text }: DdlWords): string[] {
+  return [
+    `CREATE TABLE person (
+      id ${autoId},
+      project_id BIGINT NOT NULL,
+      uuid ${text} NOT NULL,
+      properties ${text} NOT NULL,
+      property_marks ${text} NOT NULL,
+      created_at BIGINT NOT NULL,
+      is_identified INTEGER NOT NULL,
+      version BIGINT NOT NULL,
+      last_seen_at BIGINT NOT NULL,
+      UNIQUE (project_id, uuid)
+    )`,
+    `CREATE INDEX person_newest ON person (project_id, id)`,
+    `CREATE TABLE person_distinct_id (
+      project_id BIGINT NOT NULL,
+      distinct_id ${text} NOT NULL,
+      person_id BIGINT NOT NULL REFERENCES person (id),
+      version BIGINT NOT NULL,
+      PRIMARY KEY (project_id, distinct_id)
+    )${clustered}`,
+    // The ids of one person in order, so that a page of them is read without sorting the rest.
+    `CREATE INDEX person_distinct_id_of_person ON person_distinct_id (person_id, distinct_id)`,
+    // next_version: the version with which the id is mapped next. Above 1 where an undone import left an override.
+    `CREATE TABLE personless_distinct_id (
+      project_id BIGINT NOT NULL,
+      distinct_id ${text} NOT NULL,
+      next_version BIGINT NOT NULL DEFAULT 1,
+      PRIMARY KEY (project_id, distinct_id)
+    )${clustered}`,
+    `CREATE TABLE flag_hash_key_override (
+      project_id BIGINT NOT NULL,
+      person_id BIGINT NOT NULL REFERENCES person (id),
+      feature_flag_key ${text} NOT NULL,
+      hash_key ${text} NOT NULL,
+      PRIMARY KEY (person_id, feature_flag_key)
+    )${clustered}`,
+
+    // removed: 1 while the groups of a deleted type are being deleted. Its index is taken, and nothing is stored under it.
+    `CREATE TABLE group_type_mapping (
+      project_id BIGINT NOT NULL,
+      group_type ${text} NOT NULL,
+      group_type_index INTEGER NOT NULL CHECK (group_type_index BETWEEN 0 AND 4),
+      removed INTEGER NOT NULL DEFAULT 0,
+      PRIMARY KEY (project_id, group_type_index),
+      UNIQUE (project_id, group_type)
+    )`,
+    `CREATE TABLE "group" (
+      project_id BIGINT NOT NULL,
+      group_type_index INTEGER NOT NULL,
+      group_key ${text} NOT NULL,
+      group_properties ${text} NOT NULL,
+      property_marks ${text} NOT NULL,
+      created_at BIGINT NOT NULL,
+      version BIGINT NOT NULL,
+      PRIMARY KEY (project_id, group_type_index, group_key)
+    )`,
+
+    // What was asked, by whom, and what became of it. `removed` is NULL until the rows are counted; `emptied` names what the
+    // event store will miss without having lost it. Docs: docs/decisions/0064-erased-persons.md.
+    `CREATE TABLE person_erasure (
+      id ${autoId},
+      project_id BIGINT NOT NULL,
+      erasures BIGINT NOT NULL,
+      mirror_version BIGINT NOT NULL,
+      requested_at BIGINT NOT NULL,
+      requested_by ${text},
+      keeps_person INTEGER NOT NULL,
+      deletes_events INTEGER NOT NULL,
+      deletes_recordings INTEGER NOT NULL,
+      log_id ${text} NOT NULL,
+      log_ends ${text} NOT NULL,
+      removed ${text},
+      emptied ${text},
+      done_at BIGINT
+    )`,
+    `CREATE INDEX person_erasure_open ON person_erasure (id) WHERE done_at IS NULL`,
+    `CREATE TABLE erased_person (
+      project_id BIGINT NOT NULL,
+      person_uuid ${text} NOT NULL,
+      erasure_id BIGINT NOT NULL,
+      PRIMARY KEY (project_id, person_uuid, erasure_id)
+    )${clustered}`,
+    `CREATE INDEX erased_person_erasure ON erased_person (erasure_id)`,
+    // Kept until the log has no record of them any more. `own_uuid`: the person that the id made, '' if that is somebody else.
+    `CREATE TABLE erased_distinct_id (
+      project_id BIGINT NOT NULL,
+      distinct_id ${text} NOT NULL,
+      erasure_id BIGINT NOT NULL,
+      own_uuid ${text} NOT NULL,
+      PRIMARY KEY (project_id, distinct_id, erasure_id)
+    )${clustered}`,
+    `CREATE INDEX erased_distinct_id_erasure ON erased_distinct_id (erasure_id)`,
+  ]
+}
+
+function cohortTables({ clustered, text }: DdlWords): string[] {
+  return [
+    `CREATE TABLE cohort (
+      id BIGINT PRIMARY KEY,
+      project_id BIGINT NOT NULL,
+      name ${text} NOT NULL,
+      description ${text} NOT NULL,
+      is_static INTEGER NOT NULL,
+      filters ${text} NOT NULL,
+      deleted INTEGER NOT NULL,
+      version BIGINT NOT NULL,
+      member_count BIGINT,
+      counted_at BIGINT,
+      created_at BIGINT NOT NULL,
+      updated_at BIGINT NOT NULL,
+      created_by ${text}
+    )`,
+    `CREATE INDEX cohort_project ON cohort (project_id, id)`,
+    // Ordered by person: an evaluation reads all cohorts of one person, and a merge moves them.
+    `CREATE TABLE cohort_person (
+      person_id BIGINT NOT NULL REFERENCES person (id),
+      cohort_id BIGINT NOT NULL REFERENCES cohort (id),
+      PRIMARY KEY (person_id, cohort_id)
+    )${clustered}`,
+    `CREATE INDEX cohort_person_cohort ON cohort_person (cohort_id, person_id)`,
+  ]
+}

@@ -1,0 +1,94 @@
+// How the tables of the event store come about and change, on a real engine.
+
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it } from 'node:test'
+import { findUnfitTables, migrate } from '#adapters/clickhouse/migrate.ts'
+import { type EventStoreMigration, eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
+import { PortError } from '#ports/port-error.ts'
+import { engineForTests } from '../support/engine-for-tests.ts'
+
+const second: EventStoreMigration = {
+  version: 2,
+  name: 'colours',
+  statements: database => [
+    `ALTER TABLE ${database}.groups ADD COLUMN IF NOT EXISTS colour String`,
+    `CREATE TABLE IF NOT EXISTS ${database}.colours (colour String) ENGINE = MergeTree ORDER BY colour`,
+  ],
+}
+const migrations = [...eventStoreMigrations, second]
+
+describe('the tables of the event store', () => {
+  const server = engineForTests()
+  const options = { rejectRetentionDays: 30, isEmbedded: true }
+  const command = (query: string) => server.clients.write(client => client.command({ query }))
+  const select = async (query: string) =>
+    server.clients.write(async client =>
+      (await client.query({ query, format: 'JSONCompactEachRow' })).json<unknown[]>(),
+    )
+  const definitions = () =>
+    select(`SELECT name, metadata_modification_time, create_table_query FROM system.tables WHERE database = 'pennon'
+      ORDER BY name`)
+  const versions = async () => (await select('SELECT DISTINCT version FROM pennon.schema_version ORDER BY 1')).flat()
+  const isUnfit = (message: RegExp) => (error: unknown) =>
+    error instanceof PortError && error.code === 'conflict' && message.test(error.message)
+
+  const unfit = () => findUnfitTables(server.engine.endpoint()!, 8)
+
+  beforeEach(() => command('DROP DATABASE IF EXISTS pennon SYNC'))
+
+  it('are changed by a migration that the store has not had, once', async () => {
+    assert.deepEqual(await migrate(server.clients, options), [])
+    await command("INSERT INTO pennon.groups (project_id, group_key) VALUES (1, 'acme')")
+    assert.deepEqual(await migrate(server.clients, { ...options, migrations }), ['colours'])
+    assert.deepEqual(await versions(), [1, 2])
+    assert.deepEqual(await select('SELECT group_key, colour FROM pennon.groups'), [['acme', '']])
+    const before = await definitions()
+    assert.deepEqual(await migrate(server.clients, { ...options, migrations }), [])
+    assert.deepEqual(await definitions(), before)
+  })
+
+  it('are made and changed by several processes at once', async () => {
+    await Promise.all([1, 2, 3].map(() => migrate(server.clients, { ...options, migrations })))
+    assert.deepEqual(await versions(), [1, 2])
+  })
+
+  it('are completed after a start that was cut short, and where one is gone', async () => {
+    await migrate(server.clients, { ...options, migrations })
+    const whole = (await definitions()).map(([name]) => name)
+    await command('TRUNCATE TABLE pennon.schema_version')
+    for (const table of ['events', 'colours']) await command(`DROP TABLE pennon.${table} SYNC`)
+    await migrate(server.clients, { ...options, migrations })
+    await command('DROP TABLE pennon.persons SYNC')
+    await migrate(server.clients, { ...options, migrations })
+    assert.deepEqual(
+      (await definitions()).map(([name]) => name),
+      whole,
+    )
+  })
+
+  it('are altered only where the disk has room', async () => {
+    await migrate(server.clients, options)
+    const isFull = (error: unknown) => error instanceof PortError && error.code === 'full'
+    await assert.rejects(migrate(server.clients, { ...options, migrations, freeBytes: () => 1_000 }), isFull)
+    assert.deepEqual(await versions(), [1])
+  })
+
+  it('are refused, and not touched, when a newer version changed them', async () => {
+    await migrate(server.clients, { ...options, migrations })
+    const before = await definitions()
+    await assert.rejects(migrate(server.clients, options), isUnfit(/newer Pennon \(schema 2; this one knows up to 1\)/))
+    assert.match((await unfit()) ?? '', /newer Pennon/)
+    assert.deepEqual(await definitions(), before)
+  })
+
+  it('are refused, and not touched, when a version made them that kept no count of migrations', async () => {
+    await migrate(server.clients, options)
+    assert.equal(await unfit(), null)
+    await command('DROP TABLE pennon.schema_version SYNC')
+    const before = await definitions()
+    const why = /The event store was written by Pennon 0\.1\.0 or earlier, which is the last version that opens it/
+    await assert.rejects(migrate(server.clients, options), isUnfit(why))
+    assert.match((await unfit()) ?? '', why)
+    assert.deepEqual(await definitions(), before)
+  })
+})

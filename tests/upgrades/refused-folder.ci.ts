@@ -1,0 +1,86 @@
+// What Pennon 0.1.0 or earlier wrote is refused by every command that would open it, and nothing of it is changed. The
+// folder is of an instance that was killed: its state has a `-wal`, which SQLite would fold into it.
+
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { createBackup } from '#adapters/backup-file/write-backup.ts'
+import { callCommand } from '../support/pennon-command.ts'
+import { refusedStart } from '../support/refused-start.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const packed = fileURLToPath(new URL('./refused-0.1.0.tar.gz', import.meta.url))
+const why = /written by Pennon 0\.1\.0 or earlier, which is the last version that opens it/
+
+function unpackedFolder(t: TestContext): string {
+  const folder = tempDir(t)
+  const { status, stderr } = spawnSync('tar', ['xzf', packed, '-C', folder], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+  return folder
+}
+
+function filesOf(folder: string): Record<string, string> {
+  const names = readdirSync(folder).sort()
+  assert.ok(names.includes('state.db-wal'))
+  return Object.fromEntries(
+    names.map(name => [
+      name,
+      createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex'),
+    ]),
+  )
+}
+
+describe('what a version before the first migration wrote', () => {
+  it('is refused at the start, and no byte of the folder changes', async t => {
+    const folder = unpackedFolder(t)
+    const before = filesOf(folder)
+    const line = await refusedStart(folder)
+    assert.match(line, why)
+    assert.match(line, /Export .* start this one with an empty PENNON_DATA/)
+    assert.deepEqual(filesOf(folder), before)
+  })
+
+  it('is refused by commands that would read it, and no byte of the folder changes', async t => {
+    const folder = unpackedFolder(t)
+    const before = filesOf(folder)
+    for (const [exitCode, ...args] of [
+      [1, 'doctor'],
+      [2, 'backup', join(tempDir(t), 'backup.tar')],
+      [2, 'new-key'],
+    ] as const) {
+      const ended = await callCommand({ PENNON_DATA: folder, PORT: '0' }, ...args)
+      assert.equal(ended.exitCode, exitCode, ended.stdout + ended.stderr)
+      assert.match(ended.stdout + ended.stderr, why, args[0])
+      assert.deepEqual(filesOf(folder), before, args[0])
+    }
+  })
+
+  it('is refused as a backup, and nothing is restored', async t => {
+    const file = join(tempDir(t), 'backup.tar')
+    const writer = await createBackup(file, { nowMs: () => 0, checkStop: () => undefined })
+    const description = {
+      ...{ format: 1, pennon: '0.1.0', createdAt: '2026-11-27T00:00:00.000Z', schema: 19 },
+      ...{ positions: { main: 7 }, events: true },
+    }
+    await writer.addContent('backup.json', JSON.stringify(description))
+    await writer.addFile('state.db', join(unpackedFolder(t), 'state.db'))
+    await writer.finish()
+    await writer.close()
+    const folder = tempDir(t)
+    for (const args of [
+      ['restore', file],
+      ['backup', '--verify', file],
+    ]) {
+      const ended = await callCommand({ PENNON_DATA: folder }, ...args)
+      assert.equal(ended.exitCode, 2, ended.stdout + ended.stderr)
+      assert.match(ended.stderr, why)
+    }
+    assert.deepEqual(readdirSync(folder), [])
+  })
+})
