@@ -8,8 +8,8 @@ import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { FrontContext } from './context.ts'
 import type { FrontDefinitions } from './definitions.ts'
-import { composeEdges } from './edge.ts'
 import { endServer, listenOn } from './events-server.ts'
+import { composePortLimits } from './port-limits.ts'
 
 export interface ServerParts extends FrontContext {
   readonly definitions: Pick<FrontDefinitions, 'keyCheck'>
@@ -42,15 +42,14 @@ export function composeServers(
   { publicRoutes, adminRoutes, streams, eventsServer: composeEventsServer }: Served,
   opened: AsyncDisposableStack,
 ): FrontServers {
-  const { config, logger, metrics, monotonicNowMs, trustedProxies, noteStateAway } = parts
+  const { config, logger, metrics, noteStateAway } = parts
   const { keyCheck } = parts.definitions
   const authorize = createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
   const hasAdminPort = adminRoutes !== null
-  const forEdges = { hasAdminPort, logger, metrics, monotonicNowMs, trustedProxies }
-  const { publicEdge, adminEdge, eventsConnections } = composeEdges(forEdges)
-  const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, ...publicEdge })
+  const { publicLimits, adminLimits, eventsConnections } = composePortLimits({ ...parts, hasAdminPort })
+  const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, ...publicLimits })
   const adminServer = hasAdminPort
-    ? createHttpServer({ routes: adminRoutes, logger, metrics, authorize, ...adminEdge })
+    ? createHttpServer({ routes: adminRoutes, logger, metrics, authorize, ...adminLimits })
     : null
   const eventsServer = composeEventsServer?.(eventsConnections) ?? null
   opened.defer(async () => {

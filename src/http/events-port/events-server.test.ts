@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { it, type TestContext } from 'node:test'
-import { composeEdges } from '#compose/front/edge.ts'
 import { listenOn } from '#compose/front/events-server.ts'
+import { composePortLimits } from '#compose/front/port-limits.ts'
 import { ok } from '#core/result.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
@@ -16,7 +16,7 @@ async function connection(t: TestContext, rows: Buffer) {
   const metrics = createMetrics()
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)
-  const { eventsConnections } = composeEdges({
+  const { eventsConnections } = composePortLimits({
     ...{ hasAdminPort: false, logger: silentLogger(), metrics, monotonicNowMs: () => 0 },
     trustedProxies: trustedProxies.value,
   })

@@ -18,12 +18,12 @@ import { occasionally } from '#telemetry/occasionally.ts'
 import { clientAddress, networkOf } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
-export interface Edge {
+export interface PortLimits {
   readonly bodyRoom: BodyRoom
   readonly connections: Connections
 }
 
-export interface EdgeOptions {
+export interface PortLimitsOptions {
   readonly hasAdminPort: boolean
   readonly logger: Logger
   readonly metrics: Metrics
@@ -32,9 +32,9 @@ export interface EdgeOptions {
   readonly trustedProxies: TrustedProxies
 }
 
-export function composeEdges(options: EdgeOptions): {
-  publicEdge: Edge
-  adminEdge: Edge
+export function composePortLimits(options: PortLimitsOptions): {
+  publicLimits: PortLimits
+  adminLimits: PortLimits
   /** For the port of dashboards. */
   eventsConnections: Connections
 } {
@@ -82,24 +82,24 @@ export function composeEdges(options: EdgeOptions): {
     events: answerRoom(eventsAnswerRoomBytes),
   }
   const onEnded = (why: EndedBody) => metrics.requestBodiesEnded.inc({ why })
-  const edges = {
-    publicEdge: {
+  const limits = {
+    publicLimits: {
       bodyRoom: new BodyRoom({ limits: bodyRoomLimits, onEnded }),
       connections: new Connections(bound - adminBound, onConnectionEnd, answers.public),
     },
-    adminEdge: {
+    adminLimits: {
       bodyRoom: new BodyRoom({ limits: adminRoomLimits, onEnded }),
       connections: new Connections(adminBound, onConnectionEnd, answers.admin),
     },
   }
   const eventsConnections = new Connections(Math.min(64, Math.ceil(bound / 8)), onConnectionEnd, answers.events)
   metrics.onCollect(() => {
-    const { publicEdge, adminEdge } = edges
-    metrics.requestBodyBytes.set(publicEdge.bodyRoom.heldBytes + adminEdge.bodyRoom.heldBytes)
+    const { publicLimits, adminLimits } = limits
+    metrics.requestBodyBytes.set(publicLimits.bodyRoom.heldBytes + adminLimits.bodyRoom.heldBytes)
     metrics.answerBytes.set(answers.public.heldBytes + answers.admin.heldBytes + answers.events.heldBytes)
-    metrics.connections.set(publicEdge.connections.count + adminEdge.connections.count)
+    metrics.connections.set(publicLimits.connections.count + adminLimits.connections.count)
   })
-  return { ...edges, eventsConnections }
+  return { ...limits, eventsConnections }
 }
 
 const answerEndTexts: Record<AnswerEnd, string> = {

@@ -8,7 +8,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { composeEdges } from './edge.ts'
+import { composePortLimits } from './port-limits.ts'
 
 const MiB = 1024 * 1024
 /** Nothing writes to it, so that it takes no memory. */
@@ -37,7 +37,7 @@ it('answers that nobody reads on the public port leave the room of the private A
   const metrics = createMetrics()
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)
-  const { publicEdge, adminEdge } = composeEdges({
+  const { publicLimits, adminLimits } = composePortLimits({
     ...{ hasAdminPort: true, logger: silentLogger(), metrics, monotonicNowMs: () => 0 },
     trustedProxies: trustedProxies.value,
   })
@@ -47,15 +47,15 @@ it('answers that nobody reads on the public port leave the room of the private A
 
   // The system takes some megabytes of each. One room of 256 MiB would hold either the first two or the third.
   for (const waiting of [1, 2]) {
-    await unread(t, publicEdge.connections, 120 * MiB)
+    await unread(t, publicLimits.connections, 120 * MiB)
     await eventually(async () => (await heldMiB()) > waiting * 105)
   }
-  await unread(t, adminEdge.connections, 60 * MiB)
+  await unread(t, adminLimits.connections, 60 * MiB)
   await eventually(async () => (await heldMiB()) > 256)
   assert.equal(await endedCount(), 0)
 
   // It has a bound too, which costs the public port nothing.
-  await unread(t, adminEdge.connections, 60 * MiB)
+  await unread(t, adminLimits.connections, 60 * MiB)
   await eventually(async () => (await endedCount()) > 0)
-  assert.equal(publicEdge.connections.count, 2)
+  assert.equal(publicLimits.connections.count, 2)
 })
