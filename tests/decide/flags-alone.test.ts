@@ -88,6 +88,10 @@ it('flags are answered with definitions alone; only those that read what is stor
   const known = (await ask('/flags/?v=2', isPro)).flags
   assert.deepEqual([known.pro?.enabled, known.pro?.failed], [true, undefined])
   assert.equal((await fetch(`${url}/array/${apiToken}/config`)).status, 200)
+  const forServers = await fetch(`${url}/api/feature_flag/local_evaluation?token=${apiToken}`, {
+    headers: { authorization: 'Bearer phx_of-a-person' },
+  })
+  assert.equal(forServers.status, 503)
   await opened.disposeAsync()
   assert.deepEqual(counted, [{ projectId: 1, day: '2026-01-15', count: 4 }])
 })
