@@ -33,7 +33,7 @@ interface Registry {
   close(): void
 }
 
-/** Serves `fake-node` in any version: a package whose program prints its version. */
+/** Serves `fake-node` in any version: a package whose program prints its version. 0.0.0 has no program. */
 async function startRegistry(t: TestContext): Promise<Registry> {
   const folder = tempDir(t)
   const fetches: string[] = []
@@ -44,7 +44,8 @@ async function startRegistry(t: TestContext): Promise<Registry> {
     const file = join(folder, `fake-node-${version}.tgz`)
     if (!existsSync(file)) {
       mkdirSync(join(source, 'bin'), { recursive: true })
-      const manifest = { name: 'fake-node', version, bin: { node: 'bin/node' }, scripts: { install: 'touch ran' } }
+      const bin = version === '0.0.0' ? {} : { node: 'bin/node' }
+      const manifest = { name: 'fake-node', version, bin, scripts: { install: 'touch ran' } }
       writeFileSync(join(source, 'package.json'), JSON.stringify(manifest))
       writeFileSync(join(source, 'bin/node'), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 })
       execFileSync('npm', ['pack', '--loglevel=error', '--pack-destination', folder], { cwd: source })
@@ -59,7 +60,7 @@ async function startRegistry(t: TestContext): Promise<Registry> {
       return answer.end(isTampered ? packed('6.6.6') : packed(version))
     }
     const { port } = server.address() as AddressInfo
-    const versions = ['1.0.0', '2.0.0'].map(each => {
+    const versions = ['0.0.0', '1.0.0', '2.0.0'].map(each => {
       const tarball = `http://127.0.0.1:${port}/fake-node/-/fake-node-${each}.tgz`
       return [each, { name: 'fake-node', version: each, bin: { node: 'bin/node' }, dist: { tarball } }]
     })
@@ -90,8 +91,11 @@ async function startRegistry(t: TestContext): Promise<Registry> {
 
 interface Project {
   readonly root: string
-  /** Makes the project require another version of the one package. */
-  want(version: string): void
+  /**
+   * Makes the project require another version of the one package. With the oldest Node that runs the project, the
+   * package is optional, as those that bring Node are, and another one without a program is required.
+   */
+  want(version: string, oldestNode?: number): void
   /** Runs it as a script of `package.json` does. */
   ensure(...options: string[]): Running
   /** The same on a terminal. */
@@ -138,16 +142,33 @@ function makeProject(t: TestContext, registry: Registry): Project {
   const project: Project = {
     root,
     npm,
-    want: version => {
-      const named = { name: 'p', dependencies: { 'fake-node': version } }
+    want: (version, oldestNode) => {
+      const packages = { 'fake-node': version }
+      const named = {
+        name: 'p',
+        ...(oldestNode === undefined
+          ? { dependencies: packages }
+          : {
+              dependencies: { plain: 'npm:fake-node@0.0.0' },
+              optionalDependencies: packages,
+              engines: { node: `>=${oldestNode}` },
+            }),
+      }
       const allowScripts = { 'fake-node': false }
       const locked = {
         version,
         integrity: registry.integrity(version),
         hasInstallScript: true,
         bin: { node: 'bin/node' },
+        ...(oldestNode !== undefined && { optional: true }),
       }
-      const lock = { name: 'p', lockfileVersion: 3, packages: { '': named, 'node_modules/fake-node': locked } }
+      const plain = { name: 'fake-node', version: '0.0.0', integrity: registry.integrity('0.0.0') }
+      const others = oldestNode === undefined ? {} : { 'node_modules/plain': plain }
+      const lock = {
+        name: 'p',
+        lockfileVersion: 3,
+        packages: { '': named, 'node_modules/fake-node': locked, ...others },
+      }
       writeFileSync(join(root, 'package.json'), JSON.stringify({ ...named, allowScripts }))
       writeFileSync(join(root, 'package-lock.json'), JSON.stringify(lock))
     },
@@ -220,6 +241,41 @@ describe('a start', () => {
     await project.npm('ci')
     registry.close()
     assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
+  })
+
+  it('leaves out what `npm ci --omit=optional` left out, after an update too, where the own Node is new enough', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    const ownNode = Number.parseInt(process.versions.node, 10)
+    project.want('1.0.0', ownNode)
+    await project.npm('ci', '--omit=optional')
+    mkdirSync(join(project.root, 'bin'))
+    mkdirSync(join(project.root, 'src'))
+    copyFileSync('bin/pennon', join(project.root, 'bin/pennon'))
+    writeFileSync(join(project.root, 'bin/preload.js'), '')
+    writeFileSync(join(project.root, 'src/main.ts'), 'console.log(process.version, ...process.argv.slice(2))')
+    const pennon = async () =>
+      (await promisify(execFile)('sh', [join(project.root, 'bin/pennon'), 'serve'], { timeout: 60_000 })).stdout
+    assert.equal(await pennon(), `${process.version} serve\n`)
+    project.want('2.0.0', ownNode)
+    assert.equal(await pennon(), `${process.version} serve\n`)
+    assert.equal(project.installedVersion(), null)
+    assert.equal(registry.fetched('2.0.0'), 0)
+
+    project.want('2.0.0', ownNode + 1)
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '2.0.0')
+  })
+
+  it('installs optional packages where nothing was installed, though the own Node is new enough', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0', 20)
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '1.0.0')
+    project.want('2.0.0', 20)
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '2.0.0')
   })
 
   it('leaves the old packages whole until the new ones are, and when it is killed before', async t => {

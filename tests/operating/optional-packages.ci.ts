@@ -8,6 +8,8 @@ import { describe, it } from 'node:test'
 import { startEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { mustSucceed, runCommand } from '../support/pennon-command.ts'
+import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { treeWithout } from '../support/tree-without.ts'
 
@@ -51,6 +53,23 @@ describe('optional packages', () => {
     )
     assert.deepEqual(Object.keys(pennon.childPids()), ['work'])
     assert.equal(pennon.output().match(/No GeoIP database .*Set GEOIP_DATABASE .*npm install/g)?.length, 1)
+  })
+
+  it('that are absent leave a backup with events unverified, and say why', async t => {
+    const folder = tempDir(t)
+    const dataFolder = join(folder, 'data')
+    const pennon = await startPennon({ dataFolder })
+    t.after(() => pennon.stop())
+    await capture(pennon)
+    await pennon.caughtUp()
+    const file = join(folder, 'backup.tar')
+    mustSucceed(await runCommand({ PENNON_DATA: dataFolder }, 'backup', file))
+    const tree = treeWithout(t, ['chdb', '@chdb'])
+    assert.match(
+      await refusedStart(join(folder, 'other'), {}, { tree, arguments: ['backup', '--verify', file] }),
+      /^pennon: The embedded event store is not installed \(package_missing: chdb\), and the events of a backup .*: run `npm/,
+    )
+    assert.deepEqual(readdirSync(folder).toSorted(), ['backup.tar', 'data'])
   })
 
   it('that are there but damaged are told from absent ones: the reason why the library cannot be loaded', async t => {

@@ -6,10 +6,12 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { countSqliteRows, findSqliteDamage } from '#adapters/sqlite/find-schema.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { howToInstall, missingPackage } from '#distribution.ts'
 import { machineEnvironment } from '#processes/child-environment.ts'
 import { SupervisedChild } from '#processes/supervisor.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -68,6 +70,8 @@ export async function verifyBackup(
     const checkStop = () => signal.throwIfAborted()
     const restored = await restore({ ...config, dataFolder }, file, { onProgress, checkStop, isForVerifying: true })
     if (!restored.ok) return restored
+    if (restored.value.description.events && engineLibraryPath() === null)
+      return err(`${missingPackage('chdb')}, and the events of a backup are counted with it: ${howToInstall('chdb')}.`)
     return ok(await lookAt({ ...config, dataFolder }, restored.value, options))
   } finally {
     remove()
