@@ -12,17 +12,23 @@ enableCompileCache(process.env.NODE_COMPILE_CACHE)
 // Node looks at several files and folders for each import. Where the address already follows from what is written, that is a
 // quarter of the loading for nothing.
 const root = new URL('..', import.meta.url).href
+// Where Pennon is a package itself, the others are beside it.
+const packages = new URL(root.endsWith('/node_modules/pennon/') ? '..' : 'node_modules/', root).href
 const formats = { '.ts': 'module-typescript', '.mjs': 'module', '.js': undefined } // Node finds out what a .js is
+const ourFormats = { ...formats, '.js': 'module' }
 const found = new Map()
 registerHooks({
   resolve(specifier, context, nextResolve) {
     const { parentURL = '', conditions } = context
-    if (!parentURL.startsWith(root) || conditions.includes('require')) return nextResolve(specifier, context)
+    const isOurs = parentURL.startsWith(root) && !parentURL.startsWith(`${root}node_modules/`)
+    if (!(isOurs || parentURL.startsWith(packages)) || conditions.includes('require'))
+      return nextResolve(specifier, context)
     const ending = /\.\w+$/.exec(specifier)?.[0]
-    const follows = (address, base) => ({ url: new URL(address, base).href, format: formats[ending], shortCircuit: true })
+    const format = (isOurs ? ourFormats : formats)[ending]
+    const follows = (address, base) => ({ url: new URL(address, base).href, format, shortCircuit: true })
     if (specifier.startsWith('.') && ending in formats) return follows(specifier, parentURL)
-    if (parentURL.startsWith(`${root}node_modules/`)) return nextResolve(specifier, context)
-    if (specifier.startsWith('#') && ending === '.ts') return follows(`src/${specifier.slice(1)}`, root)
+    if (!isOurs) return nextResolve(specifier, context)
+    if (specifier.startsWith('#') && ending in formats) return follows(`src/${specifier.slice(1)}`, root)
     if (specifier.startsWith('.')) return nextResolve(specifier, context)
     // A package, or a module of Node: the same for all of our files.
     if (!found.has(specifier)) found.set(specifier, { ...nextResolve(specifier, context), shortCircuit: true })

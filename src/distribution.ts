@@ -1,29 +1,42 @@
-// How this Pennon came here, and which packages came with it: a clone has its documentation and npm beside it, an image
-// has the program alone. Texts for people name only what is there.
+// How this Pennon came here, and which packages came with it: a clone has its documentation and npm beside it, a package
+// of `npm run pack` its documentation, an image the program alone. Texts for people name only what is there.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 
-const isClone = existsSync(new URL('../README.md', import.meta.url))
+const root = fileURLToPath(new URL('..', import.meta.url))
+const isPackage = import.meta.url.endsWith('.js')
+const hasPages = existsSync(`${root}README.md`)
+const isClone = hasPages && !isPackage
 
-/** How a person calls a command of Pennon here, in the folder of a clone too: `bin/pennon doctor`, `pennon doctor`. */
+/** How a person calls a command of Pennon in the folder of the clone or of the installation: `bin/pennon doctor`. */
 export function pennonCommand(command: string): string {
-  return isClone ? `bin/pennon ${command}` : `pennon ${command}`
+  return isClone ? `bin/pennon ${command}` : isPackage ? `npx pennon ${command}` : `pennon ${command}`
 }
 
-export const startCommand = isClone ? 'npm start' : 'pennon serve'
+export const startCommand = isClone ? 'npm start' : pennonCommand('serve')
 
 /** How packages come back that are damaged. */
-export const reinstall = isClone ? 'run `npm ci`' : 'take the image again'
+export const reinstall = isClone
+  ? 'run `npm ci`'
+  : isPackage
+    ? 'install Pennon again in an empty folder'
+    : 'take the image again'
 
 /** A sentence with a blank before it; nothing where there is no README. */
-export const moreInReadme = isClone ? ' More: README.md' : ''
+export const moreInReadme = hasPages ? ` More: ${pageAt('README.md')}` : ''
 
 /** A hint in brackets, with a blank before it, where the page is there to be read; else nothing. */
 export function inDocs(page: string): string {
-  return isClone ? ` (docs/${page})` : ''
+  return hasPages ? ` (${pageAt(`docs/${page}`)})` : ''
+}
+
+/** People work in the folder of a clone, but not in that of a package. */
+function pageAt(path: string): string {
+  return isPackage ? `${root}${path}` : path
 }
 
 /** What `npm ci --omit=optional` leaves out, beside Node: each is asked for where it is first used. */
@@ -59,5 +72,6 @@ export function missingPackage(name: OptionalPackage): string {
 /** How to get a missing package, in the version that Pennon is tested with; `package.json` of a clone stays as it is. */
 export function howToInstall(name: OptionalPackage): string {
   const version = packageJson.optionalDependencies[name]
+  if (isPackage) return `run \`npm install ${name}@${version}\``
   return isClone ? `run \`npm install --no-save --omit=dev ${name}@${version}\`` : reinstall
 }

@@ -25,8 +25,8 @@ ${start(pennonCommand('doctor'), 'check folder, ports, stores, GeoIP and clock; 
 ${start(pennonCommand('config'), 'every setting, its value and where that comes from')}
 ${start(pennonCommand('new-key'), 'another personal API key: for one more person, or when one is lost')}
 
-Settings are environment variables, for example PORT=9000 ${startCommand}. \`pennon\` in a help text is bin/pennon, which
-runs from any folder.
+Settings are environment variables, for example PORT=9000 ${startCommand}. \`pennon\` in a help text is called
+as \`${pennonCommand('').trim()}\` here.
 
 Exit codes: 0 done; 1 it failed on the way, or doctor found something; 2 it would not begin or go on, also for a command
 or an option that does not exist, and a line on stderr says what to do; 3 from work: another worker owns the log.`,

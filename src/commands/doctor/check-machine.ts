@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { readOpenFilesMax } from '#compose/instance/machine.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
-import { howToInstall, optionalPackageNames, packageFolder, packageVersion } from '#distribution.ts'
+import { howToInstall, optionalPackageNames, packageFolder, packageVersion, pennonCommand } from '#distribution.ts'
 import { connectionBound } from '#http/connections.ts'
 import { bad, type Finding, good } from './finding.ts'
 
@@ -14,8 +14,10 @@ const toleranceMs = 60_000
 
 export function checkNode(): Finding {
   const major = Number(process.versions.node.split('.')[0])
-  const wrong = `${process.versions.node}, but Pennon runs on its own Node 26`
-  return major >= 26 ? good('node', process.versions.node) : bad('node', wrong, 'start it with bin/pennon')
+  const wrong = `${process.versions.node}, but Pennon needs Node 26 or newer`
+  return major >= 26
+    ? good('node', process.versions.node)
+    : bad('node', wrong, `start it by \`${pennonCommand('serve')}\``)
 }
 
 /** SDKs' idle connections soon use up fewer than this. */
