@@ -1,0 +1,93 @@
+// Makes `pennon-VERSION.tgz`, a package that npm installs into any folder: every module that the program can load, as
+// JavaScript, and the pages. It runs on the machine's Node, so the packages that bring one are left out. The same commit
+// gives the same bytes (docs/decisions/0076-a-package-of-javascript.md).
+
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { stripTypeScriptTypes } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join, posix, resolve } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+const destination = resolve(process.argv[2] ?? root)
+const folder = mkdtempSync(join(tmpdir(), 'pennon-pack-'))
+/** A module of ours or its data, as sources name it: `'#core/x.ts'`, `'./x.ts'`, `'../x.json'`. */
+const moduleNames = /'(#|\.\.?\/)([\w./-]+\.(?:ts|json))'/g
+
+try {
+  const { name, version } = writeManifests()
+  writeModules()
+  for (const path of ['bin', 'docs', 'CHANGELOG.md', 'NOTICE', 'README.md'])
+    cpSync(join(root, path), join(folder, path), { recursive: true })
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', destination], { cwd: folder, stdio: 'pipe' })
+  const file = join(destination, `${name}-${version}.tgz`)
+  console.log(`${file}\n\nIn an empty folder, with Node 26 or newer:\n  npm install ${file}\n  npx pennon serve`)
+} finally {
+  rmSync(folder, { recursive: true })
+}
+
+interface LockedPackage {
+  readonly version: string
+  /** Only of a package that is installed under another name. */
+  readonly name?: string
+  readonly dev?: boolean
+  readonly optional?: boolean
+  readonly bin?: { readonly node?: string }
+}
+
+/**
+ * Every package that the lock file has for production becomes a dependency in its exact version: npm follows the
+ * `npm-shrinkwrap.json` of a package only when that comes from a registry.
+ */
+function writeManifests(): { name: string; version: string } {
+  const { scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...manifest } = readJson('package.json')
+  const { packages, ...lock } = readJson('package-lock.json')
+  const { '': _ours, ...locked } = packages as Record<string, LockedPackage>
+  const kept = Object.entries(locked).filter(([, { dev, bin }]) => !dev && bin?.node === undefined)
+  const pinned = (isOptional: boolean) =>
+    Object.fromEntries(
+      kept
+        .filter(([path, { optional = false }]) => path.lastIndexOf('node_modules/') === 0 && optional === isOptional)
+        .map(([path, { name, version }]) => [
+          path.replace('node_modules/', ''),
+          name === undefined ? version : `npm:${name}@${version}`,
+        ]),
+    )
+  const pinnedManifest = { ...manifest, dependencies: pinned(false), optionalDependencies: pinned(true) }
+  writeJson('package.json', pinnedManifest)
+  writeJson('npm-shrinkwrap.json', { ...lock, packages: { '': pinnedManifest, ...Object.fromEntries(kept) } })
+  return manifest
+}
+
+/**
+ * Follows the names of modules from `main.ts` on: imports, and the entries of threads and processes. Types are stripped
+ * as Node strips them when it runs the sources, so every line and column of a stack trace is that of the source.
+ */
+function writeModules(): void {
+  const paths = new Set(['src/main.ts'])
+  for (const path of paths) {
+    const source = readFileSync(join(root, path), 'utf8')
+    const code = path.endsWith('.ts') ? stripTypeScriptTypes(source) : source
+    for (const [, start, rest] of code.matchAll(moduleNames)) {
+      const named = start === '#' ? `src/${rest}` : posix.join(dirname(path), `${start}${rest}`)
+      if (named.startsWith('src/')) paths.add(named)
+    }
+    write(
+      path.replace(/\.ts$/, '.js'),
+      code.replaceAll(moduleNames, name => name.replace(/\.ts'$/, ".js'")),
+    )
+  }
+}
+
+function readJson(path: string) {
+  return JSON.parse(readFileSync(join(root, path), 'utf8'))
+}
+
+function writeJson(path: string, content: object): void {
+  write(path, `${JSON.stringify(content, null, 2)}\n`)
+}
+
+function write(path: string, content: string): void {
+  mkdirSync(join(folder, dirname(path)), { recursive: true })
+  writeFileSync(join(folder, path), content)
+}
