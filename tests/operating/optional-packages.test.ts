@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { findEngineFault } from '#compose/stores/store-faults.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -31,6 +32,16 @@ describe('without its optional packages, Pennon', () => {
         `Set CLICKHOUSE_URL to a ClickHouse server, or run \`${install} chdb@${versions.chdb}\`.\n`,
     )
     assert.equal(existsSync(dataFolder), false)
+  })
+
+  it('says that nothing but CLICKHOUSE_URL works on a machine for which there is no event store', t => {
+    const arch = Object.getOwnPropertyDescriptor(process, 'arch')!
+    t.after(() => Object.defineProperty(process, 'arch', arch))
+    Object.defineProperty(process, 'arch', { ...arch, value: 'riscv64' })
+    const { found, remedy } = findEngineFault({ clickhouseUrl: null })!
+    assert.match(found, /no embedded event store for this system \(\w+ on riscv64\)/)
+    assert.match(remedy, /CLICKHOUSE_URL .*the only way here$/)
+    assert.equal(findEngineFault({ clickhouseUrl: 'http://localhost:8123/events' }), null)
   })
 
   it('refuses to fetch from S3, and says what to install', async t => {

@@ -130,7 +130,7 @@ function damaged(path: string, cause: PortError): StoreFault {
 }
 
 /** Whether the embedded event store is asked for and not installed. */
-export function findEngineFault({ clickhouseUrl }: Config): StoreFault | null {
+export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>): StoreFault | null {
   if (clickhouseUrl !== null || engineLibraryPath() !== null) return null
   if (!hasEngineBuild())
     return {
