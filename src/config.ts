@@ -41,7 +41,7 @@ export interface Config {
   readonly dataFolder: string
   /** Null when the state is in the data folder. */
   readonly databaseUrl: string | null
-  /** The schema of our tables in that database; null means `pennon`, or the one where an earlier instance has them. */
+  /** The schema of our tables in that database; null means `pennon`. */
   readonly databaseSchema: string | null
   /** A replica for evaluations to read from; null when they read from the primary. */
   readonly databaseReadUrl: string | null

@@ -42,8 +42,7 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
     const readiness = (await response.json()) as Readiness
     const troubles = readinessParts
       .map(part => [part, readiness[part]] as const)
-      // An instance of an older version reports fewer parts.
-      .filter(([, state]) => state !== undefined && !isWorking(state))
+      .filter(([, state]) => !isWorking(state))
     const running = `running as process ${pid}${readiness.capture === 'import_only' ? `, ${importOnlyNote}` : ''}`
     const {
       capture_reason: captureReason,

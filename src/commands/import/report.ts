@@ -58,7 +58,7 @@ async function tellReport(job: Job, path: string, options: ReportOptions): Promi
   const service = await askService(job)
   const ending = endingOf(job, service)
   const sent = sentSoFar(folder)
-  const isBehind = final === null || (final.isAll === false && sent?.events !== final.balance.sent)
+  const isBehind = final === null || (!final.isAll && sent?.events !== final.balance.sent)
   const sections = [
     ...(isBehind ? sentSoFarSection(sent, report, ending) : []),
     ...(final === null ? reportSections(report) : finalSections(final, ending)),

@@ -84,7 +84,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     const { checkpoint } = await sendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
-      ...(serviceJob.secretId !== undefined && { secretJobId: serviceJob.secretId }),
+      secretJobId: serviceJob.secretId,
       identity: {
         jobId: plan.jobId,
         serviceJobId: serviceJob.id,

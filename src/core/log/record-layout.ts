@@ -35,7 +35,7 @@ export const field = {
   distinctIdLength: 32,
   /** In an event, the length of its ip, or of its visitor's text; in a reject, the length of its reason. */
   ipLength: 36,
-  /** In a reject, the length of its field; in an event, its notes, which are 0 in records older than notes. */
+  /** In a reject, the length of its field; in an event, its notes. */
   fieldLength: 40,
   notes: 40,
   headBytes: 44,

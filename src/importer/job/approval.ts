@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { Type } from '../records/file-schema.ts'
+import { orNull, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { type ImportPlan, mappingSha256 } from './plan.ts'
@@ -14,8 +14,8 @@ export interface ApprovalHashes {
   readonly mapping: string
   readonly target: string
   readonly limits: string
-  /** The sum over the ledger, where the scan took one. */
-  readonly ledger?: string
+  /** The sum over the ledger of the scan; null where none has ended. */
+  readonly ledger: string | null
 }
 
 export interface Approval {
@@ -38,7 +38,7 @@ const approvalSchema = Type.Object({
     mapping: Type.String(),
     target: Type.String(),
     limits: Type.String(),
-    ledger: Type.Optional(Type.String()),
+    ledger: orNull(Type.String()),
   }),
   sha256: Type.String(),
 })
@@ -51,7 +51,7 @@ export function manifestSha256(manifest: Manifest): string {
 export interface ApprovedParts {
   readonly plan: ImportPlan
   readonly manifest: Manifest
-  /** Null where no scan has ended, or where it took no sum. */
+  /** Null where no scan has ended. */
   readonly ledgerSha256: string | null
 }
 
@@ -66,7 +66,7 @@ export function approvalHashes({ plan, manifest, ledgerSha256 }: ApprovedParts):
     mapping: mappingSha256(plan),
     target: targetSha256(plan.target),
     limits: sha256Hex(canonicalJson(plan.limits as unknown as JsonObject)),
-    ...(ledgerSha256 !== null && { ledger: ledgerSha256 }),
+    ledger: ledgerSha256,
   }
 }
 
@@ -90,7 +90,7 @@ export function changesSince({ hashes }: Approval, parts: ApprovedParts): readon
   const names = Object.keys(changedNames) as (keyof ApprovalHashes)[]
   return names
     .filter(name => now[name] !== hashes[name])
-    .filter(name => name !== 'ledger' || (now.ledger !== undefined && hashes.ledger !== undefined))
+    .filter(name => name !== 'ledger' || now.ledger !== null)
     .map(name => changedNames[name])
 }
 

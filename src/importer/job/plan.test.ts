@@ -4,6 +4,7 @@ import { parseJson } from '#core/json.ts'
 import { limits } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobFolder } from './job-folder.ts'
+import { JobStopped } from './job-paused.ts'
 import { type ImportPlan, mappingSha256, readPlan, writePlan } from './plan.ts'
 
 describe('the plan of an import', () => {
@@ -11,7 +12,7 @@ describe('the plan of an import', () => {
     const folder = new JobFolder(tempDir(t))
     const filter = '{"field":"org","op":"eq","value":9007199254740993}'
     const plan: ImportPlan = {
-      ...{ v: 1, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+      ...{ v: 2, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
       ...{ files: [], fetch: null, format: null, target: null },
       config: { mapping: { filters: [parseJson(filter)] } },
       limits: { ...limits, maxRejectShare: 1e-7 },
@@ -21,5 +22,15 @@ describe('the plan of an import', () => {
     assert.equal(JSON.stringify(read.config), `{"mapping":{"filters":[${filter}]}}`)
     assert.equal(read.limits.maxRejectShare, 1e-7)
     assert.equal(mappingSha256(read), mappingSha256(plan))
+  })
+
+  it('of a version before is refused, with the last version that opens it', t => {
+    const folder = new JobFolder(tempDir(t))
+    folder.writeJson('plan.json', { v: 1, jobId: 'job-1' })
+    assert.throws(
+      () => readPlan(folder),
+      (error: Error) =>
+        error instanceof JobStopped && /Pennon 0\.1\.0 or earlier.* Finish or discard/.test(error.message),
+    )
   })
 })

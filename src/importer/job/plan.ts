@@ -2,10 +2,12 @@
 // choice stages anew. Source: docs/wire/import.md §2.1, §2.2.
 
 import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
+import { isTooOld } from '#ports/unfit-schema-error.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
 import { jsonObject, orNull, Type } from '../records/file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
+import { JobStopped } from './job-paused.ts'
 import { sha256Hex } from './sha256.ts'
 
 export interface ImportTarget {
@@ -45,7 +47,7 @@ export function apiAddressOf({ address, apiAddress = address }: ImportTarget): s
 }
 
 export interface ImportPlan {
-  readonly v: 1
+  readonly v: 2
   readonly jobId: string
   /** ISO 8601. The only clock of the conversion, so that every later run gives the same events. */
   readonly createdAt: string
@@ -69,7 +71,7 @@ export interface ImportPlan {
 export const planFile = 'plan.json'
 
 const planSchema = Type.Object({
-  v: Type.Literal(1),
+  v: Type.Literal(2),
   jobId: Type.String(),
   createdAt: Type.String(),
   toolVersion: Type.String(),
@@ -100,8 +102,15 @@ const planSchema = Type.Object({
   }),
 })
 
+/** @throws JobStopped for a folder that this version cannot go on with. */
 export function readPlan(folder: JobFolder): ImportPlan | null {
-  return folder.readJson(planFile, planSchema, withExactConfig)
+  return folder.readJson(planFile, planSchema, (stored, text) => {
+    if ('v' in stored && stored.v === 1)
+      throw new JobStopped(
+        `the job in ${folder.path} ${isTooOld}. Finish or discard it with that version, or plan it in another folder`,
+      )
+    return withExactConfig(stored, text)
+  })
 }
 
 /** A filter compares 64-bit ids by all of their digits, of which `JSON.parse` keeps some. */

@@ -14,15 +14,15 @@ const endingFile = 'ending.json'
 export interface ServiceJob {
   /** The number by which rows name it, too. */
   readonly id: string
-  /** What batches send as X-Import-Job: whoever knows it can add events, so it is in no event. Older folders lack it. */
-  readonly secretId?: string
+  /** What batches send as X-Import-Job: whoever knows it can add events, so it is in no event. */
+  readonly secretId: string
   readonly target: string
   readonly project: string
 }
 
 const serviceJobSchema = Type.Object({
   id: Type.String(),
-  secretId: Type.Optional(Type.String()),
+  secretId: Type.String(),
   target: Type.String(),
   project: Type.String(),
 })
@@ -57,7 +57,7 @@ export interface Ending {
   readonly serviceJobId: string
   readonly how: 'publish' | 'discard'
   readonly isDone: boolean
-  /** ISO 8601, as the service says; absent before it is done, and in older folders. */
+  /** ISO 8601, as the service says; absent before it is done. */
   readonly at?: string
 }
 

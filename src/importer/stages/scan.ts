@@ -30,8 +30,8 @@ export interface ScanStats {
   readonly v: 1
   /** The hash of the manifest that was scanned, which includes the plan's mapping. */
   readonly scannedSha256: string
-  /** The sum over the ledger that the scan left; scans of earlier versions took none. */
-  readonly ledgerSha256?: string
+  /** The sum over the ledger that the scan left. */
+  readonly ledgerSha256: string
   readonly groupEvents: number
   readonly linkEvents: number
   /** How often another user came to a device than its first. */
@@ -40,9 +40,9 @@ export interface ScanStats {
   readonly repeatedRecords: number
   readonly zoneShift: ZoneShift | null
   /** Records whose times may be of another zone, where no record at all shows the zone. */
-  readonly zoneUnproved?: number
-  /** What the times are instead, where hardly any of them is of the zone that was given; absent in earlier scans. */
-  readonly wrongZone?: ZoneShift | null
+  readonly zoneUnproved: number
+  /** What the times are instead, where hardly any of them is of the zone that was given. */
+  readonly wrongZone: ZoneShift | null
 }
 
 /** What is counted on the way, kept with every finished part. */
@@ -51,8 +51,8 @@ interface ScanCounts {
   sharedDevices: number
   repeatedRecords: number
   zoneShifts: Record<string, number>
-  zoneUnproved?: number
-  zoneDiffers?: number
+  zoneUnproved: number
+  zoneDiffers: number
   /** The first ones in the order of time, as many as a project may have. */
   groupTypes: string[]
 }
@@ -62,8 +62,8 @@ const countsSchema = Type.Object({
   sharedDevices: Type.Number(),
   repeatedRecords: Type.Number(),
   zoneShifts: Type.Record(Type.Number()),
-  zoneUnproved: Type.Optional(Type.Number()),
-  zoneDiffers: Type.Optional(Type.Number()),
+  zoneUnproved: Type.Number(),
+  zoneDiffers: Type.Number(),
   groupTypes: Type.Array(Type.String()),
 })
 
@@ -93,15 +93,15 @@ const zoneShiftSchema = Type.Object({
 const statsSchema = Type.Object({
   v: Type.Literal(1),
   scannedSha256: Type.String(),
-  ledgerSha256: Type.Optional(Type.String()),
+  ledgerSha256: Type.String(),
   groupEvents: Type.Number(),
   linkEvents: Type.Number(),
   sharedDevices: Type.Number(),
   devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
   repeatedRecords: Type.Number(),
   zoneShift: orNull(zoneShiftSchema),
-  zoneUnproved: Type.Optional(Type.Number()),
-  wrongZone: Type.Optional(orNull(zoneShiftSchema)),
+  zoneUnproved: Type.Number(),
+  wrongZone: orNull(zoneShiftSchema),
 })
 
 /** @returns null before a scan has ended. */
@@ -240,6 +240,8 @@ async function scanParts(run: ScanRun): Promise<ScanCounts> {
     sharedDevices: 0,
     repeatedRecords: 0,
     zoneShifts: {},
+    zoneUnproved: 0,
+    zoneDiffers: 0,
     groupTypes: [],
   }
   const repeats = new Repeats(ledger)
@@ -326,8 +328,8 @@ class LineScan {
     const { zoneShifts } = this.#counts
     for (const note of notes)
       if (note.startsWith('zone_shift:')) zoneShifts[note] = (zoneShifts[note] ?? 0) + 1
-      else if (note === 'zone_shift_differs') this.#counts.zoneDiffers = (this.#counts.zoneDiffers ?? 0) + 1
-      else if (note === 'zone_unproved') this.#counts.zoneUnproved = (this.#counts.zoneUnproved ?? 0) + 1
+      else if (note === 'zone_shift_differs') this.#counts.zoneDiffers++
+      else if (note === 'zone_unproved') this.#counts.zoneUnproved++
   }
 
   #repeated(repeat: Repeat): ScanNote {
@@ -379,7 +381,7 @@ export function tableOf({ objects }: Manifest, { object }: StagedLine): string |
   return objects[object]!.table
 }
 
-function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): ScanStats {
+function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): Omit<ScanStats, 'ledgerSha256'> {
   return {
     v: 1,
     scannedSha256,
@@ -389,8 +391,8 @@ function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): 
     devices: ledger.deviceCounts(),
     repeatedRecords: counts.repeatedRecords,
     zoneShift: findZoneShift(counts.zoneShifts),
-    wrongZone: findWrongZone(counts.zoneShifts, counts.zoneDiffers ?? 0),
+    wrongZone: findWrongZone(counts.zoneShifts, counts.zoneDiffers),
     // A single time of receipt shows it.
-    zoneUnproved: showsZone(counts.zoneShifts) ? 0 : (counts.zoneUnproved ?? 0),
+    zoneUnproved: showsZone(counts.zoneShifts) ? 0 : counts.zoneUnproved,
   }
 }

@@ -29,7 +29,10 @@ describe('a shift of the zone', () => {
 
   it('stops a job whose zone hardly any record agrees with, with its offset and zones that fit', () => {
     const stopWith = (counts: Record<string, number>, differing: number, zone: string | null) =>
-      stopForZone({ zoneShift: findZoneShift(counts), wrongZone: findWrongZone(counts, differing) }, zone)
+      stopForZone(
+        { zoneShift: findZoneShift(counts), wrongZone: findWrongZone(counts, differing), zoneUnproved: 0 },
+        zone,
+      )
     const stopped = (said: RegExp) => (error: Error) => error instanceof JobStopped && said.test(error.message)
     const inNewYork = { 'zone_shift:-14400': 60, 'zone_shift:-18000': 40 }
     assert.throws(

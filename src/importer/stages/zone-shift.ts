@@ -123,13 +123,13 @@ function exampleZone(seconds: number): string {
 
 export interface FoundZones {
   readonly zoneShift: ZoneShift | null
-  readonly zoneUnproved?: number
+  readonly zoneUnproved: number
   /** What the times are instead, where hardly any of them is of the zone that was given. */
-  readonly wrongZone?: ZoneShift | null
+  readonly wrongZone: ZoneShift | null
 }
 
 /** @param zone that was given; null without one. @throws JobStopped where it is missing or wrong. */
-export function stopForZone({ zoneShift, zoneUnproved = 0, wrongZone = null }: FoundZones, zone: string | null): void {
+export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, zone: string | null): void {
   if (zone !== null) {
     if (wrongZone !== null) throw ofAnotherZone(wrongZone, zone)
     return

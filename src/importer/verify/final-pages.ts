@@ -142,7 +142,7 @@ function balance(report: FinalReport): Section {
     ['Records read', sums.read],
     ['Records giving events', sums.givingEvents],
     // Known of the whole only, for which it was counted.
-    ...(report.isAll === false ? [] : onlyGeneratedRow(report.rehearsal.balance)),
+    ...(report.isAll ? onlyGeneratedRow(report.rehearsal.balance) : []),
     ['Skipped', sums.skipped],
     ['Rejected', sums.rejected],
     ['Identical records collapsed', sums.collapsed],
@@ -171,7 +171,7 @@ function balance(report: FinalReport): Section {
 }
 
 function balanceLines(report: FinalReport): readonly string[] {
-  const { balance: sums, rehearsal, isAll = true } = report
+  const { balance: sums, rehearsal, isAll } = report
   if (sums.isBalanced) return ['Every record and every event is accounted for.']
   if (isAll || !isBalancedSoFar(report))
     return ['The figures do NOT balance, so the import is not done. Please report this as a defect of Pennon.']

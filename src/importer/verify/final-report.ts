@@ -32,8 +32,8 @@ export interface FinalReport {
   readonly target: string
   readonly project: string
   readonly hashes: { readonly mapping: string; readonly approval: string }
-  /** False after a first look, while the rest is to be sent; absent in older reports. */
-  readonly isAll?: boolean
+  /** False after a first look, while the rest is to be sent. */
+  readonly isAll: boolean
   readonly balance: FinalBalance
   /** By the name that was sent; of very many, the first ones. */
   readonly events: readonly EventCount[]
@@ -94,7 +94,7 @@ const finalReportSchema = Type.Object({
   target: Type.String(),
   project: Type.String(),
   hashes: Type.Object({ mapping: Type.String(), approval: Type.String() }),
-  isAll: Type.Optional(Type.Boolean()),
+  isAll: Type.Boolean(),
   balance: Type.Object({
     read: count,
     givingEvents: count,

@@ -111,7 +111,7 @@ async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
 async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
   const types = await deps.jobs.listImportImages(id, 'group_type', 100)
-  const groupTypeNames = new Map(
+  const typeNames = new Map(
     types.flatMap(({ kind, subject, after }) =>
       kind === 'group_type' && after !== null ? [[Number(subject), after.name] as const] : [],
     ),
@@ -133,7 +133,7 @@ async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         ]),
         projectIds: [projectId],
       }),
-      (some, loaded, told) => publishGroups({ ...batchOf(job, deps, loaded, told), groupTypeNames }, some),
+      (some, loaded, told) => publishGroups(batchOf(job, deps, loaded, told), some, typeNames),
     )
   }
 }

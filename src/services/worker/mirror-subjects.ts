@@ -211,7 +211,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
 
 /** Why the mirror is not the one that the state filled; null when it is. */
 function lossOf({ fill, version }: MirrorProgress, held: HeldMirror, emptied: readonly HeldRange[]): string | null {
-  if (fill === null) return 'an earlier version did not keep them there'
+  if (fill === null) return 'they were never copied there'
   // Begun, but perhaps not yet noted in the event store.
   if (fill.phase === 'begun') return null
   if (held.fillId !== fill.id) return 'the event store is another one'

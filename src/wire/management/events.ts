@@ -33,7 +33,7 @@ export const eventSchema = Type.Object({
   person_created_at: nullable(instantSchema),
   lane: Type.String(),
   historical_migration: Type.Boolean(),
-  import_job_id: Type.Integer({ description: '0 = live, from 2 up an import job; 1 = an import of an older version.' }),
+  import_job_id: Type.Integer({ description: '0 = live, from 2 up an import job.' }),
   captured_at: instantSchema,
   created_at: instantSchema,
   properties: jsonObjectSchema(),
@@ -147,7 +147,7 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
   }
 }
 
-/** Whether a body was probably cut, for rejects of older versions, which do not say: cut bodies fill the bound. */
+/** Whether a body that has no source was probably cut: cut bodies fill the bound. */
 function isFull(body: string): boolean {
   const characterBytesMax = 4
   return Buffer.byteLength(body) > rejectBodyBytesMax - characterBytesMax

@@ -177,21 +177,4 @@ describe('a project', () => {
     assert.deepEqual(set.ingestion, { ...ingestion, groupTypesFrozen: true })
     assert.equal(projectOf({ ...row, property_matching_version: 2 }).propertyMatchingVersion, 2)
   })
-
-  it('keeps the cookieless mode that was written while it was among the settings for clients', () => {
-    const modeOf = (clientSettings: object, ingestion = {}) =>
-      projectOf({
-        ...row,
-        client_settings: JSON.stringify(clientSettings),
-        ingestion_settings: JSON.stringify({ groupTypesFrozen: false, ...ingestion }),
-      }).ingestion.cookielessMode
-    for (const [settings, ingestion, expected] of [
-      [{}, {}, 0],
-      [{ cookieless_server_hash_mode: null }, {}, 0],
-      [{ cookieless_server_hash_mode: 3 }, {}, 0],
-      [{ cookieless_server_hash_mode: 2 }, {}, 2],
-      [{ cookieless_server_hash_mode: 2 }, { cookielessMode: 0 }, 0],
-    ] as const)
-      assert.equal(modeOf(settings, ingestion), expected)
-  })
 })

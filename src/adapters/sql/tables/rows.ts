@@ -9,14 +9,7 @@ import type { LogEnds } from '#core/persons/erasure.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
 import { wantedProperties } from '#core/pick-properties.ts'
-import {
-  type CookielessMode,
-  type IngestionSettings,
-  noIngestionSettings,
-  noQuotas,
-  type Project,
-  type Quotas,
-} from '#core/project.ts'
+import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagTable, GroupTable, GroupTypeTable, PersonErasureTable, PersonTable, ProjectTable } from './schema.ts'
 
@@ -58,7 +51,6 @@ export function flagBit(value: boolean): number {
 }
 
 export function projectOf(row: Selectable<ProjectTable>): Project {
-  const clientSettings = jsonObjectOf(row.client_settings)
   return {
     id: Number(row.id),
     uuid: row.uuid,
@@ -70,19 +62,13 @@ export function projectOf(row: Selectable<ProjectTable>): Project {
     propertyMatchingVersion: row.property_matching_version === 1 ? 1 : 2,
     // A quota that a later version added is missing from older rows: unlimited.
     quotas: { ...noQuotas, ...(jsonObjectOf(row.quotas) as unknown as Partial<Quotas>) },
-    clientSettings,
+    clientSettings: jsonObjectOf(row.client_settings),
     ingestion: {
       ...noIngestionSettings,
-      cookielessMode: formerCookielessMode(clientSettings),
       ...(jsonObjectOf(row.ingestion_settings) as unknown as Partial<IngestionSettings>),
     },
     createdAtMs: Number(row.created_at),
   }
-}
-
-/** The mode of a project that was last written when the setting was kept among those for clients, and not followed. */
-function formerCookielessMode({ cookieless_server_hash_mode: mode }: JsonObject): CookielessMode {
-  return mode === 1 || mode === 2 ? mode : 0
 }
 
 export function flagOf(row: Selectable<FlagTable>): Flag {

@@ -10,7 +10,8 @@ const damaged = { object: 'day.jsonl.gz', records: 1_234, line: 1_235, why: 'the
 const textOf = (report: Partial<RehearsalReport> & { readonly rejected: number }, given = plan) => {
   const { rejected, ...more } = report
   const balance = { read: 100, rejected, toSend: 100 - rejected }
-  const stop = stopOf({ balance, ...more } as unknown as RehearsalReport, given, 'job')
+  const none = { skips: [], damagedFiles: [], looksLike: null, targetAnswer: { notAsked: 'no target' } }
+  const stop = stopOf({ balance, ...none, ...more } as unknown as RehearsalReport, given, 'job')
   return stop && stopText(stop)
 }
 

@@ -25,7 +25,7 @@ const filesNamed = 3
  * @returns null for a job that may be approved.
  */
 export function stopOf(
-  { balance, days, skips = [], damagedFiles = [], looksLike = null, targetAnswer, heldByRejects }: RehearsalReport,
+  { balance, days, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
 ): RehearsalStop | null {

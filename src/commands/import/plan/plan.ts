@@ -66,7 +66,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       const asked = await askTarget(options)
       const { config, notes } = await withPersonUpdates(source.name, sourceConfig(options), asked?.target ?? null)
       const plan: ImportPlan = {
-        v: 1,
+        v: 2,
         jobId: randomUUID(),
         createdAt: new Date().toISOString(),
         toolVersion: version,

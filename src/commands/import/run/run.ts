@@ -200,7 +200,7 @@ async function tellResult(job: Job, path: string, { json = false }: RunOptions):
 
 function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>): string[] {
   const html = job.folder.file(reportNames.html)
-  const { balance, warnings, seconds, predicted, choices = [] } = report
+  const { balance, warnings, seconds, predicted, choices } = report
   const count = (value: number) => value.toLocaleString('en')
   return [
     `${counted(balance.read, 'record')}: ${counted(balance.givingEvents, 'gives', 'give')} events, ${counted(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (the same record again).`,

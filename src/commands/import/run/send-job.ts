@@ -66,9 +66,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     throw new JobStopped(
       `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quoted(path)}`,
     )
-  // An approval of an earlier version is of no ledger, and a scan of one took no sum.
-  const ledgerSha256 = approval.hashes.ledger ?? parts.ledgerSha256
-  if (ledgerSha256 !== null) await checkLedger(folder.file(ledgerFile), ledgerSha256, signal)
+  if (approval.hashes.ledger !== null) await checkLedger(folder.file(ledgerFile), approval.hashes.ledger, signal)
   const target = recordedTarget(run)
   const api = apiOf(target, progress, signal)
   const known = readServiceJob(folder)
@@ -122,7 +120,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
         mappingSha256: mappingSha256(plan),
       },
       projectKey: target.projectKey,
-      ...(serviceJob.secretId !== undefined && { secretJobId: serviceJob.secretId }),
+      secretJobId: serviceJob.secretId,
       maxRejectShare: plan.limits.maxRejectShare,
       personOf: id => job.personOf(id),
       ...(options.canary === true && { canaryEvents }),

@@ -20,7 +20,7 @@ const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
 
 function planTo(target: ImportTarget): ImportPlan {
   return {
-    ...{ v: 1, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+    ...{ v: 2, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
     ...{ config: {}, files: [], fetch: null, format: null, limits, target },
   }
 }
@@ -44,7 +44,7 @@ async function aFolder(t: TestContext) {
   const folder = new JobFolder(tempDir(t))
   return {
     ...{ keys, folder, address },
-    madeAt: (target: string) => folder.writeJson(serviceJobFile, { id: '7', target, project: '1' }),
+    madeAt: (target: string) => folder.writeJson(serviceJobFile, { id: '7', secretId: 's', target, project: '1' }),
     approveFor: (target: ImportTarget) =>
       folder.writeJson(
         approvalFile,

@@ -493,11 +493,12 @@ describe('publishing a group', () => {
           shelvedGroup('acme', shelved.properties, { marks, createdAtMs: shelved.createdAtMs }),
         ],
       })
-      const batch = publishGroups(batchOf(state, { groupTypeNames: new Map([[0, 'team']]) }), [
+      const asked = [
         { typeIndex: 0, key: 'acme' },
         { typeIndex: 0, key: 'unknown' },
         { typeIndex: 1, key: 'acme' },
-      ])
+      ]
+      const batch = publishGroups(batchOf(state), asked, new Map([[0, 'team']]))
       const after = committed(state, batch)
       assert.deepEqual(
         groupsIn(after).map(({ properties, createdAtMs }) => ({ properties, createdAtMs })),
@@ -510,18 +511,6 @@ describe('publishing a group', () => {
       // The shelf has it no more, whatever became of it.
       assert.equal(after.loaded.groups.length, expected === null ? 0 : 1)
     })
-
-  it('trusts the index where a job of an older version remembers no name', () => {
-    const state = shelfState({
-      groupTypes: [{ ...type, name: 'org' }],
-      groups: [shelvedGroup('acme', theirs, { marks })],
-    })
-    const batch = publishGroups(batchOf(state), [{ typeIndex: 0, key: 'acme' }])
-    assert.deepEqual(
-      groupsIn(committed(state, batch)).map(({ key }) => key),
-      ['acme'],
-    )
-  })
 })
 
 it('counts notes by reason and keeps their details', () => {

@@ -33,8 +33,6 @@ export interface JobBatch {
   readonly told?: Iterable<PersonIdOverride>
   /** Epoch ms. */
   readonly nowMs: number
-  /** What the job's events named each index by; a job of an older version remembers none. */
-  readonly groupTypeNames?: ReadonlyMap<number, string>
 }
 
 /** The job's project no longer exists. */
@@ -103,8 +101,15 @@ export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly stri
   })
 }
 
-/** Joins groups of the shelf with those of the project. */
-export function publishGroups(batch: JobBatch, groups: readonly Pick<Group, 'typeIndex' | 'key'>[]): PublishedBatch {
+/**
+ * Joins groups of the shelf with those of the project.
+ * @param typeNames what the job's events named each index by.
+ */
+export function publishGroups(
+  batch: JobBatch,
+  groups: readonly Pick<Group, 'typeIndex' | 'key'>[],
+  typeNames: ReadonlyMap<number, string>,
+): PublishedBatch {
   const { importJobId, loaded } = batch
   const shelfId = shelfIdOf(importJobId)
   const shelved = new Map(
@@ -115,7 +120,7 @@ export function publishGroups(batch: JobBatch, groups: readonly Pick<Group, 'typ
     for (const { typeIndex, key } of groups) {
       const group = shelved.get(`${typeIndex}:${key}`)
       if (group === undefined) continue
-      joinGroup(state, group, batch.groupTypeNames?.get(typeIndex), notes)
+      joinGroup(state, group, typeNames.get(typeIndex), notes)
       removedGroups.push({ projectId: shelfId, typeIndex, key, loadedVersion: group.version })
     }
     return { removedGroups }
@@ -215,7 +220,7 @@ function needsOverride(state: ProjectState, distinctId: string): void {
 function joinGroup(state: ProjectState, shelved: Group, typeName: string | undefined, notes: Note[]): void {
   const { typeIndex, key, createdAtMs } = shelved
   const nameToday = state.nameOfGroupType(typeIndex)
-  if (nameToday === undefined || (typeName !== undefined && typeName !== nameToday)) {
+  if (nameToday === undefined || typeName !== nameToday) {
     notes.push({ reason: 'group_type_deleted', details: { groupTypeIndex: typeIndex, groupKey: key } })
     return
   }

@@ -48,7 +48,10 @@ function published(state: ShelfState, links: readonly (readonly string[])[]): Sh
   const linked = committed(state, publishLinks(batchOf(state), asked))
   const ids = shelved.map(({ distinctId }) => distinctId)
   const joined = committed(linked, publishPersons(batchOf(linked), ids))
-  return committed(joined, publishGroups(batchOf(joined), groups))
+  return committed(
+    joined,
+    publishGroups(batchOf(joined), groups, new Map(teams.map(({ index, name }) => [index, name]))),
+  )
 }
 
 /** Nobody else has any event of the ids, unless said otherwise. */

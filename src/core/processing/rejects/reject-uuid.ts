@@ -1,19 +1,15 @@
 // Derives the id of a reject from the place of its record in the log, so that a record that is processed again replaces
 // its own reject.
 
-import type { Lane } from '#core/events/captured-event.ts'
-import type { LogStream, RecordPlace } from '#core/events/log-stream.ts'
+import type { RecordPlace } from '#core/events/log-stream.ts'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
 
 /** Source: ours. */
 const rejectNamespace = Buffer.from('5d1c2a0e0b7e4f6c9a415e0d8f6b7c33', 'hex')
 
-/** These streams are older than ids by stream: their rejects keep ids by lane. */
-const namedAfterLanes: ReadonlySet<LogStream> = new Set(['main', 'historical'])
-
 /** The id of a log record's reject, the same every time the record is processed. Source: ours. */
-export function rejectUuid({ stream, offset }: RecordPlace, lane: Lane, receivedAtMs: number): string {
-  return uuidV5(rejectNamespace, `${namedAfterLanes.has(stream) ? lane : stream}:${offset}:${receivedAtMs}`)
+export function rejectUuid({ stream, offset }: RecordPlace, receivedAtMs: number): string {
+  return uuidV5(rejectNamespace, `${stream}:${offset}:${receivedAtMs}`)
 }
 
 /**

@@ -37,7 +37,7 @@ export function rejectOfEvent(
     personProcessingForcedOff,
   })
   return {
-    rejectId: rejectUuid(place, event.lane, event.receivedAtMs),
+    rejectId: rejectUuid(place, event.receivedAtMs),
     projectId: event.projectId,
     reason,
     field,
@@ -85,8 +85,7 @@ export function rejectOfRecording(
 ): RejectedEvent {
   const { sessionId, windowId, itemCount, itemsBytes } = recording
   return {
-    // Not its own lane, `replay`: rejects of recordings have had these ids since the first version.
-    rejectId: rejectUuid(place, 'main', recording.receivedAtMs),
+    rejectId: rejectUuid(place, recording.receivedAtMs),
     projectId: recording.projectId,
     reason,
     field,
@@ -103,7 +102,7 @@ export function rejectOfRecording(
 
 export function rejectOfReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
   return {
-    rejectId: rejectUuid(place, reject.lane, reject.receivedAtMs),
+    rejectId: rejectUuid(place, reject.receivedAtMs),
     projectId: reject.projectId,
     reason: reject.reason,
     field: reject.field,

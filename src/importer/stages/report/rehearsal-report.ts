@@ -11,19 +11,19 @@ export interface RehearsalReport {
   readonly v: 1
   readonly kind: 'rehearsal'
   readonly jobId: string
-  /** Path of the job's folder, when it was planned and rehearsed; absent in older reports. Times are ISO 8601. */
-  readonly folder?: string
-  readonly plannedAt?: string
+  /** Path of the job's folder, when it was planned, and when rehearsed if a clock was there. Times are ISO 8601. */
+  readonly folder: string
+  readonly plannedAt: string
   readonly rehearsedAt?: string
   readonly source: string
   readonly config: object
   readonly sourceTimezone: string | null
   readonly target: Pick<ImportTarget, 'address' | 'projectId' | 'projectName'> | null
-  /** Options of the plan that are not as usual; absent in older reports. */
-  readonly choices?: readonly PlanChoice[]
+  /** Options of the plan that are not as usual. */
+  readonly choices: readonly PlanChoice[]
   readonly hashes: { readonly manifest: string; readonly mapping: string }
-  /** What the target has of the same days and names; absent in reports that were made before it was asked. */
-  readonly targetAnswer?: TargetAnswer
+  /** What the target has of the same days and names. */
+  readonly targetAnswer: TargetAnswer
   /** Times of the first and the last event; null when there are none. */
   readonly range: { readonly first: string; readonly last: string } | null
   readonly balance: Balance
@@ -34,10 +34,10 @@ export interface RehearsalReport {
   readonly days: readonly DayCount[]
   readonly rejects: readonly ReasonCount[]
   readonly skips: readonly ReasonCount[]
-  /** Files that cannot be read to their end; absent in older reports. */
-  readonly damagedFiles?: readonly DamagedFile[]
+  /** Files that cannot be read to their end. */
+  readonly damagedFiles: readonly DamagedFile[]
   /** The source that rejected records look like; null where they do not look like any other. */
-  readonly looksLike?: string | null
+  readonly looksLike: string | null
   /** About how many records the rejects hold, where some hold many; absent where each is one. */
   readonly heldByRejects?: number
   /** Rejected records as a share of all that were read or are held by rejects, 0 to 1. */
@@ -48,8 +48,8 @@ export interface RehearsalReport {
     readonly links: number
     /** How often another user came to a device than its first. */
     readonly sharedDevices: number
-    /** How many devices there are, and how many of them had more than one user; absent in older reports. */
-    readonly devices?: { readonly all: number; readonly shared: number }
+    /** How many devices there are, and how many of them had more than one user. */
+    readonly devices: { readonly all: number; readonly shared: number }
   }
   readonly groups: { readonly events: number; readonly types: readonly string[] }
   /** Names of source fields that no event carries, and in how many records. */
@@ -68,7 +68,7 @@ export interface Balance {
   /** Those of them that hold nothing; they are part of `skipped`, and not staged. */
   readonly blankLines: number
   readonly givingEvents: number
-  /** Those of them that tell only of links or groups, whose events are generated ones; absent in older reports. */
+  /** Those of them that tell only of links or groups, whose events are generated ones; absent for none. */
   readonly givingOnlyGenerated?: number
   readonly skipped: number
   readonly rejected: number
@@ -162,16 +162,16 @@ export const rehearsalReportSchema = Type.Object({
   v: Type.Literal(1),
   kind: Type.Literal('rehearsal'),
   jobId: text,
-  folder: Type.Optional(text),
-  plannedAt: Type.Optional(text),
+  folder: text,
+  plannedAt: text,
   rehearsedAt: Type.Optional(text),
   source: text,
   config: jsonObject,
   sourceTimezone: orNull(text),
   target: orNull(Type.Object({ address: text, projectId: orNull(text), projectName: orNull(text) })),
-  choices: Type.Optional(planChoicesSchema),
+  choices: planChoicesSchema,
   hashes: Type.Object({ manifest: text, mapping: text }),
-  targetAnswer: Type.Optional(targetAnswerSchema),
+  targetAnswer: targetAnswerSchema,
   range: orNull(Type.Object({ first: text, last: text })),
   balance: Type.Object({
     read: count,
@@ -191,8 +191,8 @@ export const rehearsalReportSchema = Type.Object({
   days: dayCountsSchema,
   rejects: reasonCountsSchema,
   skips: reasonCountsSchema,
-  damagedFiles: Type.Optional(Type.Array(Type.Object({ object: text, records: count, line: count, why: text }))),
-  looksLike: Type.Optional(orNull(text)),
+  damagedFiles: Type.Array(Type.Object({ object: text, records: count, line: count, why: text })),
+  looksLike: orNull(text),
   heldByRejects: Type.Optional(count),
   rejectShare: count,
   maxRejectShare: count,
@@ -200,7 +200,7 @@ export const rehearsalReportSchema = Type.Object({
   identity: Type.Object({
     links: count,
     sharedDevices: count,
-    devices: Type.Optional(Type.Object({ all: count, shared: count })),
+    devices: Type.Object({ all: count, shared: count }),
   }),
   groups: Type.Object({ events: count, types: Type.Array(text) }),
   dropped: Type.Array(Type.Object({ field: text, count })),

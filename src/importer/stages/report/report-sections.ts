@@ -46,11 +46,10 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
 export const choicesTitle = 'Options of the plan'
 
 /** Which job it is, for a page or a text that was handed on. */
-export function aboutLines({ folder, plannedAt, rehearsedAt, jobId }: RehearsalReport): readonly string[] {
-  if (folder === undefined) return [`Job ${jobId}.`]
+export function aboutLines({ folder, plannedAt, rehearsedAt }: RehearsalReport): readonly string[] {
   const name = folder.slice(folder.lastIndexOf('/') + 1)
   const rehearsed = rehearsedAt === undefined ? '' : `, rehearsed ${minuteText(rehearsedAt)}`
-  return [`Job ${name} in ${folder}, planned ${minuteText(plannedAt!)}${rehearsed}.`]
+  return [`Job ${name} in ${folder}, planned ${minuteText(plannedAt)}${rehearsed}.`]
 }
 
 /** @param time ISO 8601 in UTC. */
@@ -76,7 +75,7 @@ function summary({
     where,
     ...(range === null ? ['No record gives an event, so there is nothing to send.'] : whatIsSent(predicted, range)),
     shareOfRejects(rejectShare, maxRejectShare, heldByRejects),
-    ...(looksLike == null ? [] : [looksLikeText(looksLike)]),
+    ...(looksLike === null ? [] : [looksLikeText(looksLike)]),
   ]
   return { title: 'What would happen', lines, tables: [] }
 }
@@ -96,7 +95,6 @@ function whatIsSent(
 }
 
 function chosen({ choices }: RehearsalReport): readonly Section[] {
-  if (choices === undefined) return []
   const usual = 'The usual ones hold: no value that a live event wrote is replaced.'
   if (choices.length === 0) return [{ title: choicesTitle, lines: [usual], tables: [] }]
   const replacing = choices.filter(({ replacesLiveValues }) => replacesLiveValues).map(({ option }) => option)
@@ -114,7 +112,7 @@ export function looksLikeText(source: string): string {
   return `Rejected records look like those of another source: --source ${source}.`
 }
 
-function damaged({ damagedFiles = [] }: RehearsalReport): readonly Section[] {
+function damaged({ damagedFiles }: RehearsalReport): readonly Section[] {
   if (damagedFiles.length === 0) return []
   const table: Table = {
     caption: 'Files that cannot be read to their end',
@@ -186,8 +184,7 @@ function warnings({ warnings: all, predicted }: RehearsalReport): Section {
 }
 
 function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Section[] {
-  if (targetAnswer === undefined) return []
-  const acceptsOld = choices === undefined ? null : choices.some(({ option }) => option === acceptOldOption)
+  const acceptsOld = choices.some(({ option }) => option === acceptOldOption)
   const rows = 'notAsked' in targetAnswer ? [] : overlapRows(targetAnswer, days)
   const table: Table = {
     caption: 'Days of this import that the project has events of',
@@ -288,8 +285,8 @@ function people({ distinctIds, identity, groups }: RehearsalReport): Section {
 
 function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): string {
   if (sharedDevices === 0) return 'No device was used by more than one user.'
-  const of = devices === undefined ? 'Some devices' : `${number(devices.shared)} of ${counted(devices.all, 'device')}`
-  const was = devices?.shared === 1 ? 'was' : 'were'
+  const of = `${number(devices.shared)} of ${counted(devices.all, 'device')}`
+  const was = devices.shared === 1 ? 'was' : 'were'
   return `${of} ${was} used by more than one user, with ${counted(sharedDevices, 'change')} of user; only the first user of a device is joined with it.`
 }
 

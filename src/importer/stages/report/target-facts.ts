@@ -59,8 +59,8 @@ const dayMs = 86_400_000
 export interface AnsweredImport {
   /** How many events each UTC day has. */
   readonly days: readonly { readonly day: string; readonly count: number }[]
-  /** Whether its plan accepts events that the project would drop for their age if they were live; null where that is not known. */
-  readonly acceptsOld: boolean | null
+  /** Whether its plan accepts events that the project would drop for their age if they were live. */
+  readonly acceptsOld: boolean
 }
 
 export function targetWarnings(answer: TargetAnswer, imported: AnsweredImport): readonly Warned[] {
@@ -74,14 +74,10 @@ export function targetWarnings(answer: TargetAnswer, imported: AnsweredImport): 
 }
 
 /**
- * @param answer none in a report that was made before targets were asked.
  * @returns why the service would refuse the import; null where it takes it, or where it was not asked.
  */
-export function oldRefused(
-  answer: TargetAnswer | undefined,
-  { days: imported, acceptsOld }: AnsweredImport,
-): string | null {
-  if (answer === undefined || 'notAsked' in answer || acceptsOld !== false) return null
+export function oldRefused(answer: TargetAnswer, { days: imported, acceptsOld }: AnsweredImport): string | null {
+  if ('notAsked' in answer || acceptsOld) return null
   const seconds = answer.dropsLiveOlderThanSeconds ?? 0
   if (seconds <= 0) return null
   const beforeMs = Date.parse(answer.askedAt) - seconds * 1_000
