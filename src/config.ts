@@ -142,7 +142,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     '',
     'a name of lower-case letters, digits and _, not beginning with pg_',
     orNull(parseSchema),
-    'schema of the tables in that PostgreSQL; pennon when absent, or public where a former instance has them',
+    'schema of the tables in that PostgreSQL; pennon when absent',
   ),
   databaseReadUrl: setting(
     'DATABASE_READ_URL',

@@ -1,5 +1,4 @@
-// The columns that say which flag an event called, and the answer: for rows that are written with them, and for those that
-// an older version stored without.
+// The columns that say which flag an event called, and the answer.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -61,20 +60,5 @@ describe('the columns of flag calls', () => {
     assert.deepEqual(await columnsOf(2), [])
     await tables.store.publishJob(7)
     assert.deepEqual(await columnsOf(2), expected)
-  })
-
-  it('are read off the properties of rows that an older version stored, published ones included', async () => {
-    await tables.store.insert({ ...nothing, events: eventsOf(3) })
-    await tables.store.insert({ ...nothing, pendingEvents: eventsOf(4).map(event => imported(event, 8)) })
-    for (const table of ['events', 'events_pending'])
-      await tables.command(
-        database => `ALTER TABLE ${database}.${table} DROP COLUMN flag_response, DROP COLUMN flag_called`,
-      )
-    await tables.store.migrate()
-    assert.deepEqual(await columnsOf(3), expected)
-    await tables.store.publishJob(8)
-    assert.deepEqual(await columnsOf(4), expected)
-    await tables.optimize('events')
-    assert.deepEqual([await columnsOf(3), await columnsOf(4)], [expected, expected])
   })
 })

@@ -87,7 +87,7 @@ export async function ensureServiceJob(
   const known = readServiceJob(folder)
   if (known !== null) return known
   const created = await api.call('POST', '/import_jobs/', { body: { ...job } })
-  const made = { id: String(created.number ?? created.id), secretId: String(created.id), ...target }
+  const made = { id: String(created.number), secretId: String(created.id), ...target }
   folder.writeJson(serviceJobFile, made)
   return made
 }

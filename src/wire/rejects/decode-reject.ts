@@ -30,10 +30,8 @@ const keyOfNobody = 'replay'
 export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
   const { source, body } = reject
   if (source === null || source.kind === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
-  const isV1 = source.protocol === 'v1' && source.kind !== 'event'
-  if (isV1 && source.v1 === undefined) return { kind: 'unreadable', reason: 'body_unknown' }
   if (source.isCut) return { kind: 'unreadable', reason: 'body_cut' }
-  if (isV1) return decodeV1Reject(reject, source, source.v1!, itemised)
+  if (source.v1 !== undefined) return decodeV1Reject(reject, source, source.v1, itemised)
   if (source.kind === 'request') return decodeRequest(body, source, itemised)
   const decoded = decodeItem(body, source)
   const isNameless = decoded.kind === 'refused' && decoded.reason === 'missing_event_name'
