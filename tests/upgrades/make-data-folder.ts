@@ -1,34 +1,45 @@
-// `node tests/upgrades/make-data-folder.ts FOLDER`: makes a data folder as left by an instance that was killed while
-// events waited: some are processed, some of each lane are not. Run once with each version whose folders all later
-// versions have to open; the packed result is stored next to this file.
+// `node tests/upgrades/make-data-folder.ts FOLDER`: makes the data folder of an instance that was killed while events
+// waited, with some of everything in it. `tar czf baseline.tar.gz --exclude ./lock -C FOLDER .` packs it. Made once with the first schema:
+// each migration is tested on that folder (`baseline-folder.ci.ts`), so it is not made again.
 
 import assert from 'node:assert/strict'
+import { eventually } from '../support/eventually.ts'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
-import { waitingEvents } from './waiting-events.ts'
+import { baselineEvents } from './baseline-events.ts'
 
 const [folder] = process.argv.slice(2)
 assert.ok(folder, 'which folder?')
 const pennon = await startPennon({ dataFolder: folder })
-await pennon.api('POST', '/api/projects/@current/feature_flags/', {
-  key: 'kept',
+const api = '/api/projects/@current'
+await pennon.api('POST', `${api}/feature_flags/`, {
+  key: 'for-pros',
   filters: { groups: [{ properties: [{ key: 'plan', value: 'pro', type: 'person' }], rollout_percentage: 100 }] },
 })
-const send = async (body: object) =>
-  assert.equal((await pennon.post('/batch/', { api_key: testProjectKey, ...body })).status, 200)
-await send({
-  batch: [
-    { event: '$set', distinct_id: 'ada', properties: { $set: { plan: 'pro' } }, timestamp: '2026-11-01T10:00:00Z' },
-  ],
+await pennon.api('POST', `${api}/cohorts/`, {
+  name: 'pros',
+  filters: { properties: { type: 'AND', values: [{ type: 'person', key: 'plan', value: 'pro' }] } },
 })
-await send({ batch: [{ event: 'processed', distinct_id: 'ada', timestamp: '2026-11-01T10:00:01Z' }] })
-await send({
-  historical_migration: true,
-  batch: [{ event: 'imported', distinct_id: 'ada', timestamp: '2025-01-01T00:00:00Z' }],
+const send = async (body: object, headers: Record<string, string> = {}): Promise<number> =>
+  (await pennon.post('/batch/', { api_key: testProjectKey, ...body }, headers)).status
+const { processed, imported, ofJob, rejected, waiting, waitingImport } = baselineEvents
+for (const event of processed) assert.equal(await send({ batch: [event] }), 200)
+assert.equal(await send({ historical_migration: true, batch: imported }), 200)
+assert.equal(await send({ batch: [rejected] }), 400)
+const job = await pennon.api<{ id: number; number: number }>('POST', `${api}/import_jobs/`, {
+  source: 'mixpanel',
+  name: 'history',
 })
+assert.equal(await send({ historical_migration: true, batch: ofJob }, { 'x-import-job': String(job.id) }), 200)
 await pennon.caughtUp()
+await eventually(
+  async () => (await pennon.api<{ rows: number }>('GET', `${api}/import_jobs/${job.number}/report/`)).rows === 1,
+)
+await eventually(async () => {
+  const { results } = await pennon.api<{ results: object[] }>('GET', `${api}/rejected_events/`)
+  return results.length === 1
+})
 process.kill(pennon.childPids().work!, 'SIGSTOP')
-const { live, historical } = waitingEvents
-for (const event of live) await send({ batch: [event] })
-await send({ historical_migration: true, batch: historical })
+for (const event of waiting) assert.equal(await send({ batch: [event] }), 200)
+assert.equal(await send({ historical_migration: true, batch: waitingImport }), 200)
 await pennon.killTree()
 process.exit(0)
