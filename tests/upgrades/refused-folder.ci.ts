@@ -4,11 +4,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
+import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { migrate } from '#adapters/clickhouse/migrate.ts'
+import { startEngine } from '../support/engine.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -59,6 +62,31 @@ describe('what a version before the first migration wrote', () => {
       assert.match(ended.stdout + ended.stderr, why, args[0])
       assert.deepEqual(filesOf(folder), before, args[0])
     }
+  })
+
+  it('is refused as tables in a ClickHouse of CLICKHOUSE_URL, and they stay as they are', async t => {
+    const engine = await startEngine()
+    t.after(() => engine.stop())
+    const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    t.after(() => clients.close())
+    await migrate(clients, { rejectRetentionDays: 30, isEmbedded: false })
+    const tables = () =>
+      clients.write(async client => {
+        const query = `SELECT name, create_table_query, total_rows FROM system.tables WHERE database = 'pennon' ORDER BY name`
+        return (await client.query({ query, format: 'JSONCompactEachRow' })).json()
+      })
+    await clients.write(client => client.command({ query: 'DROP TABLE pennon.schema_version SYNC' }))
+    const before = await tables()
+    const { url, writer } = engine.endpoint()
+    const user = `${writer.username}:${encodeURIComponent(writer.password)}`
+    const settings = { CLICKHOUSE_URL: `${url.replace('http://', `http://${user}@`)}/pennon` }
+    const folder = join(tempDir(t), 'data')
+    assert.match(await refusedStart(folder, settings), /The event store was written by Pennon 0\.1\.0 or earlier/)
+    assert.equal(existsSync(folder), false)
+    const { exitCode, stdout } = await callCommand({ ...settings, PENNON_DATA: folder, PORT: '0' }, 'doctor')
+    assert.equal(exitCode, 1)
+    assert.match(stdout, why)
+    assert.deepEqual(await tables(), before)
   })
 
   it('is refused as a backup, and nothing is restored', async t => {

@@ -112,6 +112,8 @@ export async function checkEvents(config: Config): Promise<Finding> {
 
 /** Queries with the user and the password, since a server that answers may still refuse them. */
 async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<Finding> {
+  const unfit = await whyEventsUnfit(config)
+  if (unfit !== null) return badLine('event store', unfit)
   const { url, writer } = endpointOfUrl(clickhouseUrl)
   const where = `ClickHouse at ${new URL(url).host}`
   try {
@@ -120,8 +122,6 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
       signal: AbortSignal.timeout(answerMsMax),
     })
     const text = (await response.text()).trim()
-    const unfit = response.ok ? await whyEventsUnfit(config) : null
-    if (unfit !== null) return badLine('event store', unfit)
     if (response.ok) return good('event store', `${where} answers, version ${text}`)
     const why = `it answers ${response.status} ${text.slice(0, 120).split('\n')[0]}`
     return bad('event store', `${where}: ${why}`, 'check user and password of CLICKHOUSE_URL, and its log')
