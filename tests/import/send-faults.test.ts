@@ -40,7 +40,7 @@ describe('sending an import', () => {
     assert.deepEqual(ranks, ranks.toSorted())
     for (const { events, headers } of standIn.taken) {
       assert.equal(new Set(events.map(({ timestamp }) => timestamp.slice(0, 10))).size, 1)
-      assert.equal(headers['x-import-job'], '7')
+      assert.equal(headers['x-import-job'], '7-secret')
     }
     const { $geoip_disable, historical_migration, analytics_source, $import_job_id } = sent[0]!.properties
     assert.deepEqual(
@@ -145,7 +145,7 @@ describe('sending an import', () => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.fault = () => (portal-- > 0 ? { status: 200, body: '<html>Log in</html>' } : null)
-    await sendStage({ ...options, identity: { ...options.identity, serviceJobId: null } })
+    await sendStage({ ...options, identity: { ...options.identity, serviceJobId: null }, secretJobId: null })
     await assertWhole(standIn)
     assert.ok(portal < 0)
   })

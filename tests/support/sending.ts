@@ -27,6 +27,7 @@ export function sendOptions(
       approvalSha256: 'approval',
       mappingSha256: 'mapping',
     },
+    secretJobId: '7-secret',
     projectKey: 'phc_x',
     clock: quickClock(),
     progress: silentProgress,

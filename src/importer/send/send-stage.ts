@@ -36,8 +36,8 @@ export interface SendOptions {
   /** The source's name, which events and rejects carry. */
   readonly source: string
   readonly identity: CheckpointIdentity
-  /** The id that the service gave to its job, for X-Import-Job; where absent, the job's number was its id. */
-  readonly secretJobId?: string
+  /** The id that the service gave to its job, for X-Import-Job; null without a job. */
+  readonly secretJobId: string | null
   /** The project's public API key. */
   readonly projectKey: string
   readonly clock: FetchClock
@@ -222,7 +222,7 @@ class Sender {
       target: {
         address: this.checkpoint.target,
         projectKey: this.#options.projectKey,
-        serviceJobId: this.#options.secretJobId ?? this.checkpoint.service_job_id,
+        serviceJobId: this.#options.secretJobId,
       },
       rate: this.#rate,
       waits: this.#waits,

@@ -52,6 +52,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
         approvalSha256: 'rehearsal',
         mappingSha256: mapping,
       },
+      secretJobId: null,
       maxRejectShare: plan.limits.maxRejectShare,
       ...(rate !== undefined && { rate }),
     })
