@@ -1,5 +1,5 @@
-// The whole schema as of 0.2.0. Numbers 1 to 19 belong to schemas of unreleased versions, so that each side recognises and
-// refuses the other's state.
+// The whole schema as of 0.2.0. Numbers 1 to 19 belong to unreleased versions, so that each side recognises and refuses the
+// other's state (docs/decisions/0070-one-baseline.md).
 
 import { ingestionTables } from './0020-baseline-ingestion.ts'
 import type { DdlWords, Migration } from './migration.ts'
