@@ -2,6 +2,7 @@
 
 import { systemClock } from '#compose/instance/machine.ts'
 import { openGeoip } from '#compose/stores/geoip.ts'
+import { whyStateUnfit } from '#compose/stores/store-faults.ts'
 import { composeWorker } from '#compose/worker/worker.ts'
 import { readConfig } from '#config.ts'
 import { watchParent } from '#processes/child-channel.ts'
@@ -30,6 +31,8 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   ]) {
     if (value !== undefined && !areHooksAllowed(config.host)) refuse(`${name} is for tests on loopback only.`)
   }
+  const unfit = whyStateUnfit(config)
+  if (unfit !== null) refuse(unfit)
   const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
 
   const logger = createLogger({ level: config.logLevel, process: 'work' })

@@ -56,6 +56,7 @@ describe('what a version before the first migration wrote', () => {
       [1, 'doctor'],
       [2, 'backup', join(tempDir(t), 'backup.tar')],
       [2, 'new-key'],
+      [2, 'work'],
     ] as const) {
       const ended = await callCommand({ PENNON_DATA: folder, PORT: '0' }, ...args)
       assert.equal(ended.exitCode, exitCode, ended.stdout + ended.stderr)
