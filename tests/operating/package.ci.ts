@@ -81,12 +81,15 @@ it('the folder has JavaScript in the lines of the sources, and neither tests nor
     const code = readFileSync(join(installed, file), 'utf8')
     const source = readFileSync(file.replace(/js$/, 'ts'), 'utf8')
     assert.equal(code.split('\n').length, source.split('\n').length, file)
+    assert.doesNotMatch(code, /\.ts['"]/, `${file} names a module that is not in the package`)
   }
   assert.equal(existsSync(join(folder, 'node_modules', '.bin', 'node')), false)
   assert.deepEqual(globSync('node_modules/node-*/bin/node', { cwd: folder }), [])
 })
 
-it('every package is the one of the lock file', () => {
+it('every package is the one of the lock file, and npm warns of a Node that is older than 26', () => {
+  const { engines, private: isPrivate } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  assert.deepEqual([engines, isPrivate], [{ node: '>=26' }, true])
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
   const found = JSON.parse(readFileSync(join(folder, 'node_modules', '.package-lock.json'), 'utf8')).packages
   const others = Object.keys(found).filter(name => name !== 'node_modules/pennon')
