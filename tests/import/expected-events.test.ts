@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { silentProgress } from '#importer/job/progress.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { type ExpectedEvents, expectedEvents } from '#importer/verify/expected-events.ts'
 import { checkCounts } from '#importer/verify/verify-stage.ts'
 import { startBatchStandIn } from '../support/batch-stand-in.ts'
 import { memoryStagedJob } from '../support/memory-staged-job.ts'
 import { sendOptions, storedKeys } from '../support/sending.ts'
+import { silentProgress } from '../support/silent-progress.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 for (const canaryEvents of [500, 0])

@@ -7,11 +7,11 @@ import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { type FetchForJobOptions, fetchForJob } from '#importer/fetch/fetch-for-job.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
-import { silentProgress } from '#importer/job/progress.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { type Fault, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets } from '../support/fetching.ts'
 import { quickClock } from '../support/fixed-clock.ts'
+import { silentProgress } from '../support/silent-progress.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 async function aJob(t: TestContext, faultOf: (day: string, times: number) => Fault | null = () => null) {

@@ -9,8 +9,8 @@ import { describe, it, type TestContext } from 'node:test'
 import type { DecodedRecord, LogRecord } from '#core/events/captured-event.ts'
 import type { LogStream, RecordAt, Traffic } from '#core/events/log-stream.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
-import { decodeRecords } from '#core/log/record-decoder.ts'
 import type { EventLogReader, EventLogWriter } from '#ports/log/event-log.ts'
+import { decodeRecords } from '../support/decode-records.ts'
 import { aCapturedEvent, aCapturedReject, encodedEvents, offsetsOf } from '../support/values.ts'
 
 export interface OpenedLog {

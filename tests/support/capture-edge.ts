@@ -3,8 +3,8 @@
 
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
-import { decodeRecords } from '#core/log/record-decoder.ts'
 import { type CaptureServerOptions, startCaptureServer } from './capture-server.ts'
+import { decodeRecords } from './decode-records.ts'
 
 export interface EdgeRequest {
   readonly method?: string

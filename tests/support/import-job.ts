@@ -5,7 +5,7 @@ import type { JsonObject } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import type { ImportLimits, ImportPlan } from '#importer/job/plan.ts'
-import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
+import type { StageProgress } from '#importer/job/progress.ts'
 import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
 import { parseJsonLine } from '#importer/read/parse-record.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
@@ -17,6 +17,7 @@ import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
 import { readStats, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
+import { silentProgress } from './silent-progress.ts'
 
 /** Reads JSON lines, as plainly as can be. */
 export const readJsonLines: ReadRecords = async function* ({ path, object }) {

@@ -6,7 +6,7 @@ import type { Outcome } from '#core/capture/outcomes.ts'
 import { type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
 import type { DecodedRecord } from '#core/events/captured-event.ts'
 import { type EncodedRecords, sealRecords } from '#core/log/record-codec.ts'
-import { decodeRecords } from '#core/log/record-decoder.ts'
+import { decodeRecords } from './decode-records.ts'
 
 export const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
 

@@ -1,13 +1,13 @@
 // What the tests of sending have in common: options for the stage, and what a service has to hold afterwards.
 
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { silentProgress } from '#importer/job/progress.ts'
 import type { StagedJob } from '#importer/job/staged-part.ts'
 import { timeText } from '#importer/records/source-time.ts'
 import type { SendOptions } from '#importer/send/send-stage.ts'
 import type { ReceivedBatch, ReceivedEvent } from './batch-stand-in.ts'
 import { quickClock } from './fixed-clock.ts'
 import { eventsOf } from './memory-staged-job.ts'
+import { silentProgress } from './silent-progress.ts'
 
 export function sendOptions(
   folder: string,

@@ -444,8 +444,6 @@ describe('the import graph', () => {
         visit(normalize(join(dirname(file), match[1]!)))
     }
     visit('src/main.ts')
-    // For a log of several streams for one kind of traffic, which only tests have yet.
-    visit('src/core/log/record-keys.ts')
     assert.deepEqual(
       files.filter(file => !reached.has(file)),
       [],

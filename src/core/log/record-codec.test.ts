@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import { runs } from '../../../tests/support/nightly.ts'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from '../events/captured-event.ts'
 import { encodeVisitor } from '../events/visitor-text.ts'
 import { assignProject, RecordEncoder, sealRecords, settledVisitor } from './record-codec.ts'
-import { decodeRecords, RecordCursor } from './record-decoder.ts'
+import { RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
 
 const uint32 = fc.integer({ min: 0, max: 0xffff_ffff })

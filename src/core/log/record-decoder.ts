@@ -18,18 +18,6 @@ import {
 } from './record-layout.ts'
 import { decodeRecording } from './recording-codec.ts'
 
-/**
- * Decodes every record of a run. With `recordCount`, returns exactly that many: a damaged length hides where the next
- * record begins, so the rest of the run becomes one `damaged` record, and each record lost in it an empty `damaged`
- * one.
- */
-export function decodeRecords(bytes: Uint8Array, recordCount?: number): DecodedRecord[] {
-  const cursor = new RecordCursor(bytes, recordCount)
-  const records: DecodedRecord[] = []
-  while (!cursor.done) records.push(cursor.next())
-  return records
-}
-
 /** Reads a run record by record: `skip` reads only lengths, `next` decodes. About 1 µs for an event of 1 KB. */
 export class RecordCursor {
   readonly #bytes: Buffer
@@ -38,7 +26,11 @@ export class RecordCursor {
   #at = 0
   #index = 0
 
-  /** @param recordCount as many as the bytes hold when absent. */
+  /**
+   * @param recordCount as many as the bytes hold when absent. Else `next` gives exactly that many: a damaged length hides
+   *   where the next record begins, so the rest of the run becomes one `damaged` record, and each record lost in it an
+   *   empty `damaged` one.
+   */
   constructor(bytes: Uint8Array, recordCount?: number) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
 import { edgeNote } from '../events/captured-event.ts'
 import { RecordEncoder, sealRecords } from './record-codec.ts'
-import { decodeRecords } from './record-decoder.ts'
 import { RecordView } from './record-view.ts'
 
 const odd = { distinctId: 'Zoë 🐎', ip: '::1', propertiesJson: '{"a":"ü"}', setJson: '{"b":1}', setOnceJson: '{}' }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import { aCapturedEvent, aCapturedRecording } from '../../../tests/support/values.ts'
 import type { CapturedRecording } from '../events/captured-event.ts'
 import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
-import { decodeRecords } from './record-decoder.ts'
 import { encodeRecording } from './recording-codec.ts'
 
 const uint32 = fc.integer({ min: 0, max: 0xffff_ffff })

@@ -35,11 +35,3 @@ export interface StageProgress {
   /** A line that people should see, such as a warning. */
   say(line: string): void
 }
-
-export const silentProgress: StageProgress = {
-  begin: () => {},
-  add: () => {},
-  day: () => {},
-  waiting: () => {},
-  say: () => {},
-}

@@ -10,9 +10,8 @@ export type { EncodedRecords }
 export interface EventLogWriter {
   /**
    * Appends encoded records (`core/log/record-codec.ts`); the writer adds their checksums. Resolves only when all of
-   * them are durable. Records of one project and distinct id go to one stream, in the order of arrival; a log with
-   * several streams for one kind of traffic finds that key with `core/log/record-keys.ts`. Calls may overlap; the
-   * writer commits queued records together. The call takes ownership of the bytes.
+   * them are durable. Records of one project and distinct id go to one stream, in the order of arrival. Calls may
+   * overlap; the writer commits queued records together. The call takes ownership of the bytes.
    * @throws PortError `full` when the log or this kind of traffic is at its limit; `unavailable` when the log cannot be
    *   written or its queue is full; `timeout` when the outcome is unknown. After an error, some of the records may be
    *   stored; appending them again does no harm, since a repeat counts once.

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { unpackItems } from '#core/capture/packed-items.ts'
 import { recordingBytesMax } from '#core/capture/prepare-recording.ts'
 import { sealRecords } from '#core/log/record-codec.ts'
-import { decodeRecords } from '#core/log/record-decoder.ts'
+import { decodeRecords } from '../../../tests/support/decode-records.ts'
 import {
   decodeRecording,
   decodeRecordingInline,

@@ -6,11 +6,11 @@ import { crc32 } from 'node:zlib'
 import type { LogRecord } from '#core/events/captured-event.ts'
 import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
 import { sealRecords } from '#core/log/record-codec.ts'
-import { decodeRecords } from '#core/log/record-decoder.ts'
-import { recordKeys } from '#core/log/record-keys.ts'
 import { AppendWaits } from '#ports/log/append-waits.ts'
 import type { EncodedRecords, EventLogReader, EventLogWriter, LogLoss } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
+import { decodeRecords } from '../decode-records.ts'
+import { recordKeys } from './record-keys.ts'
 
 interface StoredRecord {
   readonly offset: number

@@ -105,12 +105,6 @@ function asciiPatternOf(re2Pattern: string): string | null {
   return /\\[pP](?!\{Nd\})/.test(pattern) ? null : pattern
 }
 
-/** Why a pattern cannot be used, as a sentence for its author; null when it can. */
-export function regexProblem(pattern: string): string | null {
-  const compiled = compileFlagRegex(pattern)
-  return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
-}
-
 function isTooLongForAny(text: string): boolean {
   if (text.length * 3 <= subjectBytesMax) return false
   return text.length > subjectBytesMax || Buffer.byteLength(text, 'utf8') > subjectBytesMax

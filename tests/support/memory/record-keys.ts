@@ -1,9 +1,9 @@
 // Finds the place of each record in an encoded run, and of its key, without decoding. For a log that spreads records
-// over several streams: the records of one distinct id have to go to the same stream, which keeps their order. A log
-// with one stream per kind of traffic does not need it.
+// over several streams: the records of one distinct id have to go to the same stream, which keeps their order. The log
+// of segments has one stream for each kind of traffic and does not need it.
 
-import { recordBytesAt } from './record-codec.ts'
-import { field, headerBytes } from './record-layout.ts'
+import { recordBytesAt } from '#core/log/record-codec.ts'
+import { field, headerBytes } from '#core/log/record-layout.ts'
 
 /** All places are bytes from the start of the run. */
 export interface RecordKey {

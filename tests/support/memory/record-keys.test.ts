@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { aCapturedEvent, aCapturedReject } from '../../../tests/support/values.ts'
-import type { CapturedRecording } from '../events/captured-event.ts'
-import { RecordEncoder } from './record-codec.ts'
+import type { CapturedRecording } from '#core/events/captured-event.ts'
+import { RecordEncoder } from '#core/log/record-codec.ts'
+import { encodeRecording } from '#core/log/recording-codec.ts'
+import { aCapturedEvent, aCapturedReject } from '../values.ts'
 import { recordKeys } from './record-keys.ts'
-import { encodeRecording } from './recording-codec.ts'
 
 /** Texts whose number of bytes differs from their number of UTF-16 units. */
 const odd = { name: 'kjøp 🛒', distinctId: 'Ægir 🦑 \u{10ffff}', ip: 'ß' }

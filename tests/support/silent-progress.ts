@@ -1,0 +1,11 @@
+// The progress of a stage that shows nothing.
+
+import type { StageProgress } from '#importer/job/progress.ts'
+
+export const silentProgress: StageProgress = {
+  begin: () => {},
+  add: () => {},
+  day: () => {},
+  waiting: () => {},
+  say: () => {},
+}
