@@ -51,14 +51,15 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
         query: `CREATE TABLE IF NOT EXISTS ${database}.${versionTable}
           (version UInt32, name String, applied_at DateTime('UTC') DEFAULT now()) ENGINE = ReplacingMergeTree ORDER BY version`,
       })
-    for (const migration of migrations.slice(version)) {
-      if (migration.version > 1) requireRoom(freeBytes?.())
-      for (const query of migration.statements(database, options)) await client.command({ query })
+    for (const [index, { name, statements }] of migrations.entries()) {
+      if (index < version) continue
+      if (index > 0) requireRoom(freeBytes?.())
+      for (const query of statements(database, options)) await client.command({ query })
       await client.command({
         query: `INSERT INTO ${database}.${versionTable} (version, name) VALUES ({version:UInt32}, {name:String})`,
-        query_params: { version: migration.version, name: migration.name },
+        query_params: { version: index + 1, name },
       })
-      if (version > 0) changes.push(migration.name)
+      if (version > 0) changes.push(name)
     }
     for (const table of options.isEmbedded ? [] : ['rejected_events', 'replayed_rejects']) {
       const ttl = rejectTtl(options)
@@ -73,10 +74,10 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
 
 /**
  * For a start or `doctor`, which wait three seconds for an answer; changes nothing.
- * @returns one line for the operator when another version made the tables, so that `migrate` will refuse them.
- * @throws PortError when the server does not answer.
+ * @returns one line for the operator when another version made the tables, so that `migrate` will refuse them. Null also
+ *   when the server does not answer: the worker asks it until it does.
  */
-export async function findUnfitTables(
+export async function whyTablesUnfit(
   endpoint: ClickHouseEndpoint,
   queryTimeoutSeconds: number,
 ): Promise<string | null> {
@@ -87,14 +88,13 @@ export async function findUnfitTables(
       const found = await findDefinitions(client, endpoint.database)
       if (found !== null) await findVersion(client, endpoint.database, found, eventStoreMigrations)
     }, limit)
-    return null
   } catch (cause) {
-    if (limit.aborted) throw new PortError('event-store', 'timeout', cause)
+    if (!limit.aborted && !(cause instanceof PortError)) throw cause
     if (cause instanceof PortError && cause.cause instanceof UnfitSchemaError) return cause.cause.message
-    throw cause
   } finally {
     await clients.close()
   }
+  return null
 }
 
 /** Null where there is no such database. */

@@ -15,8 +15,6 @@ export interface SchemaOptions {
 }
 
 export interface EventStoreMigration {
-  /** 1 more than the one before it. */
-  readonly version: number
   readonly name: string
   readonly statements: (database: string, options: SchemaOptions) => readonly string[]
 }
@@ -96,7 +94,6 @@ export function rejectTtl({ rejectRetentionDays }: SchemaOptions): string {
 }
 
 const baseline: EventStoreMigration = {
-  version: 1,
   name: 'baseline',
   statements: (database, options) =>
     Object.entries(baselineTables(options)).map(
@@ -104,9 +101,13 @@ const baseline: EventStoreMigration = {
     ),
 }
 
+/** A start makes these again where one is gone. A migration that drops a table has to take its name out. */
 export const baselineTableNames = Object.keys(baselineTables({ rejectRetentionDays: 0, isEmbedded: true }))
 
-/** Append only: a released migration is never edited. Another retention of recordings or cached usage is a new one, too. */
+/**
+ * The place in this list, from 1, is the version. Append only: a released migration is never edited. Another retention of
+ * recordings or cached usage is a new one, too.
+ */
 export const eventStoreMigrations: readonly EventStoreMigration[] = [baseline]
 
 function baselineTables(options: SchemaOptions): Readonly<Record<string, string>> {

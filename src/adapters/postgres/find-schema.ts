@@ -9,7 +9,7 @@ const answerMsMax = 10_000
 
 /**
  * For a database in which `checkPostgres` found state.
- * @returns how many migrations the state has had.
+ * @returns the number of the state's last migration.
  * @throws PortError when the database cannot be reached or read.
  */
 export async function findPostgresSchema(url: string): Promise<number> {

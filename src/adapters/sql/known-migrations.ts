@@ -9,18 +9,24 @@ export const migrations: readonly Migration[] = [baseline]
 
 /**
  * @param version number of a state's last migration; 0 for a state that has none yet.
- * @returns false when migrations are missing.
- * @throws UnfitSchemaError when the state is older than the first migration or newer than the last.
+ * @returns one line for the operator when the state is older than the first migration or newer than the last.
  */
-export function isNewestSchema(version: number, known: readonly Migration[] = migrations): boolean {
+export function whyUnfit(version: number, known: readonly Migration[] = migrations): string | null {
   const [oldest, newest] = [known[0]!.version, known.at(-1)!.version]
   if (version > newest)
-    throw new UnfitSchemaError(
-      `The state was written by a newer Pennon (schema ${version}; this one knows up to ${newest}). Start that version, or restore a backup from before the upgrade.`,
-    )
+    return `The state was written by a newer Pennon (schema ${version}; this one knows up to ${newest}). Start that version, or restore a backup from before the upgrade.`
   if (version > 0 && version < oldest)
-    throw new UnfitSchemaError(
-      `The state ${isTooOld}. Export with that version what you want to keep, and start this one with an empty PENNON_DATA, and an empty database if DATABASE_URL is set.`,
-    )
-  return version === newest
+    return `The state ${isTooOld}. Export with that version what you want to keep, and start this one with an empty PENNON_DATA, and an empty database if DATABASE_URL is set.`
+  return null
+}
+
+/**
+ * @param version as for `whyUnfit`.
+ * @returns false when migrations are missing.
+ * @throws UnfitSchemaError
+ */
+export function isNewestSchema(version: number, known: readonly Migration[] = migrations): boolean {
+  const unfit = whyUnfit(version, known)
+  if (unfit !== null) throw new UnfitSchemaError(unfit)
+  return version === known.at(-1)!.version
 }

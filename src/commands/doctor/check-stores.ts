@@ -48,9 +48,10 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
   try {
     // If it is something else, the check of the folder reports it.
     if (!isFolder) return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
+    const unfit = whyStateUnfit(config)
+    // Not looked at any further: opening it could change it.
+    if (unfit !== null) return [badLine('state', unfit)]
     const fault = findStateFault(config)
-    // What another version left is not looked at: opening it could change it.
-    if (fault !== null && whyStateUnfit(config) !== null) return [bad('state', fault.found, fault.remedy)]
     const read = hasState && fault === null ? readStateThrough(config) : null
     const stateFault = fault ?? (typeof read === 'object' ? read : null)
     const faults = [

@@ -2,11 +2,9 @@
 
 import Database from 'better-sqlite3'
 import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
-import { findUnfitTables } from '#adapters/clickhouse/migrate.ts'
-import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
+import { whyTablesUnfit } from '#adapters/clickhouse/migrate.ts'
+import { whyUnfit } from '#adapters/sql/known-migrations.ts'
 import type { Config } from '#config.ts'
-import { PortError } from '#ports/port-error.ts'
-import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 
 export { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
 export { endpointOfUrl }
@@ -23,27 +21,12 @@ export async function checkPostgresAt(url: string) {
  */
 export async function whyPostgresUnfit(url: string): Promise<string | null> {
   const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
-  try {
-    isNewestSchema(await findPostgresSchema(url))
-    return null
-  } catch (cause) {
-    if (cause instanceof UnfitSchemaError) return cause.message
-    throw cause
-  }
+  return whyUnfit(await findPostgresSchema(url))
 }
 
-/**
- * As `whyPostgresUnfit`, of the tables of CLICKHOUSE_URL. A server that does not answer is not judged: the worker refuses
- * the tables later.
- */
+/** As `whyPostgresUnfit`, of the tables of CLICKHOUSE_URL; null also while its server does not answer. */
 export async function whyEventsUnfit({ clickhouseUrl, queryTimeoutSeconds }: Config): Promise<string | null> {
-  if (clickhouseUrl === null) return null
-  try {
-    return await findUnfitTables(endpointOfUrl(clickhouseUrl), queryTimeoutSeconds)
-  } catch (cause) {
-    if (cause instanceof PortError) return null
-    throw cause
-  }
+  return clickhouseUrl === null ? null : whyTablesUnfit(endpointOfUrl(clickhouseUrl), queryTimeoutSeconds)
 }
 
 export function sqliteVersion(): string {

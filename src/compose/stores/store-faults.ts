@@ -5,13 +5,12 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { engineLibraryPath, hasEngineBuild, whyNotLoaded } from '#adapters/clickhouse-embedded/engine-library.ts'
-import { isNewestSchema } from '#adapters/sql/known-migrations.ts'
+import { isNewestSchema, whyUnfit } from '#adapters/sql/known-migrations.ts'
 import { findSettledSchema, findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
-import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { findBindingRefusal } from '#services/progress/bind-log.ts'
 import { foundLog, hasLog, logFolder } from '../log/log.ts'
 import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
@@ -37,13 +36,7 @@ export function restoringFolderOf(dataFolder: string): string {
  */
 export function whyStateUnfit({ databaseUrl, dataFolder }: Config): string | null {
   const schema = databaseUrl === null ? findSettledSchema(dataFolder) : null
-  try {
-    if (schema !== null) isNewestSchema(schema)
-    return null
-  } catch (cause) {
-    if (cause instanceof UnfitSchemaError) return cause.message
-    throw cause
-  }
+  return schema === null ? null : whyUnfit(schema)
 }
 
 /**
@@ -59,12 +52,11 @@ export function findStateFault(config: Config): StoreFault | null {
   if (unfit !== null) return faultOfLine(unfit)
   try {
     const schema = findSqliteSchema(dataFolder)
-    if (schema !== null) {
-      isNewestSchema(schema)
-      return null
-    }
+    // Also after a killed process, whose migrations are in the `-wal` alone.
+    const unfitNow = whyUnfit(schema ?? 0)
+    if (unfitNow !== null) return faultOfLine(unfitNow)
+    if (schema !== null) return null
   } catch (cause) {
-    if (cause instanceof UnfitSchemaError) return faultOfLine(cause.message)
     return stateDamage(config, cause)
   }
   const interrupted = findInterruptedRestore(dataFolder)
