@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { Logger } from '#telemetry/log.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents, offsetsOf } from '../../../tests/support/values.ts'
-import { hasLogSegments, readLogIdentity, replaceLogIdentity, writeLogIdentity } from './log-identity.ts'
+import { hasLogSegments, readLogIdentity, writeLogIdentity } from './log-identity.ts'
 import { listSegments, openSegment } from './segment-file.ts'
 import { openSqliteLogReader } from './sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriterOptions } from './sqlite-log-writer.ts'
@@ -81,15 +81,14 @@ describe('a log that is begun where the state stands', () => {
 })
 
 describe('the id of a log', () => {
-  it('is what was written, for the owner alone, and another one only when it is replaced', async t => {
+  it('is what was written last, for the owner alone', async t => {
     const folder = join(tempDir(t), 'log')
     assert.equal(readLogIdentity(folder), null)
     assert.equal(hasLogSegments(folder), false)
     const [first, second] = [randomUUID(), randomUUID()]
     writeLogIdentity(folder, first)
-    assert.throws(() => writeLogIdentity(folder, second), { code: 'EEXIST' })
     assert.equal(readLogIdentity(folder), first)
-    replaceLogIdentity(folder, second)
+    writeLogIdentity(folder, second)
     assert.equal(readLogIdentity(folder), second)
     assert.deepEqual(readdirSync(folder), ['identity'])
     assert.equal(statSync(join(folder, 'identity')).mode & 0o777, 0o600)

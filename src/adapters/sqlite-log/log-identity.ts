@@ -1,8 +1,8 @@
 // Identifies the log by an id in a file beside the streams, so that a state knows which log its positions belong to.
 // Callers decide what a mismatch means.
 
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { embeddedStreamNames } from './embedded-streams.ts'
 import { ensureFolder, listSegments, removeOrphans, syncFile, syncFolder } from './segment-file.ts'
 import { removeStreamMark } from './stream-mark.ts'
@@ -35,22 +35,13 @@ export function readLogIdentity(folder: string): string | null {
   return text
 }
 
-/** Durably, and never over another one. @throws system errors, `EEXIST` when the log has an id. */
-export function writeLogIdentity(folder: string, id: string): void {
-  putIdentity(folder, id, linkSync)
-}
-
 /**
- * Replaces the id durably and in one step. Only for a log without segments, of which nothing was read.
+ * Writes the id durably and in one step, over any other. Only for a log without segments, of which nothing was read.
  * @throws system errors.
  */
-export function replaceLogIdentity(folder: string, id: string): void {
+export function writeLogIdentity(folder: string, id: string): void {
   // The marks of another log say nothing about this one.
   for (const stream of embeddedStreamNames) removeStreamMark(join(folder, stream))
-  putIdentity(folder, id, renameSync)
-}
-
-function putIdentity(folder: string, id: string, put: (draft: string, path: string) => void): void {
   ensureFolder(folder)
   const path = join(folder, fileName)
   const draft = `${path}.${process.pid}.draft`
@@ -58,11 +49,11 @@ function putIdentity(folder: string, id: string, put: (draft: string, path: stri
     rmSync(draft, { force: true })
     writeFileSync(draft, `${id}\n`, { flag: 'wx', mode: 0o600 })
     syncFile(draft)
-    put(draft, path)
+    renameSync(draft, path)
   } finally {
     rmSync(draft, { force: true })
   }
-  syncFolder(dirname(path))
+  syncFolder(folder)
 }
 
 /**

@@ -111,7 +111,7 @@ function recordCountOf({ fromOffset, toOffset, recordCount }: LogLoss): number {
   return recordCount ?? toOffset - fromOffset
 }
 
-/** The file has called a stream `lane` from the beginning, and people read it. */
+/** People read the file: it calls a stream `lane`, as the private API does. */
 function lineOf({ stream, ...loss }: LogLoss): string {
   return `${JSON.stringify({ lane: stream, ...loss })}\n`
 }

@@ -3,13 +3,7 @@
 
 import { join, resolve } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
-import {
-  hasLogSegments,
-  readLogIdentity,
-  replaceLogIdentity,
-  tidyStreams,
-  writeLogIdentity,
-} from '#adapters/sqlite-log/log-identity.ts'
+import { hasLogSegments, readLogIdentity, tidyStreams, writeLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { damagedSegmentLine } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader, type SqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Config } from '#config.ts'
@@ -62,7 +56,6 @@ export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> 
     log: {
       ...foundLog(config),
       writeId: id => writeLogIdentity(folder, id),
-      replaceId: id => replaceLogIdentity(folder, id),
     },
   }
 }

@@ -37,7 +37,7 @@ const noMarks: PropertyMarks = {}
 
 /** @throws Error for text that `encodeMarks` does not write. */
 export function decodeMarks(text: string): PropertyMarks {
-  if (text === '[]' || text === '{}') return noMarks
+  if (text === '[]') return noMarks
   const groups = parseJson(text)
   if (!Array.isArray(groups)) throw new Error('stored marks are not a list')
   const marks: JsonObject = {}

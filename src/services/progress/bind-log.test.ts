@@ -16,65 +16,47 @@ const now = '{"main":50,"historical":0}'
 
 describe('decideLogBinding', () => {
   const rows: [string, Parameters<typeof decideLogBinding>, ReturnType<typeof decideLogBinding>][] = [
-    [
-      'goes on with the log that it follows',
-      [{ id: 'a', hasSegments: true }, followed(), false, now],
-      { kind: 'go_on' },
-    ],
-    ['begins an empty log', [{ id: null, hasSegments: false }, null, false, now], { kind: 'follow', id: null }],
+    ['goes on with the log that it follows', [{ id: 'a', hasSegments: true }, followed(), now], { kind: 'go_on' }],
+    ['begins an empty log', [{ id: null, hasSegments: false }, null, now], { kind: 'follow', id: null }],
     [
       'goes on in an empty folder where another log was followed',
-      [{ id: null, hasSegments: false }, followed(), false, now],
+      [{ id: null, hasSegments: false }, followed(), now],
       { kind: 'follow', id: null },
     ],
     [
       'gives a log that was begun by another start and holds nothing an id of its own',
-      [{ id: 'b', hasSegments: false }, null, false, now],
+      [{ id: 'b', hasSegments: false }, null, now],
       { kind: 'follow', id: null },
     ],
     [
       'keeps the id of a log that holds nothing where the state follows it',
-      [{ id: 'a', hasSegments: false }, followed(), false, now],
+      [{ id: 'a', hasSegments: false }, followed(), now],
       { kind: 'go_on' },
     ],
     [
       'gives the former log an id of its own while it holds nothing',
-      [{ id: 'a', hasSegments: false }, followed({ id: 'b', formerId: 'a', begunAt: now }), false, now],
+      [{ id: 'a', hasSegments: false }, followed({ id: 'b', formerId: 'a', begunAt: now }), now],
       { kind: 'follow', id: null },
     ],
-    [
-      'refuses a log that another state follows',
-      [{ id: 'b', hasSegments: true }, followed(), false, now],
-      { kind: 'refuse' },
-    ],
+    ['refuses a log that another state follows', [{ id: 'b', hasSegments: true }, followed(), now], { kind: 'refuse' }],
     [
       'refuses a log with an id where the state follows none',
-      [{ id: 'b', hasSegments: true }, null, true, now],
+      [{ id: 'b', hasSegments: true }, null, now],
       { kind: 'refuse' },
     ],
     [
-      'takes the log of before ids beside its state',
-      [{ id: null, hasSegments: true }, null, true, now],
-      { kind: 'follow', id: null },
-    ],
-    [
-      'completes the taking that a crash cut short',
-      [{ id: null, hasSegments: true }, followed(), true, now],
-      { kind: 'follow', id: 'a' },
-    ],
-    [
-      'refuses the log of before ids where the state lies elsewhere',
-      [{ id: null, hasSegments: true }, null, false, now],
+      'refuses a log that lost its id, whatever the state followed',
+      [{ id: null, hasSegments: true }, followed({ begunAt: now }), now],
       { kind: 'refuse' },
     ],
     [
       'goes back to the former log while nothing of the new one was processed',
-      [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a', begunAt: now }), false, now],
+      [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a', begunAt: now }), now],
       { kind: 'follow', id: 'a' },
     ],
     [
       'does not go back once something was',
-      [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a' }), false, now],
+      [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a' }), now],
       { kind: 'refuse' },
     ],
   ]
@@ -100,7 +82,6 @@ describe('bindLog', () => {
         ...log,
         streams: ['main', 'historical'],
         writeId: id => void done.push(`folder ${id}`),
-        replaceId: id => void done.push(`empty folder ${id}`),
       },
       folder: '/data/log',
       host: 'here',
@@ -118,7 +99,7 @@ describe('bindLog', () => {
       'PostgreSQL at db',
     )
     assert.ok((await result).ok)
-    assert.equal(done[0], 'empty folder new')
+    assert.equal(done[0], 'folder new')
     assert.match(done[1]!, /^state .*"id":"new","place":"here:\/data\/log","formerId":"a".*main\\":50/)
     assert.match(done[2]!, /there:\/old: events in there that were not processed/)
     assert.equal(done.length, 3)
@@ -134,16 +115,9 @@ describe('bindLog', () => {
   it('lets nobody but this state follow an empty log that has an id already', async () => {
     const { done, result } = bound({ id: 'b', hasSegments: false }, null, 'PostgreSQL at db')
     assert.ok((await result).ok)
-    assert.equal(done[0], 'empty folder new')
+    assert.equal(done[0], 'folder new')
     assert.match(done[1]!, /^state .*"id":"new"/)
     assert.equal(done.length, 2)
-  })
-
-  it('tells the state of a log of before ids first, since a crash in between has to be completed', async () => {
-    const { done, result } = bound({ id: null, hasSegments: true }, null, null)
-    assert.ok((await result).ok)
-    assert.match(done[0]!, /^state .*"formerId":null/)
-    assert.deepEqual(done.slice(1), ['folder new'])
   })
 
   it('changes nothing when it refuses, and names folder, state and way out', async () => {

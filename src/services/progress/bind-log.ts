@@ -10,7 +10,7 @@ import { type ProgressStore, readAllPositions } from './find-progress.ts'
 
 /** The log found in a folder. A log without segments is empty, so none of it was ever processed. */
 export interface FoundLog {
-  /** Null when the log does not exist yet, or was begun by a version without ids. */
+  /** Null when the log does not exist yet. */
   readonly id: string | null
   /** False only when nothing can ever have been appended. */
   readonly hasSegments: boolean
@@ -18,33 +18,23 @@ export interface FoundLog {
 
 export type LogBinding =
   | { readonly kind: 'go_on' }
-  /** The state begins to follow the log, under a new id when `id` is null. */
+  /** The state begins to follow the log, under a new id when `id` is null: an empty log. */
   | { readonly kind: 'follow'; readonly id: string | null }
   | { readonly kind: 'refuse' }
 
 /**
  * Decides what to do with a log and a state that were found together.
- * @param hasOwnState whether the state is in the data folder, beside the log.
  * @param begunAt the state's positions now, in the form of `FollowedLog.begunAt`.
  * Source: ours.
  */
-export function decideLogBinding(
-  found: FoundLog,
-  followed: FollowedLog | null,
-  hasOwnState: boolean,
-  begunAt: string,
-): LogBinding {
+export function decideLogBinding(found: FoundLog, followed: FollowedLog | null, begunAt: string): LogBinding {
   if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
   // An empty log's other id was left by an interrupted start, perhaps with another state. It is replaced: if two states
   // followed the same id, each would process what the other one accepted.
   if (!found.hasSegments) return { kind: 'follow', id: null }
-  if (found.id === null) {
-    // The log is older than ids, so only the state beside it can have followed it. An interrupted start may have given
-    // the id to the state, but not yet to the folder.
-    return hasOwnState ? { kind: 'follow', id: followed?.id ?? null } : { kind: 'refuse' }
-  }
   // After one start with the wrong folder, the state may return to its former log if nothing was processed since.
-  if (followed?.formerId === found.id && followed.begunAt === begunAt) return { kind: 'follow', id: found.id }
+  if (found.id !== null && found.id === followed?.formerId && followed.begunAt === begunAt)
+    return { kind: 'follow', id: found.id }
   return { kind: 'refuse' }
 }
 
@@ -59,11 +49,8 @@ export interface FindBindingDeps {
 
 export interface BindLogDeps extends FindBindingDeps {
   readonly management: FindBindingDeps['management'] & Pick<LogBindingStore, 'followLog'>
-  /** `writeId` writes durably. `replaceId` overwrites any id, and is only for a log without segments. */
-  readonly log: FindBindingDeps['log'] & {
-    writeId(id: string): void
-    replaceId(id: string): void
-  }
+  /** `writeId` overwrites any id, durably, and is only for a log without segments. */
+  readonly log: FindBindingDeps['log'] & { writeId(id: string): void }
   readonly host: string
   readonly newUuid: () => string
   /** Called when the state leaves a log behind. */
@@ -81,13 +68,10 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   if (binding.kind === 'go_on') return ok(null)
   if (binding.kind === 'refuse') return err(refusal(folder, statePlace, followed))
   const id = binding.id ?? deps.newUuid()
-  // An empty log gets its id first, since without one it belongs to no state. A filled log gets it last: from then on
-  // the log belongs to the state with that id, so that state has to follow it already.
-  if (!log.hasSegments) log.replaceId(id)
-  const formerId = (followed?.id === id ? followed.formerId : followed?.id) ?? null
-  await management.followLog({ id, place: `${host}:${folder}`, formerId, begunAt })
-  if (log.id === null && log.hasSegments) log.writeId(id)
-  if (followed !== null && followed.id !== id)
+  // The log gets its id first, since without one it belongs to no state.
+  if (!log.hasSegments) log.writeId(id)
+  await management.followLog({ id, place: `${host}:${folder}`, formerId: followed?.id ?? null, begunAt })
+  if (followed !== null)
     deps.warn(
       `The state goes on with the log in ${folder} and leaves the one it followed before, in ${followed.place}: events in there that were not processed yet stay there.`,
     )
@@ -100,13 +84,13 @@ export async function findBindingRefusal(deps: FindBindingDeps): Promise<string 
   return binding.kind === 'refuse' ? refusal(deps.folder, deps.statePlace, followed) : null
 }
 
-async function readBinding({ management, log, statePlace }: FindBindingDeps) {
+async function readBinding({ management, log }: FindBindingDeps) {
   const [followed, offsets] = await Promise.all([
     management.findFollowedLog(),
     readAllPositions(management, log.streams),
   ])
   const begunAt = JSON.stringify(offsets)
-  return { binding: decideLogBinding(log, followed, statePlace === null, begunAt), followed, begunAt }
+  return { binding: decideLogBinding(log, followed, begunAt), followed, begunAt }
 }
 
 /**

@@ -299,7 +299,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 }
 
-/** The range to report when the state is older than marks and its event store is empty. */
+/** The range to report of an empty event store that was never marked, since it did not say what it had. */
 const everything: HeldRange = {
   ...{ table: 'events', tableId: '', partition: '', from: 0, to: 0 },
   oldestMs: null,
