@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -99,6 +99,30 @@ describe('a state whose schema changes', () => {
     await migrateSqlite(folder, known)
     assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
     assert.equal(markOf(join(folder, `state.db.before-${third}`)), 73)
+  })
+
+  it('has a copy of its own in the next upgrade when one was cut short after its last step', async t => {
+    const folder = await stateOf(t, 2)
+    setMark(folder, 75)
+    copyFileSync(stateFileOf(folder), join(folder, `state.db.before-${third}.upgrading`))
+    await applyTo(folder, 3)
+    setMark(folder, 76)
+    await migrateSqlite(folder, known.slice(0, 3))
+    assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
+    assert.equal(markOf(join(folder, `state.db.before-${third}`)), 75)
+
+    await migrateSqlite(folder, known)
+    const fourth = `state.db.before-${numberText(oldest + 3)}`
+    assert.deepEqual(copiesIn(folder), [fourth])
+    assert.equal(markOf(join(folder, fourth)), 76)
+  })
+
+  it('rids the folder of the halves of copies that killed upgrades left', async t => {
+    const folder = await stateOf(t, 2)
+    for (const suffix of ['', '-journal'])
+      writeFileSync(join(folder, `state.db.before-${third}.upgrading.7.draft${suffix}`), 'half')
+    await migrateSqlite(folder, known)
+    assert.deepEqual(copiesIn(folder), [`state.db.before-${third}`])
   })
 
   it('is not copied when nothing changes, nor when there was none', async t => {

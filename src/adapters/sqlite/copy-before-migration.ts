@@ -8,6 +8,7 @@ import { findSqliteSchema } from './find-schema.ts'
 import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
 
 const copyName = /^state\.db\.before-(\d{4})(\.upgrading)?$/
+const draftName = /^state\.db\.before-\d{4}\.upgrading\.\d+\.draft/
 /** Copies in one step: between several steps a write would make the copy start again. */
 const allPages = 0x7fffffff
 
@@ -24,22 +25,28 @@ export async function copyBeforeMigration(
   known = migrations,
 ): Promise<{ name: string; complete: () => void } | null> {
   const version = findSqliteSchema(dataFolder)
-  if (version === null || version === 0 || isNewestSchema(version, known)) return null
+  if (version === null) return null
   const begun = copiesIn(dataFolder).find(({ isUpgrading, before }) => isUpgrading && before <= version)
   const name = begun?.name.replace('.upgrading', '') ?? `state.db.before-${String(version + 1).padStart(4, '0')}`
   const path = join(dataFolder, name)
-  if (begun === undefined) await copyState(dataFolder, `${path}.upgrading`)
   const complete = () => {
     if (existsSync(`${path}.upgrading`)) renameSync(`${path}.upgrading`, path)
     for (const other of copiesIn(dataFolder))
       if (other.name !== name) rmSync(join(dataFolder, other.name), { force: true })
     sync(dataFolder)
   }
+  if (isNewestSchema(version, known)) {
+    // The upgrade was cut short after its last migration. The next one would take that copy for its own.
+    if (begun !== undefined) complete()
+    return null
+  }
+  if (begun === undefined) await copyState(dataFolder, `${path}.upgrading`)
   return { name, complete }
 }
 
 /** Copies durably; the copy gets its name only when it is complete. */
 async function copyState(dataFolder: string, path: string): Promise<void> {
+  removeDrafts(dataFolder)
   const draft = `${path}.${process.pid}.draft`
   const database = openStateForWriting(dataFolder, writerWaitMs)
   try {
@@ -48,9 +55,14 @@ async function copyState(dataFolder: string, path: string): Promise<void> {
     renameSync(draft, path)
   } finally {
     database.close()
-    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(draft + suffix, { force: true })
+    removeDrafts(dataFolder)
   }
   sync(dataFolder)
+}
+
+/** Also those of killed processes, each as large as the state. */
+function removeDrafts(dataFolder: string): void {
+  for (const name of readdirSync(dataFolder)) if (draftName.test(name)) rmSync(join(dataFolder, name), { force: true })
 }
 
 function copiesIn(dataFolder: string): { name: string; before: number; isUpgrading: boolean }[] {
