@@ -1,6 +1,7 @@
 // A start that cannot continue prints the reason in one line and exits with 2.
 
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -110,6 +111,12 @@ describe('a start is refused', () => {
     const file = join(folder, 'state.db')
     writeFileSync(file, 'this is a text, and a long one, but no database'.repeat(100))
     assert.match(await refusedStart(folder), /state\.db is damaged \(file is not a database\)\. Restore .*PENNON_DATA/)
+
+    for (const make of ['mkdir', 'mkfifo']) {
+      rmSync(file, { recursive: true })
+      execFileSync(make, [file])
+      assert.match(await refusedStart(folder), /state\.db is not a file\. Move it away, and restore /)
+    }
 
     rmSync(file)
     mkdirSync(join(folder, 'events'))

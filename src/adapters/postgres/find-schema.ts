@@ -9,7 +9,7 @@ const answerMsMax = 10_000
 
 /**
  * For a database in which `checkPostgres` found state.
- * @returns the number of the state's last migration.
+ * @returns the number of the state's last migration; NaN when it does not say.
  * @throws PortError when the database cannot be reached or read.
  */
 export async function findPostgresSchema(url: string): Promise<number> {
@@ -17,7 +17,7 @@ export async function findPostgresSchema(url: string): Promise<number> {
     const { rows } = await client.query<{ version: string | null }>(
       'SELECT max(version) AS version FROM schema_version',
     )
-    return Number(rows[0]!.version ?? 0)
+    return Number(rows[0]!.version) || Number.NaN
   })
 }
 

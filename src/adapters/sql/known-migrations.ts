@@ -8,11 +8,13 @@ import type { Migration } from './migrations/migration.ts'
 export const migrations: readonly Migration[] = [baseline]
 
 /**
- * @param version number of a state's last migration; 0 for a state that has none yet.
- * @returns one line for the operator when the state is older than the first migration or newer than the last.
+ * @param version number of a state's last migration; 0 for a state that has none yet, NaN for one that does not say.
+ * @returns one line for the operator when that is no number of one, older than the first migration or newer than the last.
  */
 export function whyUnfit(version: number, known: readonly Migration[] = migrations): string | null {
   const [oldest, newest] = [known[0]!.version, known.at(-1)!.version]
+  if (!Number.isInteger(version) || version < 0)
+    return 'The state is damaged: its table schema_version does not say which schema it has. Restore it from a backup.'
   if (version > newest)
     return `The state was written by a newer Pennon (schema ${version}; this one knows up to ${newest}). Start that version, or restore a backup from before the upgrade.`
   if (version > 0 && version < oldest)

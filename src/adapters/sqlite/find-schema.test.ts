@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
+import { whyUnfit } from '#adapters/sql/known-migrations.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { chunkChanges } from '../../../tests/support/values.ts'
-import { findSqlitePositions } from './find-schema.ts'
+import { findSqlitePositions, findSqliteSchema } from './find-schema.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
+import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteChunkStore } from './sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 
@@ -23,4 +26,24 @@ it('finds where every record of a stream is processed, which is what a backup of
   await move('main', 70)
   assert.deepEqual(findSqlitePositions(dataFolder), new Map([['main', 40]]))
   await Promise.all([chunks.close(), management.close()])
+})
+
+it('refuses a state that does not say which schema it has, as damage', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const database = openStateForWriting(dataFolder, 0)
+  t.after(() => database.close())
+  for (const change of [
+    "UPDATE schema_version SET version = 'twenty'",
+    'UPDATE schema_version SET version = -1',
+    'DELETE FROM schema_version',
+  ]) {
+    database.exec(change)
+    assert.match(
+      whyUnfit(findSqliteSchema(dataFolder)!) ?? '',
+      /^The state is damaged: its table schema_version/,
+      change,
+    )
+    await assert.rejects(migrateSqlite(dataFolder), UnfitSchemaError)
+  }
 })

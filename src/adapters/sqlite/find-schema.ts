@@ -1,6 +1,6 @@
 // Finds whether a folder holds state, and its version, without creating or changing anything.
 
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import Database from 'better-sqlite3'
@@ -8,7 +8,7 @@ import { deferredCursorOf } from '#core/events/log-stream.ts'
 import { stateFileOf, translating, writerWaitMs } from './open-sqlite.ts'
 
 /**
- * @returns the number of the state's last migration; null when there is no state.
+ * @returns the number of the state's last migration, NaN when it does not say; null when there is no state.
  * @throws PortError when the file cannot be read or is no database.
  */
 export function findSqliteSchema(dataFolder: string): number | null {
@@ -19,7 +19,7 @@ export function findSqliteSchema(dataFolder: string): number | null {
     try {
       const tables = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table'").pluck().all()
       if (!['schema_version', 'project', 'personal_api_key'].every(table => tables.includes(table))) return null
-      return Number(database.prepare<[], number | null>('SELECT max(version) FROM schema_version').pluck().get() ?? 0)
+      return Number(database.prepare('SELECT max(version) FROM schema_version').pluck().get()) || Number.NaN
     } finally {
       database.close()
     }
@@ -36,6 +36,7 @@ export function findSettledSchema(dataFolder: string): number | null {
   url.search = '?immutable=1'
   let database: DatabaseSync | undefined
   try {
+    if (!statSync(url).isFile()) return null // to open a pipe would wait for its writer
     database = new DatabaseSync(url, { readOnly: true })
     return Number(database.prepare('SELECT max(version) AS version FROM schema_version').get()?.version ?? 0)
   } catch {

@@ -50,6 +50,8 @@ export function findStateFault(config: Config): StoreFault | null {
   const path = stateFileOf(dataFolder)
   const unfit = whyStateUnfit(config)
   if (unfit !== null) return faultOfLine(unfit)
+  if (existsSync(path) && !statSync(path).isFile())
+    return { found: `${path} is not a file`, remedy: `Move it away, and ${restore}` }
   try {
     const schema = findSqliteSchema(dataFolder)
     // Also after a killed process, whose migrations are in the `-wal` alone.
