@@ -1,12 +1,20 @@
-// Preloaded (`--import`) by everything that starts Pennon, in every process and thread, since most of a start is the
+// Preloaded by everything that starts Pennon, in every process and thread, since most of a start is the
 // loading of some 1,800 files.
 
+import { mkdirSync } from 'node:fs'
 import { enableCompileCache, registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 // Types are stripped once, not at every start of every process and thread, and a process that finds all of them stripped
 // never loads the stripper, which is 60 ms and 18 MiB. Where the folder cannot be written, they just are stripped again.
-process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url))
+if (process.env.NODE_COMPILE_CACHE === undefined) {
+  const folder = fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url))
+  try {
+    // Whatever the umask: what others wrote there would run as this user.
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch {} // it is only faster with it
+  process.env.NODE_COMPILE_CACHE = folder
+}
 enableCompileCache(process.env.NODE_COMPILE_CACHE)
 
 // Node looks at several files and folders for each import. Where the address already follows from what is written, that is a

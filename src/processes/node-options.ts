@@ -1,12 +1,10 @@
-import { fileURLToPath } from 'node:url'
-
 /**
  * The Node options of every process of ours. Semi-spaces for new objects are limited to 8 MiB, as in `bin/pennon`; 32,
  * the default on a large machine, would cost a busy process 50 MiB more.
  */
 export const nodeOptions: readonly string[] = [
   ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8'],
-  ...['--import', fileURLToPath(new URL('../../bin/preload.js', import.meta.url))],
+  ...['--import', new URL('../../bin/preload.js', import.meta.url).href],
 ]
 
 /** Adds the parent's process id, which every child of `serve` gets with its own settings (`data-lock.ts`). */

@@ -2,7 +2,8 @@
 // when its flags differ from those that it was compiled with, and compiling it again is a tenth of a start.
 
 import assert from 'node:assert/strict'
-import { globSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, globSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { startPennon } from '../support/pennon.ts'
@@ -21,4 +22,17 @@ it('finds at the second start all that the first one compiled', async t => {
   const second = await start()
   const again = [...second].filter(([path, ino]) => first.has(path) && first.get(path) !== ino)
   assert.equal(again.length, 0, `${again.length} of ${first.size} compiled again`)
+})
+
+it('keeps what it compiled out of the reach of other users, whatever the umask', t => {
+  const folder = tempDir(t)
+  mkdirSync(join(folder, 'bin'))
+  copyFileSync('bin/preload.js', join(folder, 'bin/preload.mjs'))
+  execFileSync('sh', ['-c', 'umask 0 && "$0" --import ./bin/preload.mjs -e 0', process.execPath], {
+    cwd: folder,
+    env: { ...process.env, NODE_COMPILE_CACHE: undefined },
+  })
+  const cache = join(folder, 'node_modules/.cache/pennon')
+  assert.equal(statSync(cache).mode & 0o777, 0o700)
+  assert.equal(readdirSync(cache).length, 1)
 })

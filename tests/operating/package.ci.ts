@@ -23,7 +23,8 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, tempDir } from '../support/temp-dir.ts'
 
-const world = mkdtempSync(join(tmpdir(), 'pennon-test-'))
+/** Its name has characters that mean something else in an address, and in a shell. */
+const world = mkdtempSync(join(tmpdir(), 'pennon-test %41 &-'))
 const tarball = join(world, `pennon-${packageJson.version}.tgz`)
 const folder = join(world, 'pennon')
 const installed = join(folder, 'node_modules', 'pennon')
