@@ -60,8 +60,14 @@ export function packageFolder(name: string): string | null {
   }
 }
 
+/** For people; where the package is damaged or may not be read, what is wrong. */
 export function packageVersion(folder: string): string {
-  return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version
+  const path = join(folder, 'package.json')
+  try {
+    return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
+  } catch (cause) {
+    return `of a version that ${path} does not say (${(cause as NodeJS.ErrnoException).code ?? 'it is damaged'})`
+  }
 }
 
 /** The beginning of a sentence, with a code that stays. */

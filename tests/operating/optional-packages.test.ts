@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { findEngineFault } from '#compose/stores/store-faults.ts'
@@ -71,5 +71,23 @@ describe('without its optional packages, Pennon', () => {
     )
     assert.match(stdout, /\n1 to mend\.\n$/)
     assert.match(run('version').stdout, /^libchdb not installed \(embedded ClickHouse\)$/m)
+  })
+  it('has doctor and version name the package.json that is damaged or gone', t => {
+    const damaged = treeWithout(t, ['chdb', '@chdb', '@ip-location-db'])
+    const folders = [
+      'chdb',
+      ...['linux-x64-gnu', 'linux-arm64-gnu', 'darwin-x64', 'darwin-arm64'].map(lib => `@chdb/lib-${lib}`),
+    ]
+    for (const folder of folders) mkdirSync(join(damaged, 'node_modules', folder), { recursive: true })
+    writeFileSync(join(damaged, 'node_modules/chdb/package.json'), '{')
+    const run = (command: string) => {
+      const env = { PATH: process.env.PATH, PORT: '0', PENNON_DATA: tempDir(t) }
+      return spawnSync(process.execPath, ['src/main.ts', command], { cwd: damaged, env, encoding: 'utf8' }).stdout
+    }
+    assert.match(
+      run('doctor'),
+      /optional packages +chdb of a version that \S+\/chdb\/package\.json does not say \(it is damaged\)/,
+    )
+    assert.match(run('version'), /^libchdb of a version that \S+\/package\.json does not say \(ENOENT\)/m)
   })
 })
