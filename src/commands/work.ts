@@ -1,7 +1,9 @@
 // `pennon work`: the worker process. Under `serve` it reports state and metrics to its parent, which sends it nudges.
 
 import { systemClock } from '#compose/instance/machine.ts'
+import { whyPostgresUnfit } from '#compose/stores/check-stores.ts'
 import { openGeoip } from '#compose/stores/geoip.ts'
+import { stateUrlsOf } from '#compose/stores/state.ts'
 import { whyStateUnfit } from '#compose/stores/store-faults.ts'
 import { composeWorker } from '#compose/worker/worker.ts'
 import { readConfig } from '#config.ts'
@@ -38,7 +40,12 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const logger = createLogger({ level: config.logLevel, process: 'work' })
   // A worker started by hand does not lock out a start of `serve`: each of the log's streams has one owner anyway.
   if (process.send !== undefined) lockAsChild(config, logger)
-  else refuseBesideHolder(config.dataFolder)
+  else {
+    refuseBesideHolder(config.dataFolder)
+    const url = stateUrlsOf(config)?.url
+    const refusal = url === undefined ? null : await openAsChild(logger, () => whyPostgresUnfit(url))
+    if (refusal !== null) refuse(refusal)
+  }
   const metrics = createMetrics({ process: 'work' })
   const database = openGeoip(config, logger)
   if (!database.ok) refuse(database.error)

@@ -7,6 +7,7 @@ import { checkState } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { newKey } from '../support/new-key.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
+import { runCommand } from '../support/pennon-command.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
 import { refusedStart } from '../support/refused-start.ts'
@@ -122,6 +123,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.equal(isGood, false)
     assert.match(`${found}. ${remedy}`, why)
     assert.match((await newKey({ ...settings, PENNON_DATA: dataFolder })).stderr, why)
+    assert.match((await runCommand({ ...settings, PENNON_DATA: dataFolder }, 'work')).stderr, why)
     assert.deepEqual([dump(), readdirSync(dataFolder)], [before, []])
   })
 })
