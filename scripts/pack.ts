@@ -1,9 +1,9 @@
 // Makes `pennon-VERSION.tgz`, a package that npm installs into any folder: every module that the program can load, as
-// JavaScript, and the pages. It runs on the machine's Node, so the packages that bring one are left out. The same commit
-// gives the same bytes (docs/decisions/0076-a-package-of-javascript.md).
+// JavaScript, and the pages with all that they link to. It runs on the machine's Node, so the packages that bring one are
+// left out. The same commit gives the same bytes (docs/decisions/0076-a-package-of-javascript.md).
 
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, posix, resolve } from 'node:path'
@@ -17,11 +17,13 @@ const moduleNames = /'(#|\.\.?\/)([\w./-]+\.(?:ts|json))'/g
 try {
   const { name, version } = writeManifests()
   writeModules()
-  for (const path of ['bin', 'docs', 'CHANGELOG.md', 'NOTICE', 'README.md'])
+  for (const path of ['bin', 'deploy', 'docs', 'bench/README.md', 'NOTICE', ...globSync('*.md', { cwd: root })])
     cpSync(join(root, path), join(folder, path), { recursive: true })
   execFileSync('npm', ['pack', '--silent', '--pack-destination', destination], { cwd: folder, stdio: 'pipe' })
   const file = join(destination, `${name}-${version}.tgz`)
-  console.log(`${file}\n\nIn an empty folder, with Node 26 or newer:\n  npm install ${file}\n  npx pennon serve`)
+  console.log(
+    `${file}\n\nIn an empty folder, with Node 26 or newer:\n  npm install --prefix . ${file}\n  npx pennon serve`,
+  )
 } finally {
   rmSync(folder, { recursive: true })
 }

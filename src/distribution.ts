@@ -11,10 +11,13 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const isPackage = import.meta.url.endsWith('.js')
 const hasPages = existsSync(`${root}README.md`)
 const isClone = hasPages && !isPackage
+/** The folder that `npm install` was run in; `npm install -g` writes no `package.json`. */
+const installFolder = join(root, '..', '..')
+const isGlobal = isPackage && !existsSync(join(installFolder, 'package.json'))
 
 /** How a person calls a command of Pennon in the folder of the clone or of the installation: `bin/pennon doctor`. */
 export function pennonCommand(command: string): string {
-  return isClone ? `bin/pennon ${command}` : isPackage ? `npx pennon ${command}` : `pennon ${command}`
+  return isClone ? `bin/pennon ${command}` : isPackage && !isGlobal ? `npx pennon ${command}` : `pennon ${command}`
 }
 
 export const startCommand = isClone ? 'npm start' : pennonCommand('serve')
@@ -75,9 +78,11 @@ export function missingPackage(name: OptionalPackage): string {
   return `${optionalPackages[name]} is not installed (package_missing: ${name})`
 }
 
-/** How to get a missing package, in the version that Pennon is tested with; `package.json` of a clone stays as it is. */
+/** How to get a missing package, in the version that Pennon is tested with, whatever the current folder of a package is. */
 export function howToInstall(name: OptionalPackage): string {
   const version = packageJson.optionalDependencies[name]
-  if (isPackage) return `run \`npm install ${name}@${version}\``
+  if (isGlobal) return `run \`npm install -g ${name}@${version}\``
+  // If it were named, npm would write it into `package.json` there, and keep its version when Pennon is upgraded.
+  if (isPackage) return `run \`npm install --include=optional\` in ${installFolder}`
   return isClone ? `run \`npm install --no-save --omit=dev ${name}@${version}\`` : reinstall
 }

@@ -2,8 +2,9 @@
 // docs/operating/package.md.
 
 import assert from 'node:assert/strict'
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
+  cpSync,
   existsSync,
   globSync,
   mkdirSync,
@@ -49,7 +50,7 @@ before(async () => {
   assert.deepEqual(packing, ['npm run pack'])
   const { stdout } = await run('npm', ['run', '--silent', 'pack', '--', world])
   assert.equal(stdout.split('\n')[0], tarball)
-  assert.deepEqual(installing?.slice(0, 2), ['mkdir pennon && cd pennon', 'npm install ../pennon-*.tgz'])
+  assert.deepEqual(installing?.slice(0, 2), ['mkdir pennon && cd pennon', 'npm install --prefix . ../pennon-*.tgz'])
   await run('sh', ['-ec', installing!.slice(0, 2).join('\n')], { cwd: world, env: environment, timeout: 240_000 })
 })
 after(() => removeFolder(world))
@@ -67,10 +68,14 @@ it('the folder has JavaScript in the lines of the sources, and neither tests nor
     [],
   )
   assert.deepEqual(readdirSync(installed).sort(), [
+    'ARCHITECTURE.md',
     'CHANGELOG.md',
+    'CONTRIBUTING.md',
     'NOTICE',
     'README.md',
+    'bench',
     'bin',
+    'deploy',
     'docs',
     'npm-shrinkwrap.json',
     'package.json',
@@ -86,6 +91,19 @@ it('the folder has JavaScript in the lines of the sources, and neither tests nor
   }
   assert.equal(existsSync(join(folder, 'node_modules', '.bin', 'node')), false)
   assert.deepEqual(globSync('node_modules/node-*/bin/node', { cwd: folder }), [])
+})
+
+it('its pages link to nothing that is not in it', () => {
+  const links = globSync('**/*.md', { cwd: installed }).flatMap(page =>
+    [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!\w+:)([^()\s#]+)/g)].map(([, link]) =>
+      join(page, '..', link!),
+    ),
+  )
+  assert.ok(links.includes('CONTRIBUTING.md'))
+  assert.deepEqual(
+    links.filter(link => !existsSync(join(installed, link))),
+    [],
+  )
 })
 
 it('every package is the one of the lock file, and npm warns of a Node that is older than 26', () => {
@@ -156,6 +174,23 @@ it('its other commands run by npx', async () => {
   assert.match(await npx('--help'), /npx pennon doctor .*\n.*npx pennon config/)
   assert.match(await npx('doctor'), /ok +event store +embedded ClickHouse.*Nothing to mend/s)
   assert.match(await npx('import', 'convert', '--help'), /^Sources:\n {2}amplitude /m)
+})
+
+it('what is missing is installed by a command for that folder, or for all users of the machine', t => {
+  const prefix = realpathSync(tempDir(t))
+  const modules = join(prefix, 'node_modules')
+  cpSync(installed, join(modules, 'pennon'), { recursive: true })
+  for (const name of readdirSync(join(folder, 'node_modules')))
+    if (!/^(\.|pennon$|@?chdb)/.test(name)) symlinkSync(join(folder, 'node_modules', name), join(modules, name))
+  const serve = () =>
+    spawnSync(join(modules, 'pennon', 'bin', 'pennon'), ['serve'], {
+      cwd: tempDir(t),
+      env: environment,
+      encoding: 'utf8',
+    })
+  assert.match(serve().stderr, /package_missing: chdb.* or run `npm install -g chdb@\d[\d.]+`\.\n$/)
+  writeFileSync(join(prefix, 'package.json'), '{}')
+  assert.ok(serve().stderr.endsWith(` or run \`npm install --include=optional\` in ${prefix}.\n`))
 })
 
 it('an older Node is refused with a sentence', async t => {
