@@ -4,7 +4,7 @@ import { whyUnfit } from '#adapters/sql/known-migrations.ts'
 import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { chunkChanges } from '../../../tests/support/values.ts'
-import { findSqlitePositions, findSqliteSchema } from './find-schema.ts'
+import { findSettledSchema, findSqlitePositions, findSqliteSchema } from './find-schema.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteChunkStore } from './sqlite-chunk-store.ts'
@@ -39,11 +39,9 @@ it('refuses a state that does not say which schema it has, as damage', async t =
     'DELETE FROM schema_version',
   ]) {
     database.exec(change)
-    assert.match(
-      whyUnfit(findSqliteSchema(dataFolder)!) ?? '',
-      /^The state is damaged: its table schema_version/,
-      change,
-    )
+    database.pragma('wal_checkpoint(TRUNCATE)')
+    for (const schema of [findSettledSchema(dataFolder), findSqliteSchema(dataFolder)])
+      assert.match(whyUnfit(schema!) ?? '', /^The state is damaged: its table schema_version/, change)
     await assert.rejects(migrateSqlite(dataFolder), UnfitSchemaError)
   }
 })

@@ -38,7 +38,7 @@ export function findSettledSchema(dataFolder: string): number | null {
   try {
     if (!statSync(url).isFile()) return null // to open a pipe would wait for its writer
     database = new DatabaseSync(url, { readOnly: true })
-    return Number(database.prepare('SELECT max(version) AS version FROM schema_version').get()?.version ?? 0)
+    return Number(database.prepare('SELECT max(version) AS version FROM schema_version').get()?.version) || Number.NaN
   } catch {
     return null // whoever opens it for use reports why
   } finally {
