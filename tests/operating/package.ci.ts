@@ -193,6 +193,13 @@ it('what is missing is installed by a command for that folder, or for all users 
   assert.ok(serve().stderr.endsWith(` or run \`npm install --include=optional\` in ${prefix}.\n`))
 })
 
+it('it looks at nothing in the folder in which it is called', async t => {
+  const cwd = tempDir(t)
+  writeFileSync(join(cwd, 'package.json'), '{')
+  const { stdout } = await run(join(folder, 'node_modules', '.bin', 'pennon'), ['version'], { cwd, env: environment })
+  assert.match(stdout, /^pennon \d/)
+})
+
 it('an older Node is refused with a sentence', async t => {
   const bin = tempDir(t)
   for (const name of ['dirname', 'readlink'])
