@@ -163,7 +163,7 @@ describe('a log with damaged files', () => {
       assert.equal((await api.call('GET', '/api/instance/lost_records/', { key })).status, 403)
   })
 
-  it('goes on with a folder of before there were marks, also where its newest segment is damaged', async t => {
+  it('goes on with a folder whose mark is gone, also where its newest segment is damaged', async t => {
     const folder = await aFilledLog(t, ['main'])
     rmSync(markPath(join(folder, 'main')))
     const plain = copyOf(t, folder)

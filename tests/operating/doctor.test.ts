@@ -18,7 +18,7 @@ import { acquireDataLock, type LockCommand } from '../../src/processes/data-lock
 import { startFront } from '../support/front.ts'
 import { writeMmdb } from '../support/mmdb-writer.ts'
 import { callCommand } from '../support/pennon-command.ts'
-import { openedWriter } from '../support/sqlite-log-files.ts'
+import { openedWriter, stateWithLog } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aCapturedEvent, aNewProject, chunkChanges, encodedEvents } from '../support/values.ts'
 
@@ -179,6 +179,7 @@ describe('pennon doctor', () => {
     const before = await doctor(settings)
     assert.match(before.output, /^ok +instance +not running; .*import-only \(PENNON_IMPORT_ONLY\)/m)
 
+    await stateWithLog(settings.PENNON_DATA)
     const front = await startFront(settings)
     t.after(() => front.close())
     const readiness = await fetch(`${front.url}/_readiness?require=capture`)
@@ -260,7 +261,7 @@ describe('pennon doctor', () => {
 
   it('opens every segment of the log, and names the damaged one', async t => {
     const folder = tempDir(t)
-    await migrateSqlite(folder)
+    await stateWithLog(folder)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     assert.equal((await doctor({ PENNON_DATA: folder })).exitCode, 0)
@@ -293,9 +294,9 @@ describe('pennon doctor', () => {
       /^MEND +state +The state was written by a newer Pennon \(schema 9999;.*\)\n +→ Start that version/m,
     )
 
+    await stateWithLog(own)
     const { writer } = await openedWriter(t, {}, join(own, 'log'))
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
-    await migrateSqlite(own)
     assert.equal((await doctor({ PENNON_DATA: own })).exitCode, 0)
     writeFileSync(join(own, 'log/identity'), '0192a4b0-0000-7000-8000-000000000001\n')
     cpSync(join(own, 'log'), join(foreign, 'log'), { recursive: true })
@@ -310,7 +311,7 @@ describe('pennon doctor', () => {
 
   it('names the projects that are deferred in a stream, how far behind they are and what that means', async t => {
     const folder = tempDir(t)
-    await migrateSqlite(folder)
+    await stateWithLog(folder)
     const management = openSqliteManagementStore({ dataFolder: folder, access: 'write' })
     const chunks = openSqliteChunkStore({ dataFolder: folder })
     t.after(() => Promise.all([management.close(), chunks.close()]))

@@ -3,18 +3,17 @@
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { definitionsLock } from '#adapters/postgres/kysely-on-postgres.ts'
-import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
-import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
-import { readLogIdentity, writeLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
+import { readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { refusedStart } from '../support/refused-start.ts'
+import { stateWithLog } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, () => {
@@ -171,13 +170,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.match(await refusedStart(folder, { PENNON_PROJECT_KEY: 'phc_a/b' }), /PENNON_PROJECT_KEY cannot be used/)
     assert.equal(readLogIdentity(join(folder, 'log')), null, 'a start that is refused binds nothing')
 
-    await migrateSqlite(folder)
-    const management = openSqliteManagementStore({ dataFolder: folder, access: 'write' })
-    const id = randomUUID()
-    await management.followLog({ id, place: 'here', formerId: null, begunAt: '{}' })
-    await management.close()
-    mkdirSync(join(folder, 'log'))
-    writeLogIdentity(join(folder, 'log'), id)
+    await stateWithLog(folder)
     const there = await started(t, folder, url)
     await capture(there, 'there', 10)
     await there.caughtUp()

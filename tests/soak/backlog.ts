@@ -9,6 +9,7 @@ import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { cpuSeconds, residentMiB } from '../../bench/processes.ts'
 import { typicalEvents, typicalMix } from '../../bench/typical-events.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
+import { stateWithLog } from '../support/sqlite-log-files.ts'
 import { encodedEvents } from '../support/values.ts'
 
 export interface BacklogOptions {
@@ -40,6 +41,7 @@ export async function runBacklog(options: BacklogOptions): Promise<boolean> {
   const { eventCount, log } = options
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-backlog-'))
   try {
+    await stateWithLog(dataFolder)
     await fill(join(dataFolder, 'log'), options)
     log(`${eventCount} events of ${options.visitorCount} visitors are in the log`)
     const pennon = await startPennon({ dataFolder, waitForProcessing: false })

@@ -37,13 +37,8 @@ export function checkPackages(): Finding {
   const folders = optionalPackageNames.map(name => [name, packageFolder(name)] as const)
   const installed = folders.flatMap(([name, folder]) => (folder === null ? [] : `${name} ${packageVersion(folder)}`))
   const missing = folders.flatMap(([name, folder]) => (folder === null ? `${name} (${howToInstall(name)})` : []))
-  return good(
-    'optional packages',
-    [
-      ...(installed.length === 0 ? [] : [installed.join(', ')]),
-      ...(missing.length === 0 ? [] : [`not installed: ${missing.join(', ')}`]),
-    ].join('; '),
-  )
+  const parts = [installed.join(', '), missing.length === 0 ? '' : `not installed: ${missing.join(', ')}`]
+  return good('optional packages', parts.filter(part => part !== '').join('; '))
 }
 
 /** @param now given only by tests. */

@@ -86,7 +86,7 @@ export interface ImportJob {
   /** The id that clients name it by: `newPublicImportJobId`. Jobs of days, which nobody sends to, have their number. */
   readonly publicId: number
   readonly projectId: number
-  /** Rows that chunks stored for it while it was pending, repeats within a chunk once; null where nobody has counted. */
+  /** Rows that chunks stored for it while it was pending, repeats within a chunk once; null for a job of a day. */
   readonly storedRows: number | null
   /** The UTC day whose imports without a job of their own this job collects; null for a job that a client created. */
   readonly day: string | null

@@ -20,7 +20,7 @@ export const uncountedRows = 'rows_not_counted'
 export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<void> {
   const described = await deps.jobs.findImportJob(job.id)
   const stored = verifiedRows(described?.progress ?? {}) ?? described?.storedRows ?? null
-  // A job that was created before rows were counted.
+  // The job is gone.
   if (stored === null) return
   const found = await countOrNull(job, deps)
   if (found !== null && found >= stored) return

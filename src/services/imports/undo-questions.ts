@@ -288,7 +288,7 @@ export async function publishStart(
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
 ): Promise<number> {
   const [start] = (await jobs.findImportImages([id], 'publish_start', [''])) as ImageNamed<'publish_start'>[]
-  // A job of before this was kept.
+  // A job without persons, ids and groups has published none.
   return start?.before?.atMs ?? publishedAtMs ?? 0
 }
 

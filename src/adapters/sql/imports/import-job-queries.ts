@@ -3,7 +3,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import {
   type DescribedImportJob,
-  firstImportJobId,
   type ImportJob,
   type ImportJobState,
   type ImportOptions,
@@ -40,9 +39,8 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       db.transaction().execute(async trx => {
         const tooMany = await whichAreTooMany(trx, job, limits)
         if (tooMany !== null) return err(tooMany)
-        const id = await nextId(trx, 'import_job')
         const row = {
-          id: Math.max(id, firstImportJobId),
+          id: await nextId(trx, 'import_job'),
           public_id: job.publicId,
           stored_rows: 0,
           project_id: job.projectId,
@@ -80,11 +78,10 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
 
     createJobOfDay: (projectId, day, nowMs) =>
       db.transaction().execute(async trx => {
-        const id = await nextId(trx, 'import_job')
         await trx
           .insertInto('import_job')
           .values({
-            id: Math.max(id, firstImportJobId),
+            id: await nextId(trx, 'import_job'),
             public_id: null,
             stored_rows: null,
             project_id: projectId,

@@ -136,7 +136,7 @@ function importTables({ autoId, clustered, text }: DdlWords): string[] {
   return [
     // A job is created by a user, or collects one project's imports of one UTC day that were sent without a job.
     // public_id: NULL for those of days, which no client names.
-    // stored_rows: how many rows were stored for it, so that publishing notices lost ones; NULL until they are counted.
+    // stored_rows: how many rows were stored for it, so that publishing notices lost ones; NULL for jobs of days.
     // failure_code, failing_since: why publishing or discarding does not succeed, and since when; NULL while it does.
     // final_at: when its undoing was given up; NULL while it can be undone.
     `CREATE TABLE import_job (
