@@ -1,8 +1,9 @@
 // Finds libchdb, the shared library that contains ClickHouse, in the npm package for this platform. engine-thread.ts
 // calls it.
 
-import { spawnSync } from 'node:child_process'
+import { type ExecFileException, execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { packageFolder } from '#distribution.ts'
 
 const packages: Readonly<Record<string, string>> = {
@@ -28,9 +29,13 @@ export function hasEngineBuild(): boolean {
 }
 
 /** Tries it in a process of its own, which a damaged library may end. @returns null when it can be loaded. */
-export function whyNotLoaded(libraryPath: string): string | null {
+export async function whyNotLoaded(libraryPath: string): Promise<string | null> {
   const load = "require('node:ffi').dlopen(process.argv[1], {})"
-  const { status, signal, stderr } = spawnSync(process.execPath, ['--eval', load, libraryPath], { encoding: 'utf8' })
-  if (status === 0) return null
-  return /dlopen failed: (.*)/.exec(stderr)?.[1] ?? (signal === null ? stderr.trim() : `loading it ends by ${signal}`)
+  try {
+    await promisify(execFile)(process.execPath, ['--eval', load, libraryPath])
+    return null
+  } catch (cause) {
+    const { signal, stderr } = cause as ExecFileException & { stderr: string }
+    return /dlopen failed: (.*)/.exec(stderr)?.[1] ?? (signal ? `loading it ends by ${signal}` : stderr.trim())
+  }
 }

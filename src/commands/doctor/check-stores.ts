@@ -106,7 +106,7 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
 
 export async function checkEvents(config: Config): Promise<Finding> {
   if (config.clickhouseUrl !== null) return checkClickHouse(config, config.clickhouseUrl)
-  const fault = findEngineFault(config) ?? findEngineDamage(config)
+  const fault = findEngineFault(config) ?? (await findEngineDamage(config))
   if (fault !== null) return bad('event store', fault.found, fault.remedy)
   return good('event store', `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()!).size)} library`)
 }

@@ -28,6 +28,8 @@ export async function doctor(options: { acceptMissingEvents?: boolean } = {}): P
 }
 
 async function examine(config: Config, acceptsMissingEvents: boolean): Promise<readonly Finding[]> {
+  // It waits for a process that loads the event store, or for a server: the others go on beside it.
+  const events = checkEvents(config)
   return [
     checkNode(),
     checkPackages(),
@@ -36,7 +38,7 @@ async function examine(config: Config, acceptsMissingEvents: boolean): Promise<r
     await checkRoom(config),
     ...(await checkInstance(config)),
     ...(await checkState(config)),
-    await checkEvents(config),
+    await events,
     ...(await checkStoredEvents(config, acceptsMissingEvents)),
     ...(await checkDeferredProjects(config, Date.now())),
     checkGeoip(config, Date.now()),

@@ -138,10 +138,10 @@ export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>
 }
 
 /** Whether the embedded event store is installed and cannot be loaded. Loads it, in a process that ends with it. */
-export function findEngineDamage({ clickhouseUrl }: Config): StoreFault | null {
+export async function findEngineDamage({ clickhouseUrl }: Config): Promise<StoreFault | null> {
   const path = engineLibraryPath()
   if (clickhouseUrl !== null || path === null) return null
-  const why = whyNotLoaded(path)
+  const why = await whyNotLoaded(path)
   if (why === null) return null
   return {
     found: `The embedded event store is installed and cannot be loaded (${why})`,
