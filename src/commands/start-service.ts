@@ -27,6 +27,7 @@ import type { Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
+import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { machineEnvironment, workerEnvironment } from '#processes/child-environment.ts'
 import { acquireDataLock, type DataLock } from '#processes/data-lock.ts'
 import type { FromWorker, ProcessingState } from '#processes/messages.ts'
@@ -313,7 +314,7 @@ function settingOfPort(port: number, config: Config): string {
 }
 
 function startFailure(cause: Error & { code?: string; syscall?: string; port?: number }, config: Config): string {
-  if (cause instanceof StartRefused) return cause.message
+  if (cause instanceof StartRefused || cause instanceof UnfitSchemaError) return cause.message
   const { port = config.port } = cause
   const setting = settingOfPort(port, config)
   const place = `${config.host}:${port}`
