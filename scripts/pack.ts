@@ -22,7 +22,7 @@ try {
   execFileSync('npm', ['pack', '--silent', '--pack-destination', destination], { cwd: folder, stdio: 'pipe' })
   const file = join(destination, `${name}-${version}.tgz`)
   console.log(
-    `${file}\n\nIn an empty folder, with Node 26 or newer:\n  npm install --prefix . ${file}\n  npx pennon serve`,
+    `${file}\n\nIn an empty folder, with Node 26 or newer:\n  npm install --prefix . '${file}'\n  npx pennon serve`,
   )
 } finally {
   rmSync(folder, { recursive: true })
