@@ -117,7 +117,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     const dump = () => postgres.dump(url).replaceAll(/^\\(un)?restrict .*$/gm, '')
     const before = dump()
     const dataFolder = tempDir(t)
-    const why = /written by Pennon 0\.1\.0 or earlier, which is the last version that opens it\. Export/
+    const why = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it\. Export/
     assert.match(await refusedStart(dataFolder, settings), new RegExp(`^pennon: The state was ${why.source}`))
     const { isGood, found, remedy } = await doctorOn(settings)
     assert.equal(isGood, false)

@@ -1,5 +1,6 @@
 // Creates or upgrades the tables; safe to run from several processes at once and again.
 
+import { inDocs } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
 import { isTooOld, UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import {
@@ -124,7 +125,7 @@ async function findVersion(
   if (!definitions.has(versionTable)) {
     if (!definitions.has('events_pending')) return 0
     throw unfit(
-      `The event store ${isTooOld}. Export with that version what you want to keep, and start this one with another database in CLICKHOUSE_URL, or an empty PENNON_DATA without it.`,
+      `The event store ${isTooOld}. Export with that version what you want to keep, and start this one with another database in CLICKHOUSE_URL, or an empty PENNON_DATA without it${inDocs('operating/upgrades.md')}.`,
     )
   }
   const result = await client.query({

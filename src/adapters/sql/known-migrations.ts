@@ -1,5 +1,6 @@
 // The list of migrations, and which of them a state lacks. Starts ask that on their main thread, which does without Kysely.
 
+import { inDocs } from '#distribution.ts'
 import { isTooOld, UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { baseline } from './migrations/0020-baseline.ts'
 import type { Migration } from './migrations/migration.ts'
@@ -18,7 +19,7 @@ export function whyUnfit(version: number, known: readonly Migration[] = migratio
   if (version > newest)
     return `The state was written by a newer Pennon (schema ${version}; this one knows up to ${newest}). Start that version, or restore a backup from before the upgrade.`
   if (version > 0 && version < oldest)
-    return `The state ${isTooOld}. Export with that version what you want to keep, and start this one with an empty PENNON_DATA, and an empty database if DATABASE_URL is set.`
+    return `The state ${isTooOld}. Export with that version what you want to keep, and start this one with an empty PENNON_DATA, and an empty database if DATABASE_URL is set${inDocs('operating/upgrades.md')}.`
   return null
 }
 

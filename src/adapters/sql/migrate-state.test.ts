@@ -34,7 +34,11 @@ test('applies what is missing, and nothing when run again', async () => {
 
 for (const [version, known, why] of [
   ['a newer version', [one], /newer Pennon \(schema 2; this one knows up to 1\)/],
-  ['a version before the first migration', [{ ...one, version: 3 }], /by Pennon 0\.1\.0 or earlier, which is the last/],
+  [
+    'a version before the first migration',
+    [{ ...one, version: 3 }],
+    /by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last/,
+  ],
 ] as const)
   test(`refuses a state that ${version} wrote, and leaves it as it is`, async () => {
     const { database, db } = openMemory()

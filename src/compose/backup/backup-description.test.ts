@@ -20,7 +20,7 @@ describe('the description of a backup', () => {
   it('of a format before names the last version that reads it', () => {
     const { rows: _, ...before } = { ...whole, format: 1, schema: null }
     const why =
-      'was written by Pennon 0.1.0 or earlier, which is the last version that opens it: restore it with that version'
+      'was written by Pennon 0.1.0 or earlier, and 0.1.0 is the last version that opens it: restore it with that version'
     assert.equal(decodeDescription(JSON.stringify(before)), why)
   })
 
