@@ -28,16 +28,17 @@ const silenceMsMax = 5_000
 
 const { '': project, ...wanted } = readPackages(join(root, 'package-lock.json'))
 const isLockNewer = writtenAt(join(root, 'package-lock.json')) > writtenAt(join(installedPath, '.package-lock.json'))
-const wasInstalled = existsSync(join(installedPath, '.package-lock.json'))
+const before = installed()
+const wasInstalled = Object.keys(before).length > 0
 const isKept = process.argv.includes('--keep') && wasInstalled
 const hasOwnNode = Number.parseInt(process.versions.node, 10) >= Number(/\d+/.exec(project.engines?.node)?.[0])
 const leavesOutOptional =
   hasOwnNode &&
   wasInstalled &&
-  !Object.keys(project.optionalDependencies ?? {}).some(name => installed()[`node_modules/${name}`])
+  !Object.keys(project.optionalDependencies ?? {}).some(name => before[`node_modules/${name}`])
 let isInterrupted = false
 // Developers of Pennon keep their development tools when a start finds a newer lock file.
-const isProduction = process.argv.includes('--production') && !Object.values(installed()).some(({ dev }) => dev)
+const isProduction = process.argv.includes('--production') && !Object.values(before).some(({ dev }) => dev)
 
 if (!isInstalled() && !(isKept && hasNode())) await installInTurn()
 else if (!isInstalled())

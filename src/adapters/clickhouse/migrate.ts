@@ -1,5 +1,6 @@
 // Creates or upgrades the tables; safe to run from several processes at once and again.
 
+import { err, ok, type Result } from '#core/result.ts'
 import { inDocs } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
 import { isTooOld, UnfitSchemaError } from '#ports/unfit-schema-error.ts'
@@ -34,8 +35,8 @@ type Definitions = ReadonlyMap<string, string>
 
 /**
  * @returns what changed in tables that were there: names of migrations, and tables whose retention is another one now.
- * @throws PortError `full` when a table has to be altered and the disk has less than 64 MiB left; `conflict`, caused by an
- *   UnfitSchemaError, when another version made the tables. Then nothing was changed.
+ * @throws PortError `conflict` when another version made the tables: nothing was changed, and the cause is an
+ *   UnfitSchemaError. `full` when a table has to be altered and the disk has less than 64 MiB left.
  */
 export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: MigrateOptions): Promise<string[]> {
   const { migrations = eventStoreMigrations, freeBytes } = options
@@ -44,7 +45,9 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
     // Only when it is missing: the user of a cluster may not be allowed to.
     if (found === null) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` })
     const definitions: Definitions = found ?? new Map()
-    const version = await findVersion(client, database, definitions, migrations)
+    const foundVersion = await findVersion(client, database, definitions, migrations)
+    if (!foundVersion.ok) throw new PortError('event-store', 'conflict', new UnfitSchemaError(foundVersion.error))
+    const version = foundVersion.value
     const changes: string[] = []
     // First of all: tables without it are those of a version that had none.
     if (!definitions.has(versionTable))
@@ -85,17 +88,18 @@ export async function whyTablesUnfit(
   const clients = createClickHouseClients({ endpoint: () => endpoint, queryTimeoutSeconds })
   const limit = AbortSignal.timeout(3_000)
   try {
-    await clients.read(async client => {
+    return await clients.read(async client => {
       const found = await findDefinitions(client, endpoint.database)
-      if (found !== null) await findVersion(client, endpoint.database, found, eventStoreMigrations)
+      if (found === null) return null
+      const version = await findVersion(client, endpoint.database, found, eventStoreMigrations)
+      return version.ok ? null : version.error
     }, limit)
   } catch (cause) {
-    if (!limit.aborted && !(cause instanceof PortError)) throw cause
-    if (cause instanceof PortError && cause.cause instanceof UnfitSchemaError) return cause.cause.message
+    if (limit.aborted || cause instanceof PortError) return null
+    throw cause
   } finally {
     await clients.close()
   }
-  return null
 }
 
 /** Null where there is no such database. */
@@ -115,16 +119,19 @@ async function findDefinitions(client: ClickHouseClient, database: string): Prom
   return new Map(await rows.json<[string, string]>())
 }
 
-/** @returns the last migration that ran; 0 also where a table is missing: all of them run again then, and make it. */
+/**
+ * @returns the last migration that ran, 0 also where a table is missing: all of them run again then, and make it. One line
+ *   for the operator when another version made the tables.
+ */
 async function findVersion(
   client: ClickHouseClient,
   database: string,
   definitions: Definitions,
   migrations: readonly EventStoreMigration[],
-): Promise<number> {
+): Promise<Result<number, string>> {
   if (!definitions.has(versionTable)) {
-    if (!definitions.has('events_pending')) return 0
-    throw unfit(
+    if (!definitions.has('events_pending')) return ok(0)
+    return err(
       `The event store ${isTooOld}. Export with that version what you want to keep, and start this one with another database in CLICKHOUSE_URL, or an empty PENNON_DATA without it${inDocs('operating/upgrades.md')}.`,
     )
   }
@@ -134,14 +141,10 @@ async function findVersion(
   })
   const [[version]] = (await result.json<[number]>()) as [[number]]
   if (version > migrations.length)
-    throw unfit(
+    return err(
       `The event store was written by a newer Pennon (schema ${version}; this one knows up to ${migrations.length}). Start that version, or restore a backup from before the upgrade.`,
     )
-  return baselineTableNames.every(table => definitions.has(table)) ? version : 0
-}
-
-function unfit(message: string): PortError {
-  return new PortError('event-store', 'conflict', new UnfitSchemaError(message))
+  return ok(baselineTableNames.every(table => definitions.has(table)) ? version : 0)
 }
 
 /** Also true for a table that was only made now. */

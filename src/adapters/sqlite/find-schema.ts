@@ -27,8 +27,8 @@ export function findSqliteSchema(dataFolder: string): number | null {
 }
 
 /**
- * As `findSqliteSchema`, of what the file had at its last checkpoint: that of a start at the latest. Leaves every byte of
- * the folder as it is, even where a killed process left a `-wal`.
+ * As `findSqliteSchema`, but reads `state.db` without its `-wal`, and so leaves every byte of the folder as it is, even
+ * where a killed process left a `-wal`. Migrations that are only in that `-wal` are not seen.
  * @returns null also when the file cannot be read like that.
  */
 export function findSettledSchema(dataFolder: string): number | null {

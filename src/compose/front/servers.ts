@@ -25,7 +25,7 @@ export interface Served {
    * is awaited beside the last requests.
    */
   readonly streams: readonly { close(): unknown }[]
-  /** Makes the port for dashboards; null when there is none. */
+  /** Makes the server of the port for dashboards. Returns null when the settings name no such port. */
   readonly eventsServer?: (connections: Connections) => Server | null
 }
 

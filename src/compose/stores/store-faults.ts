@@ -41,22 +41,20 @@ export function whyStateUnfit({ databaseUrl, dataFolder }: Config): string | nul
 
 /**
  * Whether `state.db` is damaged, as far as opening it shows, is of another version, or is missing from a folder that was
- * in use or in which a restore did not finish.
+ * in use or in which a restore did not finish. To be called after `whyStateUnfit`, which does not see the migrations of a
+ * killed process that are in the `-wal` alone.
  * @throws PortError when it cannot be opened for another reason.
  */
 export function findStateFault(config: Config): StoreFault | null {
   const { dataFolder } = config
   if (config.databaseUrl !== null) return findInterruptedRestore(dataFolder)
   const path = stateFileOf(dataFolder)
-  const unfit = whyStateUnfit(config)
-  if (unfit !== null) return faultOfLine(unfit)
   if (existsSync(path) && !statSync(path).isFile())
     return { found: `${path} is not a file`, remedy: `Move it away, and ${restore}` }
   try {
     const schema = findSqliteSchema(dataFolder)
-    // Also after a killed process, whose migrations are in the `-wal` alone.
-    const unfitNow = whyUnfit(schema ?? 0)
-    if (unfitNow !== null) return faultOfLine(unfitNow)
+    const unfit = whyUnfit(schema ?? 0)
+    if (unfit !== null) return faultOfLine(unfit)
     if (schema !== null) return null
   } catch (cause) {
     return stateDamage(config, cause)
