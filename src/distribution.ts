@@ -8,38 +8,43 @@ import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const isPackage = import.meta.url.endsWith('.js')
-const hasPages = existsSync(`${root}README.md`)
-const isClone = hasPages && !isPackage
-/** The folder that `npm install` was run in; `npm install -g` writes no `package.json`. */
+/** The folder that `npm install` of a package was run in. */
 const installFolder = join(root, '..', '..')
-const isGlobal = isPackage && !existsSync(join(installFolder, 'package.json'))
+const origin = findOrigin()
+
+function findOrigin(): 'clone' | 'image' | 'package' | 'global_package' {
+  const isPackage = import.meta.url.endsWith('.js')
+  if (!isPackage) return existsSync(`${root}README.md`) ? 'clone' : 'image'
+  // `npm install -g` writes no package.json.
+  return existsSync(join(installFolder, 'package.json')) ? 'package' : 'global_package'
+}
+
+const program = { clone: 'bin/pennon', image: 'pennon', package: 'npx pennon', global_package: 'pennon' }[origin]
 
 /** How a person calls a command of Pennon in the folder of the clone or of the installation: `bin/pennon doctor`. */
 export function pennonCommand(command: string): string {
-  return isClone ? `bin/pennon ${command}` : isPackage && !isGlobal ? `npx pennon ${command}` : `pennon ${command}`
+  return `${program} ${command}`
 }
 
-export const startCommand = isClone ? 'npm start' : pennonCommand('serve')
+export const startCommand = origin === 'clone' ? 'npm start' : pennonCommand('serve')
 
 /** How packages come back that are damaged. */
-export const reinstall = isClone
-  ? 'run `npm ci`'
-  : isPackage
-    ? 'install Pennon again in an empty folder'
-    : 'take the image again'
+export const reinstall = {
+  clone: 'run `npm ci`',
+  image: 'take the image again',
+  package: 'install Pennon again in an empty folder',
+  global_package: 'install Pennon again in an empty folder',
+}[origin]
+
+/** What comes before the path of a page: nothing in a clone, in whose folder people work. Null where there are no pages. */
+const pages = { clone: '', image: null, package: root, global_package: root }[origin]
 
 /** A sentence with a blank before it; nothing where there is no README. */
-export const moreInReadme = hasPages ? ` More: ${pageAt('README.md')}` : ''
+export const moreInReadme = pages === null ? '' : ` More: ${pages}README.md`
 
 /** A hint in brackets, with a blank before it, where the page is there to be read; else nothing. */
 export function inDocs(page: string): string {
-  return hasPages ? ` (${pageAt(`docs/${page}`)})` : ''
-}
-
-/** People work in the folder of a clone, but not in that of a package. */
-function pageAt(path: string): string {
-  return isPackage ? `${root}${path}` : path
+  return pages === null ? '' : ` (${pages}docs/${page})`
 }
 
 /** What `npm ci --omit=optional` leaves out, beside Node: each is asked for where it is first used. */
@@ -80,9 +85,12 @@ export function missingPackage(name: OptionalPackage): string {
 
 /** How to get a missing package, in the version that Pennon is tested with, whatever the current folder of a package is. */
 export function howToInstall(name: OptionalPackage): string {
-  const version = packageJson.optionalDependencies[name]
-  if (isGlobal) return `run \`npm install -g ${name}@${version}\``
-  // If it were named, npm would write it into `package.json` there, and keep its version when Pennon is upgraded.
-  if (isPackage) return `run \`npm install --include=optional\` in ${installFolder}`
-  return isClone ? `run \`npm install --no-save --omit=dev ${name}@${version}\`` : reinstall
+  const pinned = `${name}@${packageJson.optionalDependencies[name]}`
+  return {
+    clone: `run \`npm install --no-save --omit=dev ${pinned}\``,
+    image: reinstall,
+    // If it were named, npm would write it into `package.json` there, and keep its version when Pennon is upgraded.
+    package: `run \`npm install --include=optional\` in ${installFolder}`,
+    global_package: `run \`npm install -g ${pinned}\``,
+  }[origin]
 }
