@@ -1,7 +1,6 @@
 // An instance without its optional packages, with one that is damaged, and what an instance with all of them loads.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -11,7 +10,7 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { mustSucceed, runCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { treeWithout } from '../support/tree-without.ts'
+import { runInTree, treeWithout } from '../support/tree-without.ts'
 
 const flag = { key: 'on-for-all', active: true, filters: { groups: [{ properties: [], rollout_percentage: 100 }] } }
 /** An address with a place in the GeoIP data. */
@@ -86,12 +85,7 @@ describe('optional packages', () => {
     const reason = /its library cannot be loaded \(dlopen failed: .*libchdb\.so.*\); `pennon doctor` says what to do/
     await eventually(() => reason.test(pennon.output()), { what: 'the reason' })
 
-    const env = { PATH: process.env.PATH, PORT: '0', PENNON_DATA: tempDir(t) }
-    const { status, stdout } = spawnSync(process.execPath, ['src/main.ts', 'doctor'], {
-      cwd: tree,
-      env,
-      encoding: 'utf8',
-    })
+    const { status, stdout } = runInTree(t, tree, 'doctor')
     assert.equal(status, 1)
     assert.match(
       stdout,

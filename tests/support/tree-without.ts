@@ -1,5 +1,6 @@
 // A copy of the program in which packages are really absent, as after `npm ci --omit=optional`.
 
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Scope, tempDir } from './temp-dir.ts'
@@ -25,4 +26,10 @@ export function treeWithout(t: Scope, left: readonly string[]): string {
       else symlinkSync(resolve(path), join(root, path))
     }
   }
+}
+
+/** Runs a command of the copy, with an empty data folder. */
+export function runInTree(t: Scope, tree: string, command: string): SpawnSyncReturns<string> {
+  const env = { PATH: process.env.PATH, PORT: '0', PENNON_DATA: tempDir(t) }
+  return spawnSync(process.execPath, ['src/main.ts', command], { cwd: tree, env, encoding: 'utf8' })
 }

@@ -25,7 +25,8 @@ describe('packages', () => {
     assert.deepEqual(missing, [])
   })
 
-  // A file that imports one cannot be loaded without it, so it has to be asked for where it is needed, after a look.
+  // A file with a static import of a missing package cannot be loaded. So code checks for the package first, and then
+  // imports it dynamically.
   it('that may be absent are reached by dynamic imports alone', () => {
     const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
     const files = globSync('{src,bin}/**/*.{ts,js}').filter(file => !file.endsWith('.test.ts'))

@@ -10,7 +10,7 @@ export const baselineEvents = {
     },
   ],
   imported: [{ event: 'imported', distinct_id: 'ada', timestamp: '2025-01-01T00:00:00Z' }],
-  /** Of an import job that is not published yet. */
+  /** Sent to an import job that is still pending. */
   ofJob: [
     {
       uuid: '5a5a5a5a-0000-4000-8000-000000000001',

@@ -2,17 +2,14 @@
 // (`make-data-folder.ts`), goes on with what waited, and shows everything in it.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { describe, it } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { eventually } from '../support/eventually.ts'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
-import { tempDir } from '../support/temp-dir.ts'
 import { baselineEvents } from './baseline-events.ts'
+import { unpackedFolder } from './unpacked-folder.ts'
 
-const packed = fileURLToPath(new URL('./baseline.tar.gz', import.meta.url))
 const { processed, imported, ofJob, rejected, waiting, waitingImport } = baselineEvents
 const namesOf = (...lists: readonly { readonly event: string }[][]) =>
   lists
@@ -27,9 +24,7 @@ interface Person {
 
 describe('a data folder of the first schema', () => {
   it('is migrated, goes on with what waits, and has everything', async t => {
-    const folder = tempDir(t)
-    const { status, stderr } = spawnSync('tar', ['xzf', packed, '-C', folder], { encoding: 'utf8' })
-    assert.equal(status, 0, stderr)
+    const folder = unpackedFolder(t, 'baseline')
     // Its rejects are to be found for as long as this test is run.
     const settings = { PENNON_LOG_LEVEL: 'info', PENNON_REJECT_RETENTION_DAYS: '3650' }
     const pennon = await startPennon({ dataFolder: folder, settings })

@@ -2,12 +2,10 @@
 // folder is of an instance that was killed: its state has a `-wal`, which SQLite would fold into it.
 
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { describe, it } from 'node:test'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
 import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { migrate } from '#adapters/clickhouse/migrate.ts'
@@ -15,16 +13,9 @@ import { startEngine } from '../support/engine.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { unpackedFolder } from './unpacked-folder.ts'
 
-const packed = fileURLToPath(new URL('./refused-0.1.0.tar.gz', import.meta.url))
 const why = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it/
-
-function unpackedFolder(t: TestContext): string {
-  const folder = tempDir(t)
-  const { status, stderr } = spawnSync('tar', ['xzf', packed, '-C', folder], { encoding: 'utf8' })
-  assert.equal(status, 0, stderr)
-  return folder
-}
 
 function filesOf(folder: string): Record<string, string> {
   const names = readdirSync(folder).sort()
@@ -41,7 +32,7 @@ function filesOf(folder: string): Record<string, string> {
 
 describe('what a version before the first migration wrote', () => {
   it('is refused at the start, and no byte of the folder changes', async t => {
-    const folder = unpackedFolder(t)
+    const folder = unpackedFolder(t, 'refused-0.1.0')
     const before = filesOf(folder)
     const line = await refusedStart(folder)
     assert.match(line, why)
@@ -50,7 +41,7 @@ describe('what a version before the first migration wrote', () => {
   })
 
   it('is refused by commands that would read it, and no byte of the folder changes', async t => {
-    const folder = unpackedFolder(t)
+    const folder = unpackedFolder(t, 'refused-0.1.0')
     const before = filesOf(folder)
     for (const [exitCode, ...args] of [
       [1, 'doctor'],
@@ -98,7 +89,7 @@ describe('what a version before the first migration wrote', () => {
       ...{ positions: { main: 7 }, events: true },
     }
     await writer.addContent('backup.json', JSON.stringify(description))
-    await writer.addFile('state.db', join(unpackedFolder(t), 'state.db'))
+    await writer.addFile('state.db', join(unpackedFolder(t, 'refused-0.1.0'), 'state.db'))
     await writer.finish()
     await writer.close()
     const folder = tempDir(t)
