@@ -39,7 +39,8 @@ async function approved(t: TestContext, answer?: RequestListener, text = line) {
   assert.equal(exitCode, 0, stderr)
   current = answer ?? (request => void request.socket.destroy())
   const commands = new ImportCommands(folder, keys)
-  writeFileSync(join(commands.job, 'service-job.json'), JSON.stringify({ id: '7', target: url, project: '1' }))
+  const serviceJob = { id: '7', secretId: '70', target: url, project: '1' }
+  writeFileSync(join(commands.job, 'service-job.json'), JSON.stringify(serviceJob))
   return commands
 }
 
