@@ -71,8 +71,8 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
             )
           case 'alive':
             return
-          case 'nudge':
-            return host.nudge(message.stream)
+          case 'wake_up':
+            return host.wakeUp(message.stream)
           case 'metrics':
             return numbers.report(nameOf(worker), message.metrics)
           case 'metrics_wanted':

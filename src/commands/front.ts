@@ -63,7 +63,7 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
-    nudge: stream => tell({ type: 'nudge', stream }),
+    wakeUp: stream => tell({ type: 'wake_up', stream }),
     processingState: () => processing,
     isEventStoreAway: () => isEventStoreAway || !isEngineListed(config),
     processedUntil: traffic => processedUntil.get(traffic) ?? null,

@@ -222,7 +222,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     state.judgeReturns(found => judgeReturnedState(config, found))
     const bootstrapped = await bootstrap(config, clock, management, options.beforeKeys)
     const host: FrontHost = {
-      nudge: stream => worker.send({ type: 'nudge', stream }),
+      wakeUp: stream => worker.send({ type: 'wake_up', stream }),
       processingState: () => processing,
       isEventStoreAway: () => (events === null ? processing === 'waiting_for_event_store' : engine.isAway()),
       processedUntil: traffic => processedUntil.get(traffic) ?? null,

@@ -1,4 +1,4 @@
-// `pennon work`: the worker process. Under `serve` it reports state and metrics to its parent, which sends it nudges.
+// `pennon work`: the worker process. Under `serve` it reports state and metrics to its parent, which sends it wake-ups.
 
 import { systemClock } from '#compose/instance/machine.ts'
 import { whyPostgresUnfit } from '#compose/stores/check-stores.ts'
@@ -71,7 +71,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     () => stopping.abort(),
     message => {
       const known = message as ToWorker
-      if (known.type === 'nudge') worker.nudge(known.stream)
+      if (known.type === 'wake_up') worker.wakeUp(known.stream)
       if (known.type === 'test_clock') testClock?.set(known.nowMs)
     },
   )

@@ -30,7 +30,7 @@ export type FromWorker =
 
 export type ToWorker =
   | { readonly type: 'shutdown' }
-  | { readonly type: 'nudge'; readonly stream: LogStream }
+  | { readonly type: 'wake_up'; readonly stream: LogStream }
   /** Moves the clock of `--test-clock`. */
   | { readonly type: 'test_clock'; readonly nowMs: number }
 
@@ -38,7 +38,7 @@ export type FromFront =
   | { readonly type: 'listening'; readonly url: string; readonly adminUrl: string | null }
   | { readonly type: 'listen_failed'; readonly message: string }
   | { readonly type: 'alive' }
-  | { readonly type: 'nudge'; readonly stream: LogStream }
+  | { readonly type: 'wake_up'; readonly stream: LogStream }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
   /** Carries the front's own metrics, which it shows with those it gets, so that they are not lost when it ends. */
   | { readonly type: 'metrics_wanted'; readonly requestId: number; readonly metrics: MetricsSnapshot }

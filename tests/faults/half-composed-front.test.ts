@@ -18,7 +18,7 @@ import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const host: FrontOptions['host'] = {
-  nudge: () => undefined,
+  wakeUp: () => undefined,
   processingState: () => 'ok',
   isEventStoreAway: () => false,
   otherMetrics: async () => [],

@@ -42,7 +42,7 @@ export function testContext({ settings = {}, ...given }: GivenContext = {}): Fro
   const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...settings })
   assert.ok(config.ok, config.ok ? '' : config.error)
   const host: FrontSurroundings['host'] = {
-    nudge: () => undefined,
+    wakeUp: () => undefined,
     processingState: () => 'ok',
     isEventStoreAway: () => false,
     otherMetrics: async () => [],

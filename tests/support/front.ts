@@ -41,7 +41,7 @@ export async function startFront(
     logger,
     metrics: createMetrics(),
     host: {
-      nudge: () => undefined,
+      wakeUp: () => undefined,
       processingState: () => 'ok',
       isEventStoreAway: () => false,
       otherMetrics: async () => [],

@@ -69,21 +69,21 @@ describe('sqlite-log reader', () => {
     assert.equal(existsSync(segments[0]!.path), false)
   })
 
-  it('reads on at a nudge, long before it would look for itself', async t => {
+  it('reads on at a wake-up, long before it would look for itself', async t => {
     const { folder, writer } = await openedWriter(t)
     const reader = openSqliteLogReader({ folder, pollMs: 600_000 })
     t.after(() => reader.close())
     const waiting = { recordCountMax: 9, bytesMax: 1e6, maxWaitMs: 600_000 }
     const reading = reader.read('main', 0, waiting)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
-    reader.nudge('historical')
-    reader.nudge('main')
+    reader.wakeUp('historical')
+    reader.wakeUp('main')
     assert.deepEqual(distinctIds((await reading).records), ['person-1'])
     const next = reader.read('main', 1, waiting)
     // As of another front, whose commits wake nobody here until the next one of ours does.
     const { writer: other } = await openedWriter(t, {}, folder)
     await other.append('live', encodedEvents([aCapturedEvent(2)]))
-    reader.nudge('main')
+    reader.wakeUp('main')
     assert.deepEqual(distinctIds((await next).records), ['person-2'])
   })
 

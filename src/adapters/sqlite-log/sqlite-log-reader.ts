@@ -23,13 +23,13 @@ export interface SqliteLogReaderOptions extends StreamReaderOptions {
   readonly logBytesMax?: number
   /** The value of `PENNON_MIN_FREE_BYTES`; 0 when absent. */
   readonly minFreeBytes?: number
-  /** How often a read that waits looks for records without being nudged; once a second when absent. */
+  /** How often a read that waits looks for records without a wake-up; once a second when absent. */
   readonly pollMs?: number
 }
 
 export interface SqliteLogReader extends EventLogReader, EventLogRetention {
   /** Something was appended to the stream: reads that wait for it look at once. */
-  nudge(stream: LogStream): void
+  wakeUp(stream: LogStream): void
 }
 
 export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogReader {
@@ -48,7 +48,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
     streams: async () => embeddedStreams,
     read: (stream, fromOffset, options) =>
       waits.read(stream, fromOffset, options, () => patiently(() => streamReader(stream).read(fromOffset, options))),
-    nudge: stream => waits.nudge(stream),
+    wakeUp: stream => waits.wakeUp(stream),
     readRuns: (stream, fromOffset, bytesMax) => patiently(() => streamReader(stream).readRuns(fromOffset, bytesMax)),
     status: (stream, offset) => patiently(() => streamReader(stream).status(offset)),
     deleteBehind: (stream, offset, olderThanMs) =>

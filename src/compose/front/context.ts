@@ -20,7 +20,7 @@ import { parseTrustedProxies, type TrustedProxies } from '#wire/address/trusted-
 /** The process that supervises a front's worker: the same process, or its parent. */
 export interface FrontHost {
   /** Wakes the worker when a log stream has new records. Cheap and repeatable. */
-  nudge(stream: LogStream): void
+  wakeUp(stream: LogStream): void
   processingState(): ProcessingState
   /** Whether the embedded event store cannot be reached; false when the event store is elsewhere. */
   isEventStoreAway(): boolean

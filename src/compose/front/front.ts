@@ -6,7 +6,7 @@ import { startPageRoute } from '#http/handlers/start-page.ts'
 import { createAddressBase } from '#http/management/kit/address-base.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
-import { coalesceNudges } from '#processes/coalesced-nudges.ts'
+import { coalesceWakeUps } from '#processes/coalesced-wake-ups.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { version } from '#version.ts'
 import { openLogWriter } from '../log/log-writer.ts'
@@ -59,11 +59,11 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const counters = startCounters(context, stores.management, opened)
   const liveEvents = composeLiveEvents(context, stores.logReader)
   const definitions = await startDefinitions(context, stores, counters, liveEvents.recheck, opened)
-  const nudge = coalesceNudges(stream => {
-    host.nudge(stream)
+  const wakeUp = coalesceWakeUps(stream => {
+    host.wakeUp(stream)
     liveEvents.wake(stream)
   })
-  const ownLog = await openLogWriter({ ...context, positions: stores.management, nudge }, opened)
+  const ownLog = await openLogWriter({ ...context, positions: stores.management, wakeUp }, opened)
   const eventLog = { ...ownLog, ...options.eventLog }
   const saltStore = opened.adopt(await openSalts(config, logger), store => store.close())
   const salts = opened.adopt(createDailySalts({ ...context, store: saltStore, timers: context }), daily =>

@@ -1,4 +1,4 @@
-// Opens the log that a front appends to. Readers that wait for records are nudged after each durable commit.
+// Opens the log that a front appends to. Readers that wait for records are woken up after each durable commit.
 
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
@@ -27,11 +27,11 @@ export interface LogWriterOptions {
   /** The state's position in each stream; nothing is appended at a lower offset. */
   readonly positions: Pick<LogBindingStore, 'findLogPosition'>
   /** Called with the stream after each durable commit. */
-  readonly nudge: (stream: LogStream) => void
+  readonly wakeUp: (stream: LogStream) => void
 }
 
 export async function openLogWriter(options: LogWriterOptions, opened: AsyncDisposableStack): Promise<EventLogWriter> {
-  const { config, clock, logger, metrics, positions, nudge } = options
+  const { config, clock, logger, metrics, positions, wakeUp } = options
   const writer = await openSqliteLogWriter({
     folder: logFolder(config),
     firstOffsets: await readPositions(positions, embeddedStreamNames),
@@ -40,7 +40,7 @@ export async function openLogWriter(options: LogWriterOptions, opened: AsyncDisp
     minFreeBytes: config.freeBytesMin,
     segmentAgeMs: Math.max(config.logRetentionHours * segmentAgePerHourMs, segmentAgeMinMs),
     logger,
-    onSynced: ({ stream }) => nudge(stream),
+    onSynced: ({ stream }) => wakeUp(stream),
   })
   const log = opened.adopt(writer, each => each.close())
   metrics.onCollect(() => {

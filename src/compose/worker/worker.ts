@@ -46,7 +46,7 @@ export interface WorkerOptions {
 
 export interface ComposedWorker extends Worker {
   /** Call when something was appended to the log stream. Cheap; may be called at any time. */
-  nudge(stream: LogStream): void
+  wakeUp(stream: LogStream): void
   close(): Promise<void>
 }
 
@@ -101,7 +101,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ownerId,
     onStateChange,
     onProcessedUntil,
-    onChunkCommitted: mirror.nudge,
+    onChunkCommitted: mirror.wakeUp,
   })
   const keeper = createEventStoreKeeper({
     ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
@@ -156,7 +156,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   })
   return {
     ...worker,
-    nudge: stream => log.nudge(stream),
+    wakeUp: stream => log.wakeUp(stream),
     close: async () => {
       dailySalts.close()
       await Promise.all([log.close(), events.close(), chunks.close(), management.close(), salts.close()])

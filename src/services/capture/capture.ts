@@ -25,12 +25,12 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import { inSlices } from '../shared/in-slices.ts'
 import { createEventAppender, tallyOf } from './append-events.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
-import { coolHotKeys } from './cool-hot-keys.ts'
 import type { VisitorHider } from './hide-visitors.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
 import type { ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
+import { throttleHotKeys } from './throttle-hot-keys.ts'
 import { createUnavailable, type Unavailable } from './unavailable.ts'
 
 export interface CaptureOptions {
@@ -98,7 +98,9 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       const hidden = table.visitors.length > 0 ? hideVisitors(project, table) : null
       const failure = hidden instanceof Promise ? await hidden : hidden
       const areHotKeysCounted = hotKeys !== undefined && !historicalMigration && failure === null
-      const hotCount = areHotKeysCounted ? await inSlices(coolHotKeys(table, hotKeys, project.id, clock.nowMs())) : 0
+      const hotCount = areHotKeysCounted
+        ? await inSlices(throttleHotKeys(table, hotKeys, project.id, clock.nowMs()))
+        : 0
 
       // No outcome changes from here on, and the table still has all records.
       const tally = tallyOf(table, !isReplay)

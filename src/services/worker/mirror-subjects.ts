@@ -19,7 +19,7 @@ export interface SubjectMirrorKeeper {
   /** Runs until the signal aborts. What is left then is written at the next start. */
   run(signal: AbortSignal): Promise<void>
   /** Call when a chunk was committed. Cheap. */
-  nudge(): void
+  wakeUp(): void
   /**
    * Fills the mirror if needed, and writes what was changed until now.
    * @throws PortError when a store fails: call it again.
@@ -56,7 +56,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
   /** Whether this worker has copied any row: in a new instance there is nothing to copy, and nothing to log. */
   let isCopying = false
   let wake: (() => void) | null = null
-  let isNudged = false
+  let isWokenUp = false
 
   /** Compares when it is due, fills what is missing, and writes some of the changes. @returns whether more are waiting. */
   async function work(signal: AbortSignal): Promise<boolean> {
@@ -175,8 +175,8 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     return isSaved
   }
 
-  async function nudgedOrIdle(signal: AbortSignal): Promise<void> {
-    if (!isNudged && !signal.aborted)
+  async function wakeUpOrIdle(signal: AbortSignal): Promise<void> {
+    if (!isWokenUp && !signal.aborted)
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, pollMs)
         wake = () => {
@@ -187,22 +187,22 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
       })
     if (wake !== null) signal.removeEventListener('abort', wake)
     wake = null
-    isNudged = false
+    isWokenUp = false
   }
 
   return {
     settle: async signal => {
       while (await work(signal));
     },
-    nudge: () => {
-      isNudged = true
+    wakeUp: () => {
+      isWokenUp = true
       wake?.()
     },
     run: signal =>
       runPeriodically(
         async () => {
-          await nudgedOrIdle(signal)
-          if (await work(signal)) isNudged = true
+          await wakeUpOrIdle(signal)
+          if (await work(signal)) isWokenUp = true
         },
         { everyMs: pauseMs, what: 'writing persons and groups to the event store', logger, signal },
       ),

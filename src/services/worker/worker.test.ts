@@ -17,7 +17,7 @@ it('a worker says that it waits for the event store only when that takes longer 
   const lines: string[] = []
   let tryCount = 0
   const worker = createWorker({
-    processor: { state: () => 'starting', run: async () => 'stopped', nudge: () => undefined } as never,
+    processor: { state: () => 'starting', run: async () => 'stopped', wakeUp: () => undefined } as never,
     events: {
       migrate: () => {
         tryCount++

@@ -63,7 +63,7 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
       to.records.push({ offset, bytes: new Uint8Array(bytes.subarray(start, end)), appendedAtMs })
       to.endOffset = offset + 1 + gapAfter(offset)
     }
-    for (const { info } of streams) waits.nudge(info.stream)
+    for (const { info } of streams) waits.wakeUp(info.stream)
   }
 
   /** Records from an offset on, and the end of the stream. */

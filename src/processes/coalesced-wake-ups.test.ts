@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LogStream } from '#core/events/log-stream.ts'
-import { coalesceNudges } from './coalesced-nudges.ts'
+import { coalesceWakeUps } from './coalesced-wake-ups.ts'
 
-test('the first nudge goes at once, many become one that comes later, and streams do not hold each other up', t => {
+test('the first wake-up goes at once, many become one that comes later, and streams do not hold each other up', t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const sent: LogStream[] = []
-  const nudge = coalesceNudges(stream => sent.push(stream))
-  for (let count = 0; count < 100; count++) nudge('main')
-  nudge('historical')
+  const wakeUp = coalesceWakeUps(stream => sent.push(stream))
+  for (let count = 0; count < 100; count++) wakeUp('main')
+  wakeUp('historical')
   assert.deepEqual(sent, ['main', 'historical'])
   t.mock.timers.tick(10)
   assert.deepEqual(sent, ['main', 'historical', 'main'])
-  nudge('main')
+  wakeUp('main')
   t.mock.timers.tick(10)
-  assert.equal(sent.length, 4, 'a nudge during the rest is sent at its end')
+  assert.equal(sent.length, 4, 'a wake-up during the rest is sent at its end')
   t.mock.timers.tick(50)
   assert.equal(sent.length, 4)
-  nudge('main')
+  wakeUp('main')
   assert.equal(sent.length, 5, 'after a quiet time it goes at once again')
 })

@@ -20,7 +20,12 @@ import type { Steps } from '#core/maybe-steps.ts'
 const rowsPerStep = 512
 
 /** Runs in steps, since it looks at each event. @returns how many events had person processing switched off. */
-export function* coolHotKeys(table: OutcomeTable, hotKeys: HotKeys, projectId: number, nowMs: number): Steps<number> {
+export function* throttleHotKeys(
+  table: OutcomeTable,
+  hotKeys: HotKeys,
+  projectId: number,
+  nowMs: number,
+): Steps<number> {
   const records = new TableRecords(table)
   let count = 0
   for (let row = 0; row < rowCountOf(table); row++) {
