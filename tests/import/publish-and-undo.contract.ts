@@ -2,9 +2,9 @@
 
 import type { OpenSqlState } from '../support/state.ts'
 import { heldLinksContract } from './jobs/held-links.contract.ts'
+import { jobsOfDaysContract } from './jobs/implicit-jobs.contract.ts'
 import { importedAgainContract } from './jobs/imported-again.contract.ts'
 import { jobLifeContract } from './jobs/job-life.contract.ts'
-import { jobsOfDaysContract } from './jobs/jobs-of-days.contract.ts'
 import { knownPersonsContract } from './jobs/known-persons.contract.ts'
 import { leftBehindContract } from './jobs/left-behind.contract.ts'
 import { mergedPersonsContract } from './jobs/merged-persons.contract.ts'

@@ -2,7 +2,7 @@
 // nothing with the product: it keeps every call in a list, and asks Intl for the wall clock.
 
 import type { PersonIdOverride, StoredEvent } from '#core/events/stored-event.ts'
-import type { ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import type { ThinnedCall } from '#core/processing/deduplicate-flag-calls.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 

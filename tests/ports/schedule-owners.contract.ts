@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { thinnedReason } from '#core/processing/thin-flag-calls.ts'
+import { thinnedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import { chunkChanges } from '../support/values.ts'
 import type { OpenManagement } from './management-harness.ts'
 

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
 import type { Project } from '#core/project.ts'
-import { createFlagUsageKeeper } from '#services/worker/keep-flag-usage.ts'
+import { createFlagUsageKeeper } from '#services/worker/cache-flag-usage.ts'
 import { endMs, fillEvents, lastDays, startSoakStore } from './soak-store.ts'
 
 const dayCount = 30

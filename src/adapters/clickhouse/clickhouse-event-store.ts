@@ -1,6 +1,7 @@
 // The event store on ClickHouse, embedded or a server. Connects the queries and inserts of this folder to the ports, one
 // function per port, and bounds how many queries a project may run.
 
+import { findKeptUsage, keepUsage } from '#adapters/clickhouse/insights/cached-usage.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -25,7 +26,6 @@ import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
 import { findFirstEventTime } from './insights/first-event-time.ts'
 import { countExposures } from './insights/flag-exposure.ts'
 import { countFlagUsage } from './insights/flag-usage.ts'
-import { findKeptUsage, keepUsage } from './insights/kept-usage.ts'
 import { countTrend } from './insights/trend-counts.ts'
 import { type MigrateOptions, migrate } from './migrate.ts'
 import { findChargedTimes } from './queries/charged-times.ts'

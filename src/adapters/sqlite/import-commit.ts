@@ -1,8 +1,8 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
-import { imageText } from '#adapters/sql/imports/image-text.ts'
 import * as texts from '#adapters/sql/imports/import-texts.ts'
 import { assignmentImages } from '#adapters/sql/imports/kept-assignments.ts'
+import { imageText } from '#adapters/sql/imports/undo-record-text.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'

@@ -33,7 +33,7 @@ export interface StoredEvent {
   readonly windowId: string
   /** `$feature/<key>` → value as text, for breakdowns. */
   readonly flags: ReadonlyMap<string, string>
-  /** The flag that a `$feature_flag_called` names, and its answer (`thin-flag-calls.ts`); both '' for other events. */
+  /** The flag that a `$feature_flag_called` names, and its answer (`deduplicate-flag-calls.ts`); both '' for other events. */
   readonly flagCalled: string
   readonly flagResponse: string
 }

@@ -18,13 +18,13 @@ import type { Project } from '../project.ts'
 import { dayMs } from '../time.ts'
 import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
+import { type FlagCalls, isFlagCall, type ThinnedCall, thinnedCallOf } from './deduplicate-flag-calls.ts'
 import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
 import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import { type MergeRequest, mergeRequestOf } from './person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
 import { snapshotJson } from './snapshot.ts'
-import { type FlagCalls, isFlagCall, type ThinnedCall, thinnedCallOf } from './thin-flag-calls.ts'
 
 export interface ApplyContext {
   readonly state: ProjectState

@@ -9,12 +9,12 @@ import { isUuid } from '../events/uuid.ts'
 import { shownText } from '../events/warning-types.ts'
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 import type { ProjectState } from './chunk-state.ts'
+import { flagCallOf, flagCallTextBytesMax } from './deduplicate-flag-calls.ts'
 import type { ProfileUse } from './enrich-event.ts'
 import { isKeptWhenStripped, isStripped } from './feature-flag-called.ts'
 import { resolveGroups } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import type { RaiseWarning } from './person-step.ts'
-import { flagCallOf, flagCallTextBytesMax } from './thin-flag-calls.ts'
 
 export interface RowPerson {
   readonly uuid: string

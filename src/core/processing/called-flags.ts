@@ -4,7 +4,7 @@
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { JsonObject } from '../json.ts'
 import type { CalledFlag } from './chunk.ts'
-import { isFlagCall } from './thin-flag-calls.ts'
+import { isFlagCall } from './deduplicate-flag-calls.ts'
 
 /** Longer keys are no flag's (`validate-flag.ts`), and a client may send any text as `$feature_flag`. */
 const keyCharsMax = 400

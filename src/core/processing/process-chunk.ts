@@ -24,12 +24,12 @@ import { CalledFlags } from './called-flags.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
+import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './deduplicate-flag-calls.ts'
 import { type GeoipOf, rememberedGeoip } from './enrich-event.ts'
 import { erasedItemOf, linksErased, personErased } from './erased-items.ts'
 import { importChangesOf } from './job-changes.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
 import { closeChunkState } from './state-changes.ts'
-import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './thin-flag-calls.ts'
 
 export interface ProcessedChunk {
   readonly rows: {

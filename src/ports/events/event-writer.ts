@@ -8,8 +8,8 @@ import type {
   StoredEvent,
   StoredRecording,
 } from '#core/events/stored-event.ts'
+import type { StoredFlagCall, ThinnedCall } from '#core/processing/deduplicate-flag-calls.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
-import type { StoredFlagCall, ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 
 /**
  * @throws PortError from every method: `unavailable`, `timeout`, `full` if the store's disk is full, `corrupt` if

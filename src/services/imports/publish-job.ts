@@ -8,7 +8,7 @@ import {
   publishLinks,
   publishPersonlessIds,
   publishPersons,
-} from '#core/processing/imports/publish-shelf.ts'
+} from '#core/processing/imports/publish-staging.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { addKnownProperties } from './known-properties.ts'
 

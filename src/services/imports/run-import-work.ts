@@ -2,7 +2,7 @@
 // state how far it is, so that any worker goes on with it after a crash.
 
 import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
-import { ProjectGoneError } from '#core/processing/imports/publish-shelf.ts'
+import { ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
@@ -12,7 +12,7 @@ import { createDrain } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { createJobFailures } from './job-failures.ts'
 import { isPublishStep, publishStep } from './publish-job.ts'
-import { undoDayStep } from './undo-day.ts'
+import { undoDayStep } from './undo-implicit-job.ts'
 import { isUndoStep, undoStep } from './undo-job.ts'
 
 const everyMs = 1_000

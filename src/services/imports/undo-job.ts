@@ -6,7 +6,7 @@ import type { SubjectImage } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import type { ChunkSubjects } from '#core/processing/chunk.ts'
-import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
+import type { PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import { leaveMerges, undoMerges } from '#core/processing/imports/split-merges.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
 import {

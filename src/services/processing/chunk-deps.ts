@@ -8,9 +8,9 @@ import type { EventWriter } from '#ports/events/event-writer.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { LogChunk } from '#ports/log/event-log.ts'
 import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
+import type { FindJobsOfDays } from '#services/imports/implicit-jobs.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import type { FindJobsOfDays } from '../imports/jobs-of-days.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
 /** The gap after the step of this name. */

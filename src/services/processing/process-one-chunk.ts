@@ -4,6 +4,7 @@
 import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/processing/chunk.ts'
+import { isFlagCall, type StoredFlagCall } from '#core/processing/deduplicate-flag-calls.ts'
 import { chunkSubjects, itemsWithoutJob, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
 import {
   ChunkTooLargeError,
@@ -12,7 +13,6 @@ import {
   processChunk,
   RecordError,
 } from '#core/processing/process-chunk.ts'
-import { isFlagCall, type StoredFlagCall } from '#core/processing/thin-flag-calls.ts'
 import type { VisitorChanges } from '#core/processing/visitors.ts'
 import type { LogChunk } from '#ports/log/event-log.ts'
 import type { LoadedChunk } from '#ports/state/chunk-store.ts'

@@ -18,14 +18,14 @@ import {
 import { isUuid } from '#core/events/uuid.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { mergeRequestOf } from '#core/processing/person-merge.ts'
-import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import {
   flagCallEventName,
   flagCallKindKeys,
   type StoredFlagCall,
   type ThinnedCall,
-} from '#core/processing/thin-flag-calls.ts'
+} from '#core/processing/deduplicate-flag-calls.ts'
+import { mergeRequestOf } from '#core/processing/person-merge.ts'
+import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventRows, EventWriter, IdShare, KnownOf } from '#ports/events/event-writer.ts'

@@ -12,7 +12,7 @@ import { type ProcessedChunk, processChunk } from '#core/processing/process-chun
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { Project } from '#core/project.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
+import { createJobsOfDays } from '#services/imports/implicit-jobs.ts'
 import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'

@@ -1,6 +1,6 @@
 // Finds whose calls are worth counting ahead, and which counts a merge of persons has made old.
 
-import { flagCallEventName } from '#core/processing/thin-flag-calls.ts'
+import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { BusyFlag, FlagUsageUpkeep, MovedDay } from '#ports/events/flag-usage-upkeep.ts'

@@ -1,6 +1,6 @@
 // The calls of one flag as rows to count: those stored as events, each once, and those that were thinned out.
 
-import { flagCallEventName } from '#core/processing/thin-flag-calls.ts'
+import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { eventsWithPersons } from '../queries/persons-of-today.ts'

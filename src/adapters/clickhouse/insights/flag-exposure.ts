@@ -1,6 +1,6 @@
 // Counts whom a flag exposed to its variants: every person once, by the first call or exposure event with a variant.
 
-import { flagCallEventName } from '#core/processing/thin-flag-calls.ts'
+import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ExposureQuery, FlagExposure } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { bucketStart } from './bucket-expression.ts'

@@ -3,8 +3,8 @@
 import { type FlagUsage, rankUsage, type ValueUsage } from '#core/insights/flag-usage.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { findKeptUsage } from './cached-usage.ts'
 import { countFromRows } from './flag-usage-rows.ts'
-import { findKeptUsage } from './kept-usage.ts'
 
 /** More runs of buckets than these are counted as one, with the kept buckets between them. */
 const runsMax = 10

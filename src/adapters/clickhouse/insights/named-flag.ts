@@ -1,7 +1,7 @@
 // What the properties of a stored event say of a flag, as expressions for queries.
 
 /**
- * The flag and the answer that an event's properties name, as `flagCallOf` (core/processing/thin-flag-calls.ts) has them. The
+ * The flag and the answer that an event's properties name, as `flagCallOf` (core/processing/deduplicate-flag-calls.ts) has them. The
  * regular expressions are for properties that this engine's parser refuses, for a number of 30 digits anywhere in them.
  */
 export const flagNamed = `if(isValidJSON(properties), ${jsonText('$feature_flag')},

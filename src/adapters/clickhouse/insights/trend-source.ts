@@ -5,9 +5,9 @@ import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
 import { eventsWithPersons, mirrorIsFilled } from '../queries/persons-of-today.ts'
 import { bucketParams, bucketStart, isWithin } from './bucket-expression.ts'
 import { type ConditionContext, ConditionSql, type Decided, groupColumn, type TableName } from './condition-sql.ts'
-import type { LeftOver } from './left-over.ts'
 import { jsonProperty, wideFlagSet } from './property-access.ts'
 import { QueryParams } from './query-params.ts'
+import type { LeftOver } from './residuals.ts'
 
 export interface TrendSource {
   /**

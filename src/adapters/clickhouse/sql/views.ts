@@ -2,7 +2,7 @@
 // name of a user whose rows are those of the request's project (`connection/analyst.ts`), so they need not name it.
 
 import { createHash } from 'node:crypto'
-import { flagCallEventName } from '#core/processing/thin-flag-calls.ts'
+import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { viewsDatabase, viewsUser } from '../connection/analyst.ts'
 import { mirrorIsFilled } from '../queries/persons-of-today.ts'
 

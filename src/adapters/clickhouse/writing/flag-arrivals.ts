@@ -4,7 +4,7 @@
 
 import { randomInt } from 'node:crypto'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import { flagCallEventName, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import { flagCallEventName, type ThinnedCall } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'

@@ -11,7 +11,7 @@ import {
   flagCallKindKeys,
   type StoredFlagCall,
   type ThinnedCall,
-} from '#core/processing/thin-flag-calls.ts'
+} from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'

@@ -6,8 +6,8 @@ import { type Kysely, sql } from 'kysely'
 import { shelfIdOf } from '#core/imports/import-job.ts'
 import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
-import { imageOf } from './image-text.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
+import { imageOf } from './undo-record-text.ts'
 
 const clearedRowsMax = 2_000
 /** Each holds a person as it was before and afterwards. */

@@ -1,7 +1,7 @@
 // The log that the state follows, its position in each stream, and the outcome of the records.
 
 import type { Kysely } from 'kysely'
-import { thinnedReason } from '#core/processing/thin-flag-calls.ts'
+import { thinnedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import type { StateSchema } from '../tables/schema.ts'

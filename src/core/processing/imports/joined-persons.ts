@@ -4,7 +4,6 @@
 import type { Person } from '#core/persons/person.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
-import type { Outranked, ProfileImage } from './outranked.ts'
 import {
   type Joined,
   keysAdded,
@@ -15,6 +14,7 @@ import {
   type Sides,
   type Subject,
 } from './revert.ts'
+import type { Outranked, ProfileImage } from './shadowed.ts'
 
 /** A person that a later job merged into another one. */
 export interface Brought {

@@ -11,10 +11,10 @@ import { emptyProfile, ProfileDraft } from '#core/persons/profile.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
-import { handOverIdentity, identifiersOf, keepImages } from './kept-images.ts'
-import { versionOfMade } from './outranked.ts'
-import type { PublishedBatch } from './publish-shelf.ts'
+import type { PublishedBatch } from './publish-staging.ts'
+import { handOverIdentity, identifiersOf, keepImages } from './rebase-undo-records.ts'
 import { keysChanged, reverted, withLaterWrites } from './revert.ts'
+import { versionOfMade } from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
 import {
   moveBack,

@@ -5,13 +5,13 @@ import type { Group } from '#core/groups/group.ts'
 import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
-import { groupSubject } from './before-images.ts'
 import { type Brought, JoinedPersons } from './joined-persons.ts'
 import type { Homes } from './later-unsets.ts'
 import { idsOfLiveLinks, isLink } from './linked-ids.ts'
-import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './outranked.ts'
-import type { JobBatch } from './publish-shelf.ts'
+import type { JobBatch } from './publish-staging.ts'
 import { reverted, type Sides } from './revert.ts'
+import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './shadowed.ts'
+import { groupSubject } from './undo-records.ts'
 
 export interface UndoBatch extends JobBatch {
   /** The images of all subjects in `loaded`, as far as this job or later ones have any. */

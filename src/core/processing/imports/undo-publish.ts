@@ -9,16 +9,16 @@ import type { Person } from '#core/persons/person.ts'
 import type { Profile } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import { imageWithBrought, withBrought, withHidden } from './joined-persons.ts'
-import { handOverIdentity, identifiersOf, keepImages, rebaseImages } from './kept-images.ts'
+import type { PublishedBatch } from './publish-staging.ts'
+import { handOverIdentity, identifiersOf, keepImages, rebaseImages } from './rebase-undo-records.ts'
+import { isJoinOf, keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
 import {
   createdAtWithOutranked,
   laterImageWithout,
   type Outranked,
   type ProfileImage,
   withWritesBeneath,
-} from './outranked.ts'
-import type { PublishedBatch } from './publish-shelf.ts'
-import { isJoinOf, keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
+} from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
 import {
   noteMissing,

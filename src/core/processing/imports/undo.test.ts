@@ -18,12 +18,12 @@ import {
   type Someone,
   shelfState,
   shelvedGroup,
-} from '../../../../tests/support/shelf-state.ts'
+} from '../../../../tests/support/staging-state.ts'
 import { aGroup } from '../../../../tests/support/values.ts'
-import { publishGroups, publishLinks, publishPersons } from './publish-shelf.ts'
+import { publishGroups, publishLinks, publishPersons } from './publish-staging.ts'
 import { undoMerges } from './split-merges.ts'
 import type { UndoBatch } from './undo-batch.ts'
-import { undoDayOfGroups, undoDayOfPersons } from './undo-day.ts'
+import { undoDayOfGroups, undoDayOfPersons } from './undo-implicit-job.ts'
 import { undoGroups, undoPersons } from './undo-publish.ts'
 
 const teams = [{ projectId, name: 'team', index: 0 }]

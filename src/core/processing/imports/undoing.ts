@@ -8,7 +8,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
-import { countedNotes, type PublishedBatch } from './publish-shelf.ts'
+import { countedNotes, type PublishedBatch } from './publish-staging.ts'
 import { Found, type UndoBatch } from './undo-batch.ts'
 
 /** What is left as it is, and why. The names are those of the job's notes. */

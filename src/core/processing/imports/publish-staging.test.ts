@@ -18,7 +18,7 @@ import {
   type Someone,
   shelfState,
   shelvedGroup,
-} from '../../../../tests/support/shelf-state.ts'
+} from '../../../../tests/support/staging-state.ts'
 import { aGroup } from '../../../../tests/support/values.ts'
 import {
   countedNotes,
@@ -27,7 +27,7 @@ import {
   publishLinks,
   publishPersonlessIds,
   publishPersons,
-} from './publish-shelf.ts'
+} from './publish-staging.ts'
 
 const marked = (kind: PropertyMark['kind'], timestampMs: number, importJobId = jobId): PropertyMark => ({
   ...{ kind, timestampMs, uuid: `u${timestampMs}`, importJobId },

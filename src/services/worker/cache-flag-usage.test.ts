@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createFlagUsageKeeper, keepFlagUsageEveryMs } from './keep-flag-usage.ts'
+import { createFlagUsageKeeper, keepFlagUsageEveryMs } from './cache-flag-usage.ts'
 
 /** A monotonic clock that only the test moves. */
 function heldTime(t: TestContext): { pass(ms: number): void } {

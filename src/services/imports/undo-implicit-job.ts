@@ -2,13 +2,13 @@
 // by key, and counted afterwards; what it wrote to persons and groups is found by its marks.
 
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import { groupSubject } from '#core/processing/imports/before-images.ts'
 import {
   leaveDayOfGroups,
   leaveDayOfPersons,
   undoDayOfGroups,
   undoDayOfPersons,
-} from '#core/processing/imports/undo-day.ts'
+} from '#core/processing/imports/undo-implicit-job.ts'
+import { groupSubject } from '#core/processing/imports/undo-records.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves } from './look-up.ts'
 import { eventsOfDay, groupEventsOf, listPublishedJobs, noEvents } from './undo-questions.ts'

@@ -8,7 +8,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import type { LoadedChunk, Versioned } from '#core/processing/chunk.ts'
-import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
+import type { JobBatch, PublishedBatch } from '#core/processing/imports/publish-staging.ts'
 import { aGroup, aPerson, aProject } from './values.ts'
 
 export const jobId = 7

@@ -16,7 +16,7 @@ import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { closeChunkState } from '#core/processing/state-changes.ts'
-import { idCountImages, imagesOf } from './before-images.ts'
+import { idCountImages, imagesOf } from './undo-records.ts'
 
 export interface PublishedBatch {
   readonly changes: ChunkChanges

@@ -8,11 +8,11 @@ import { noImportChanges, type SubjectImage } from '#core/imports/import-changes
 import type { Person } from '#core/persons/person.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
-import { groupSubject } from './before-images.ts'
-import { keepImages, rebaseImages } from './kept-images.ts'
-import { imageWithOutranked, type Outranked, type ProfileImage, withWritesBeneath } from './outranked.ts'
-import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
+import { countedNotes, type JobBatch, type PublishedBatch } from './publish-staging.ts'
+import { keepImages, rebaseImages } from './rebase-undo-records.ts'
+import { imageWithOutranked, type Outranked, type ProfileImage, withWritesBeneath } from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
+import { groupSubject } from './undo-records.ts'
 import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
 
 /** As for a job, with every published job of the project as a later one: a day has no place among them. */

@@ -2,7 +2,7 @@
 // a subject because all that they wrote was beneath. By these, undoing such a job takes its values away again.
 
 import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
-import { type Outranked, type ProfileImage, sidesOf, versionOfMade } from './outranked.ts'
+import { type Outranked, type ProfileImage, sidesOf, versionOfMade } from './shadowed.ts'
 import type { Found } from './undo-batch.ts'
 
 /**

@@ -4,8 +4,8 @@ import type { SubjectImage } from '#core/imports/import-changes.ts'
 import { parseJson } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { aGroup, aPerson } from '../../../../tests/support/values.ts'
-import { imageOf, imageText } from './image-text.ts'
 import { assignmentImages } from './kept-assignments.ts'
+import { imageOf, imageText } from './undo-record-text.ts'
 
 const row = { import_job_id: 7, kind: 'person', subject: 's', project_id: 1, before_image: 'null', after_image: 'null' }
 
