@@ -7,7 +7,7 @@ import { readableBytes } from './readable-bytes.ts'
 import type { Service } from './start-service.ts'
 
 /** Enough for a small batch and the overhead of a log segment: with less room than this, captures are refused. */
-const roomForCapture = 64 * 1024
+const captureBytesMin = 64 * 1024
 
 export function firstSteps(
   service: Pick<Service, 'url' | 'adminUrl' | 'bootstrapped' | 'statePlace'>,
@@ -56,7 +56,7 @@ function cautions({ importOnly, freeBytesMin, dataFolder, host }: Config): strin
     ...(importOnly
       ? ['Import-only: only batches with historical_migration are kept (PENNON_IMPORT_ONLY=false takes all events).']
       : []),
-    ...(freeBytes - freeBytesMin < roomForCapture
+    ...(freeBytes - freeBytesMin < captureBytesMin
       ? [
           `Capture answers 503: ${readableBytes(freeBytes)} are free, PENNON_MIN_FREE_BYTES is ${readableBytes(freeBytesMin)}. Make room or lower it.`,
         ]

@@ -32,14 +32,14 @@ describe('an event store without room on its disk', { skip: noSmallDisk() }, () 
       return text
     }
 
-    const makeRoom = fillDisk(disk.path)
+    const freeDisk = fillDisk(disk.path)
     assert.equal(await countListed(5), 5)
     await assert.rejects(countListed(40), { name: 'PortError', code: 'unavailable' })
     // As drivers of ClickHouse ask: the whole answer goes to a file.
     const listed = ['TSV', 'RowBinaryWithNamesAndTypes'].map(format => `SELECT properties FROM events FORMAT ${format}`)
     for (const sql of listed) await assert.rejects(pass(sql), { name: 'PortError', code: 'unavailable' })
     assert.equal(await pass('SELECT properties FROM events FORMAT Null'), '')
-    makeRoom()
+    freeDisk()
     assert.equal(await countListed(40), 40)
     assert.equal((await pass(listed[0]!)).split('\n').length, 41)
   })

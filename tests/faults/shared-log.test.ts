@@ -119,7 +119,7 @@ describe('a lane of a small log that two fronts share', () => {
           const taken = await eventually(() => append(busy, 60_000).catch(otherThanFull))
           assert.equal(taken, true)
           await process()
-          await reader.makeRoom({ main: position, historical: 0 })
+          await reader.reclaimSpace({ main: position, historical: 0 })
         }
       }
       await append(idle, 10)

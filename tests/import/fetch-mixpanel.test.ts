@@ -62,7 +62,7 @@ describe('fetching from Mixpanel', () => {
         if (waiting !== null) reasons.add(waiting.reason)
       },
       // Somebody makes room five minutes later.
-      findLack: () => {
+      findSpaceProblem: () => {
         if (clock.sleptMs() >= 300_000) return null
         assert.equal(standIn.asked.length, 0)
         return 'WARNING: no room'

@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const mebibyte = 2 ** 20
 const fileBytes = 40 * mebibyte
-const roomMs = 300_000
+const freedAfterMs = 300_000
 
 /** One file, of which nothing is known before it comes unless it `isKnown`. */
 async function aFile(t: TestContext, isKnown: boolean) {
@@ -39,27 +39,27 @@ async function aFile(t: TestContext, isKnown: boolean) {
 function aDisk(folder: string, freeBytes: number) {
   const clock = quickClock()
   const disk = { otherBytes: 0, usedBytesMax: 0 }
-  const findLack = (bytes: number) => {
-    if (clock.sleptMs() >= roomMs) return null
+  const findSpaceProblem = (bytes: number) => {
+    if (clock.sleptMs() >= freedAfterMs) return null
     const raw = existsSync(join(folder, 'raw')) ? rawFiles(folder) : []
     const usedBytes = raw.reduce((sum, name) => sum + statSync(join(folder, 'raw', name)).size, 0)
     disk.usedBytesMax = Math.max(disk.usedBytesMax, usedBytes)
     return usedBytes + disk.otherBytes + bytes <= freeBytes ? null : 'WARNING: no room'
   }
-  return { clock, findLack, disk }
+  return { clock, findSpaceProblem, disk }
 }
 
 describe('while a file comes, a fetch leaves the reserve of the disk', () => {
   it('also of one whose size nobody says, which begins again only when there is room', async t => {
     const { ranges, folder, config } = await aFile(t, false)
-    const { clock, findLack, disk } = aDisk(folder, 20 * mebibyte)
+    const { clock, findSpaceProblem, disk } = aDisk(folder, 20 * mebibyte)
     const notices: string[] = []
     const { partsDone, bytesDone } = await fetchInto(folder, config, {
-      ...{ clock, findLack },
+      ...{ clock, findSpaceProblem },
       onNotice: line => notices.push(line),
     })
     assert.deepEqual([partsDone, bytesDone], [1, fileBytes])
-    assert.ok(clock.sleptMs() >= roomMs, `${clock.sleptMs()} ms`)
+    assert.ok(clock.sleptMs() >= freedAfterMs, `${clock.sleptMs()} ms`)
     assert.ok(disk.usedBytesMax > 15 * mebibyte && disk.usedBytesMax < 33 * mebibyte, `${disk.usedBytesMax}`)
     assert.deepEqual(notices, ['WARNING: no room'])
     assert.deepEqual(ranges, [undefined, undefined])
@@ -67,17 +67,17 @@ describe('while a file comes, a fetch leaves the reserve of the disk', () => {
 
   it('when others take the room meanwhile, and then goes on where it was', async t => {
     const { ranges, folder, config } = await aFile(t, true)
-    const { clock, findLack, disk } = aDisk(folder, fileBytes)
+    const { clock, findSpaceProblem, disk } = aDisk(folder, fileBytes)
     const { partsDone, bytesDone } = await fetchInto(folder, config, {
       clock,
-      findLack: bytes => {
+      findSpaceProblem: bytes => {
         // A look while bytes come asks for no more than there are.
         if (bytes === 0) disk.otherBytes = 30 * mebibyte
-        return findLack(bytes)
+        return findSpaceProblem(bytes)
       },
     })
     assert.deepEqual([partsDone, bytesDone], [1, fileBytes])
-    assert.ok(clock.sleptMs() >= roomMs, `${clock.sleptMs()} ms`)
+    assert.ok(clock.sleptMs() >= freedAfterMs, `${clock.sleptMs()} ms`)
     assert.equal(ranges.length, 2)
     const from = Number(/^bytes=(\d+)-$/.exec(ranges[1]!)![1])
     assert.ok(from > 15 * mebibyte && from < 33 * mebibyte, `${from}`)

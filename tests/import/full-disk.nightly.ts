@@ -27,12 +27,12 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 2))
     const commands = new ImportCommands(disk, noReserve)
     await commands.plan([raw])
-    const makeRoom = fillDisk(disk)
+    const freeDisk = fillDisk(disk)
     const run = commands.start('run')
     const said = saidBy(run)
     await eventually(() => words.test(said()), { what: 'the words' })
     assert.equal(existsSync(join(commands.job, 'manifest.json')), false)
-    makeRoom()
+    freeDisk()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)
     assert.ok(existsSync(join(commands.job, 'rehearsal/report.json')))
@@ -47,10 +47,10 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const said = saidBy(run)
     const checkpoint = join(commands.job, 'checkpoint.json')
     await eventually(() => existsSync(checkpoint), { what: 'something sent' })
-    const makeRoom = fillDisk(disk)
+    const freeDisk = fillDisk(disk)
     await eventually(() => words.test(said()), { what: 'the words' })
     assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).phase, 'sent')
-    makeRoom()
+    freeDisk()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)
     const { balance, verification } = JSON.parse(readFileSync(join(commands.job, 'final/report.json'), 'utf8'))
@@ -63,7 +63,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', largeRecords(3_500))
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '16MiB' })
     await commands.plan([raw])
-    const makeRoom = fillDisk(disk)
+    const freeDisk = fillDisk(disk)
     // Room for two writes of 16 MiB, the second of which takes from the reserve.
     truncateSync(join(disk, 'ballast'), 26 * 2 ** 20)
     const run = commands.start('run')
@@ -76,7 +76,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     }
     await eventually(look, { what: 'the words' })
     assert.ok(freeBytesMin > 2 ** 20, String(freeBytesMin))
-    makeRoom()
+    freeDisk()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)
     assert.doesNotMatch(stderr, words)

@@ -12,7 +12,7 @@ import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-telling.ts'
-import type { FindLack } from '#importer/read/until-room.ts'
+import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { quickClock } from './fixed-clock.ts'
 
@@ -44,7 +44,7 @@ export interface Fetching {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: FetchProgress) => void
   readonly onNotice?: (line: string) => void
-  readonly findLack?: FindLack
+  readonly findSpaceProblem?: FindSpaceProblem
 }
 
 /** @param config as `parseFetchConfig` takes it. */

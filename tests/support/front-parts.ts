@@ -81,7 +81,7 @@ export function testParts(context: FrontContext, opened: AsyncDisposableStack, g
       state: only('state for evaluations', stores.state),
       eventStore: only('event store', stores.eventStore),
       logReader: only('reader of the log', stores.logReader),
-      logRoom: null,
+      logSpace: null,
       payloadCipher: only('cipher', stores.payloadCipher),
     },
     counters: {

@@ -7,10 +7,10 @@ import { readManifest } from '#importer/job/manifest.ts'
 import type { ImportLimits, ImportPlan } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
+import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { parseJsonLine } from '#importer/read/parse-record.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
-import { anyRoom, type UntilRoom } from '#importer/read/until-room.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
@@ -43,7 +43,7 @@ export interface TestJobOptions {
   /** Called with each record that a stage has done; may throw, as a crash would. */
   readonly onRecord?: () => void
   /** Called before each few MiB that a stage writes. */
-  readonly untilRoom?: UntilRoom
+  readonly waitForSpace?: WaitForSpace
 }
 
 /** The stages of a job over raw files, as `pennon import run` calls them. */
@@ -55,14 +55,14 @@ export class TestJob {
   readonly signal = new AbortController().signal
   readonly #sizes: StageOptions['sizes']
   readonly #read: ReadRecords
-  readonly #untilRoom: UntilRoom
+  readonly #waitForSpace: WaitForSpace
 
   constructor(folder: string, source: ImportSource, files: readonly string[], options: TestJobOptions = {}) {
     this.folder = new JobFolder(folder)
     this.source = source
     this.#sizes = options.sizes
     this.#read = options.read ?? readJsonLines
-    this.#untilRoom = options.untilRoom ?? anyRoom
+    this.#waitForSpace = options.waitForSpace ?? unlimitedSpace
     const { onRecord } = options
     this.progress = { ...silentProgress, add: ({ records = 0 }) => records === 1 && onRecord?.() }
     this.plan = {
@@ -90,7 +90,7 @@ export class TestJob {
       converter,
       progress,
       signal,
-      untilRoom: this.#untilRoom,
+      waitForSpace: this.#waitForSpace,
       ...(this.#sizes && { sizes: this.#sizes }),
     })
   }
@@ -101,14 +101,14 @@ export class TestJob {
 
   scan() {
     const { folder, plan, manifest, source, progress, signal } = this
-    return scanRecords({ folder, plan, manifest, source, progress, signal, untilRoom: this.#untilRoom })
+    return scanRecords({ folder, plan, manifest, source, progress, signal, waitForSpace: this.#waitForSpace })
   }
 
   async rehearse() {
     const { folder, plan, manifest, source, progress, signal } = this
     const stats = readStats(folder)!
-    const untilRoom = this.#untilRoom
-    return rehearse({ folder, plan, manifest, stats, source, progress, signal, untilRoom, monotonicNowMs: () => 0 })
+    const waitForSpace = this.#waitForSpace
+    return rehearse({ folder, plan, manifest, stats, source, progress, signal, waitForSpace, monotonicNowMs: () => 0 })
   }
 
   open() {

@@ -57,7 +57,7 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
       })
     for (const [index, { name, statements }] of migrations.entries()) {
       if (index < version) continue
-      if (index > 0) requireRoom(freeBytes?.())
+      if (index > 0) requireSpace(freeBytes?.())
       for (const query of statements(database, options)) await client.command({ query })
       await client.command({
         query: `INSERT INTO ${database}.${versionTable} (version, name) VALUES ({version:UInt32}, {name:String})`,
@@ -68,7 +68,7 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
     for (const table of options.isEmbedded ? [] : ['rejected_events', 'replayed_rejects']) {
       const ttl = rejectTtl(options)
       if (hasTtl(definitions.get(table), ttl)) continue
-      requireRoom(freeBytes?.())
+      requireSpace(freeBytes?.())
       await client.command({ query: `ALTER TABLE ${database}.${table} MODIFY TTL ${ttl} DELETE` })
       changes.push(table)
     }
@@ -152,7 +152,7 @@ function hasTtl(definition: string | undefined, ttl: string): boolean {
   return definition?.slice(definition.indexOf(' ENGINE = ')).includes(` TTL ${ttl} `) ?? true
 }
 
-function requireRoom(freeBytes = freeBytesMin): void {
+function requireSpace(freeBytes = freeBytesMin): void {
   if (freeBytes >= freeBytesMin) return
   const message = `tables of events have to be altered, and the disk has ${freeBytes} bytes left of the ${freeBytesMin} that it needs for that: make room`
   throw new PortError('event-store', 'full', new Error(message))

@@ -11,7 +11,7 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { LogCondition } from '#ports/log/event-log.ts'
 import type { PortErrorCode } from '#ports/port-error.ts'
 import { runBehindOthers } from '#telemetry/thread-priority.ts'
-import { DiskRoom } from './disk-room.ts'
+import { DiskSpace } from './disk-space.ts'
 import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
 import { CommitUnknownError } from './writable-segment.ts'
 
@@ -52,7 +52,7 @@ export type FromLogThread =
   | { readonly kind: 'damage'; readonly path: string; readonly message: string }
 
 /** The stream reports `ok` between appends only if this many bytes fit. */
-const roomToReport = 64 * 1024
+const probedBytes = 64 * 1024
 const ok: LogCondition = { state: 'ok' }
 
 if (parentPort !== null) serve(parentPort, workerData as LogThreadOptions)
@@ -62,7 +62,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   const opened = openAppender(options)
   if (opened === null) return
   const appender = opened
-  const room = new DiskRoom(options)
+  const space = new DiskSpace(options)
   let reported: LogCondition = ok
   /** The latest commit failed. */
   let isFailing = false
@@ -89,7 +89,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
         return { kind: 'failed', code: 'full', message: full.reason }
       }
       appender.append(message.runs, message.nowMs)
-      room.wrote(message.bytes)
+      space.wrote(message.bytes)
       isFailing = false
       report(ok)
       return { kind: 'committed', syncedAtNs: process.hrtime.bigint() }
@@ -105,7 +105,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
       if (isFailing) appender.probe()
       appender.endOldSegment(nowMs)
       isFailing = false
-      report(fullness(roomToReport) ?? ok)
+      report(fullness(probedBytes) ?? ok)
     } catch (error) {
       reportFailure(error)
     }
@@ -113,9 +113,9 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
 
   /** Null when so many bytes may be appended. */
   function fullness(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
-    const reason = room.refusal(bytes)
+    const reason = space.refusal(bytes)
     if (reason !== null) return { state: 'full', reason }
-    const importReason = options.traffic === 'import' ? room.importRefusal(bytes) : null
+    const importReason = options.traffic === 'import' ? space.importRefusal(bytes) : null
     return importReason === null ? null : { state: 'imports_full', reason: importReason }
   }
 

@@ -170,12 +170,12 @@ describe('a log of segments', () => {
     for (let n = 0; n < 16; n++) await append('import')
     const refused = await untilRefused(() => append('live'))
     assert.equal(refused.code, 'full')
-    assert.equal((await reader.room()).isShort, true)
-    assert.deepEqual(await reader.makeRoom({ main: 0, historical: 0 }), { deletedSegmentCount: 0 })
+    assert.equal((await reader.measureSpace()).isShort, true)
+    assert.deepEqual(await reader.reclaimSpace({ main: 0, historical: 0 }), { deletedSegmentCount: 0 })
 
     const processed = { main: appended.live - 3, historical: appended.import }
-    assert.ok((await reader.makeRoom(processed)).deletedSegmentCount >= 1)
-    const { isShort, bytes, bytesMax } = await reader.room()
+    assert.ok((await reader.reclaimSpace(processed)).deletedSegmentCount >= 1)
+    const { isShort, bytes, bytesMax } = await reader.measureSpace()
     assert.deepEqual([isShort, bytesMax], [false, 10_000_000])
     assert.ok(bytes > 8_000_000, 'no more goes than has to')
     assert.ok((await oldestOf(reader, 'historical')) > 0)
@@ -196,12 +196,12 @@ describe('a log of segments', () => {
     assert.equal(refused.code, 'full')
     assert.ok(appended.import > 10 && appended.import <= 25, `${appended.import} imports`)
     for (let n = 0; n < 8; n++) await append('live')
-    const { isShort, areImportsShort } = await reader.room()
+    const { isShort, areImportsShort } = await reader.measureSpace()
     assert.deepEqual({ isShort, areImportsShort }, { isShort: false, areImportsShort: true })
 
-    const { deletedSegmentCount } = await reader.makeRoom({ main: appended.live, historical: appended.import })
+    const { deletedSegmentCount } = await reader.reclaimSpace({ main: appended.live, historical: appended.import })
     assert.ok(deletedSegmentCount >= 1)
-    assert.equal((await reader.room()).areImportsShort, false)
+    assert.equal((await reader.measureSpace()).areImportsShort, false)
     assert.equal(await oldestOf(reader, 'main'), 0)
     assert.ok((await oldestOf(reader, 'historical')) > 0)
     await untilTaken(writer, 'import')
@@ -251,7 +251,7 @@ function padded(n: number, bytes: number) {
 }
 
 async function bytes(reader: SqliteLogReader): Promise<number> {
-  return (await reader.room()).bytes
+  return (await reader.measureSpace()).bytes
 }
 
 async function oldestOf(reader: EventLogReader, stream: LogStream): Promise<number> {

@@ -8,7 +8,7 @@ import { AppendWaits } from '#ports/log/append-waits.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
 import { PortError } from '#ports/port-error.ts'
-import { lookAtRoom, type RoomLimits } from './disk-room.ts'
+import { measureSpace, type SpaceLimits } from './disk-space.ts'
 import { embeddedStreamNames, embeddedStreamOf, embeddedStreams, trafficOfStream } from './embedded-streams.ts'
 import { LostRecords } from './lost-records.ts'
 import { StreamReader, type StreamReaderOptions } from './stream-reader.ts'
@@ -34,7 +34,7 @@ export interface SqliteLogReader extends EventLogReader, EventLogRetention {
 
 export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogReader {
   const { folder, logBytesMax = Number.POSITIVE_INFINITY, minFreeBytes = 0 } = options
-  const limits: RoomLimits = { folder, logBytesMax, minFreeBytes }
+  const limits: SpaceLimits = { folder, logBytesMax, minFreeBytes }
   const lost = new LostRecords(folder)
   const waits = new AppendWaits(options.pollMs ?? 1_000)
   const streams = new Map<LogStream, StreamReader>()
@@ -56,8 +56,8 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
     keepLoss: async (...losses) => reading(() => lost.keep(losses)),
     losses: async () => reading(() => lost.list()),
     lostCount: async () => reading(() => lost.count()),
-    room: async () => reading(() => lookAtRoom(limits)),
-    makeRoom: processed =>
+    measureSpace: async () => reading(() => measureSpace(limits)),
+    reclaimSpace: processed =>
       patiently(() => {
         let deletedSegmentCount = 0
         for (let short = shortStreams(limits); short.length > 0; short = shortStreams(limits)) {
@@ -83,8 +83,8 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
 }
 
 /** The streams whose processed segments have to be deleted to make room. */
-function shortStreams(limits: RoomLimits): readonly LogStream[] {
-  const { isShort, areImportsShort } = lookAtRoom(limits)
+function shortStreams(limits: SpaceLimits): readonly LogStream[] {
+  const { isShort, areImportsShort } = measureSpace(limits)
   if (isShort) return embeddedStreamNames
   return areImportsShort ? [embeddedStreamOf('import')] : []
 }

@@ -28,7 +28,7 @@ export function checkFolder(config: Config): Finding {
   }
 }
 
-export async function checkRoom(config: Config): Promise<Finding> {
+export async function checkDiskSpace(config: Config): Promise<Finding> {
   const { bavail, bsize } = await statfs(nearestExisting(config.dataFolder))
   const freeBytes = bavail * bsize
   const found = `${readableBytes(freeBytes)} free; events are refused below ${readableBytes(config.freeBytesMin)}`

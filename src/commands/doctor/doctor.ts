@@ -3,7 +3,7 @@
 import { type Config, readConfig } from '#config.ts'
 import { refuse } from '../refuse.ts'
 import { checkDeferredProjects } from './check-deferred-projects.ts'
-import { checkFolder, checkRoom } from './check-folder.ts'
+import { checkDiskSpace, checkFolder } from './check-folder.ts'
 import { checkInstance } from './check-instance.ts'
 import { checkClock, checkNode, checkOpenFiles, checkPackages } from './check-machine.ts'
 import { checkStoredEvents } from './check-stored-events.ts'
@@ -35,7 +35,7 @@ async function examine(config: Config, acceptsMissingEvents: boolean): Promise<r
     checkPackages(),
     checkOpenFiles(),
     checkFolder(config),
-    await checkRoom(config),
+    await checkDiskSpace(config),
     ...(await checkInstance(config)),
     ...(await checkState(config)),
     await events,

@@ -125,7 +125,7 @@ async function backUpOrThrow(
   }
   const eventBytes = (events?.files ?? []).reduce((sum, { bytes }) => sum + bytes, 0)
   const bytesInAll = eventBytes + segments.bytes + (state === null ? 0 : statSync(state.path).size)
-  await requireRoom(config, file, { bytesInAll, draftBytes: segments.largestBytes })
+  await requireSpace(config, file, { bytesInAll, draftBytes: segments.largestBytes })
 
   const tar = join(drafts, 'backup.tar')
   const writer = await createBackup(tar, options)
@@ -190,7 +190,7 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
 }
 
 /** A backup on the disk of the data folder has to leave the instance the space it needs to go on. */
-async function requireRoom(
+async function requireSpace(
   config: Config,
   file: string,
   needed: { bytesInAll: number; draftBytes: number },

@@ -16,7 +16,7 @@ export function composeHealth(parts: HealthParts): { routes: readonly Route[]; m
 }
 
 function healthDeps({ config, definitions, stores, counters, eventLog, metrics, host }: HealthParts): HealthDeps {
-  const { state, logReader, logRoom } = stores
+  const { state, logReader, logSpace } = stores
   return {
     readiness: async () => {
       const lostCount = await countLost(logReader)
@@ -36,7 +36,7 @@ function healthDeps({ config, definitions, stores, counters, eventLog, metrics, 
       }
     },
     metricsText: async () => {
-      if (logRoom !== null) await measureRoom(logRoom, metrics)
+      if (logSpace !== null) await exportLogSpace(logSpace, metrics)
       const own = await metrics.registry.getMetricsAsJSON()
       return aggregateMetrics([own, ...(await host.otherMetrics(own))])
     },
@@ -59,9 +59,9 @@ async function countLost(log: Pick<EventLogReader, 'lostCount'>): Promise<number
 }
 
 /** When measuring fails, the metrics keep their last figures, and a failure of the log is counted. */
-async function measureRoom(log: Pick<EventLogRetention, 'room'>, metrics: Metrics): Promise<void> {
+async function exportLogSpace(log: Pick<EventLogRetention, 'measureSpace'>, metrics: Metrics): Promise<void> {
   try {
-    const { bytes, bytesMax, freeBytes } = await log.room()
+    const { bytes, bytesMax, freeBytes } = await log.measureSpace()
     metrics.logBytes.set(bytes)
     metrics.logBytesMax.set(bytesMax)
     metrics.diskFreeBytes.set(freeBytes)

@@ -49,7 +49,7 @@ export interface ManagementParts extends FrontContext, Pick<FrontParts, 'definit
 }
 
 export interface HealthParts extends FrontContext, Pick<FrontParts, 'eventLog' | 'definitions'> {
-  readonly stores: Pick<FrontStores, 'state' | 'logReader' | 'logRoom'>
+  readonly stores: Pick<FrontStores, 'state' | 'logReader' | 'logSpace'>
   readonly counters: Pick<FrontCounters, 'missingEvents'>
 }
 

@@ -16,7 +16,7 @@ export interface FrontStores {
   readonly eventStore: EventStore
   readonly logReader: EventLogReader
   /** How much of our own disk the log takes; null when the log is elsewhere. */
-  readonly logRoom: Pick<EventLogRetention, 'room'> | null
+  readonly logSpace: Pick<EventLogRetention, 'measureSpace'> | null
   readonly payloadCipher: PayloadCipher
 }
 
@@ -41,7 +41,7 @@ export async function openFrontStores(
     state: kept(await openFrontState({ config, logger, metrics }, writer)),
     eventStore: kept(openEventStore(config, clock)),
     logReader,
-    logRoom: logReader,
+    logSpace: logReader,
     payloadCipher: openPayloadCipher(config),
   }
 }

@@ -2,11 +2,11 @@
 
 import { firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
+import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { RawFile } from '../read/read-record.ts'
-import type { FindLack } from '../read/until-room.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
 import { ImportConfigError } from '../records/import-source.ts'
 import type { FetchClock } from './fetch-clock.ts'
@@ -29,7 +29,7 @@ export interface FetchForJobOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   /** As `fetchStage` takes it. */
-  readonly findLack?: FindLack
+  readonly findSpaceProblem?: FindSpaceProblem
 }
 
 /**
@@ -38,7 +38,7 @@ export interface FetchForJobOptions {
  * @throws JobStopped, JobPaused
  */
 export async function fetchForJob(options: FetchForJobOptions): Promise<readonly RawFile[]> {
-  const { folder, fetch, open, progress, signal, findLack } = options
+  const { folder, fetch, open, progress, signal, findSpaceProblem } = options
   checkPause(signal)
   const config = canonicalJson(fetch)
   const before = readFetchedParts(folder.path)
@@ -49,7 +49,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
         const { warnings } = await fetchStage({
           ...{ folder: folder.path, config, source, signal },
           ...{ clock: options.clock, tryFileLock: options.tryFileLock },
-          ...(findLack && { findLack }),
+          ...(findSpaceProblem && { findSpaceProblem }),
           onProgress: toldTo(progress, options.clock),
           onNotice: progress.say,
         })

@@ -68,7 +68,7 @@ it('a part of a known size begins only where it fits beside what is to come of t
       return { kind: 'file', lineCount: null }
     },
     {
-      findLack: bytes => {
+      findSpaceProblem: bytes => {
         looks.push(bytes)
         return null
       },

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { counted, firstFew } from '#core/counted.ts'
-import type { FindLack } from '../read/until-room.ts'
+import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { backOffMs } from './back-off.ts'
 import { CallGate } from './call-gate.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
@@ -20,8 +20,8 @@ import {
   ObjectChanged,
   WindowTooLarge,
 } from './fetch-faults.ts'
-import { FetchRoom } from './fetch-room.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
+import { FetchSpace } from './fetch-space.ts'
 import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
 import { type FetchListener, FetchTelling } from './fetch-telling.ts'
 import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
@@ -48,7 +48,7 @@ export interface FetchStageOptions extends FetchListener {
    * Asked before each part and while its bytes come; nothing more is written while something lacks. A disk may be filled
    * unless it is given.
    */
-  readonly findLack?: FindLack
+  readonly findSpaceProblem?: FindSpaceProblem
   readonly signal: AbortSignal
   /** How long a part may bring next to nothing; as long as sources take for a large window, unless given. */
   readonly stallMs?: number
@@ -97,7 +97,7 @@ class FetchRun {
   readonly #state: FetchState
   readonly #gate: CallGate
   readonly #telling: FetchTelling
-  readonly #room: FetchRoom
+  readonly #space: FetchSpace
   readonly #active = new Map<string, Promise<void>>()
   readonly #attempts = new Map<string, Attempts>()
   /** Ends the others when one part fails in a way that nobody has foreseen. */
@@ -117,7 +117,7 @@ class FetchRun {
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
     this.#callSignal = AbortSignal.any([this.#signal, this.#noMoreCalls.signal])
     this.#telling = new FetchTelling(options, options.clock, () => state.counts())
-    this.#room = new FetchRoom(options.findLack ?? (() => null), lack => this.#telling.notice(lack))
+    this.#space = new FetchSpace(options.findSpaceProblem ?? (() => null), problem => this.#telling.notice(problem))
     this.#gate = new CallGate(options.source.limits, state, options.clock, waiting => this.#telling.setWaiting(waiting))
   }
 
@@ -227,7 +227,7 @@ class FetchRun {
     this.#attempts.set(part.id, attempts)
     try {
       if (!(await this.#takeOver(part))) {
-        await this.#beginWhereRoom(part)
+        await this.#beginWithSpace(part)
         await this.#finish(part, await this.#fetch(part), attempts)
       }
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
@@ -240,7 +240,7 @@ class FetchRun {
         this.#end(failure)
       }
     } finally {
-      this.#room.end(part.id)
+      this.#space.end(part.id)
       this.#active.delete(part.id)
     }
   }
@@ -265,9 +265,9 @@ class FetchRun {
   }
 
   /** @throws FetchWait */
-  async #beginWhereRoom({ id, bytes, savedBytes }: StoredPart): Promise<void> {
+  async #beginWithSpace({ id, bytes, savedBytes }: StoredPart): Promise<void> {
     await this.#gate.untilPauseEnds(this.#callSignal)
-    this.#room.begin(id, bytes === null ? null : Math.max(0, bytes - savedBytes))
+    this.#space.begin(id, bytes === null ? null : Math.max(0, bytes - savedBytes))
   }
 
   /** @throws BrokenAnswer when next to nothing has come for long. */
@@ -293,7 +293,7 @@ class FetchRun {
         bytesLately = 0
         watch = setInterval(look, stallMs)
       },
-      willWrite: bytes => this.#room.willWrite(part.id, bytes),
+      willWrite: bytes => this.#space.willWrite(part.id, bytes),
       received: bytes => {
         bytesLately += bytes
         this.#telling.addBytes(bytes)

@@ -5,8 +5,8 @@ import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { PackingDamage } from './decompress.ts'
+import { unlimitedSpace, type WaitForSpace } from './disk-space.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
-import { anyRoom, type UntilRoom } from './until-room.ts'
 
 export interface FileOnDisk extends AsyncDisposable {
   readonly path: string
@@ -18,7 +18,7 @@ export interface SpoolOptions {
   /** More is refused: a small archive can stand for more than any disk has. */
   readonly bytesMax?: number
   /** The disk may be filled unless it is given. */
-  readonly untilRoom?: UntilRoom
+  readonly waitForSpace?: WaitForSpace
 }
 
 const gib = 1024 ** 3
@@ -32,7 +32,7 @@ const spoolBytesMax = 64 * gib
 export async function onDisk(
   { bytes, isUnpackedFile }: UnpackedFile,
   path: string,
-  { folder, bytesMax = spoolBytesMax, untilRoom = anyRoom }: SpoolOptions,
+  { folder, bytesMax = spoolBytesMax, waitForSpace = unlimitedSpace }: SpoolOptions,
 ): Promise<FileOnDisk> {
   if (isUnpackedFile) return { path, [Symbol.asyncDispose]: async () => {} }
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -41,7 +41,7 @@ export async function onDisk(
   // What a crash left.
   await remove()
   try {
-    await pipeline(atMost(bytes, bytesMax, untilRoom), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))
+    await pipeline(atMost(bytes, bytesMax, waitForSpace), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))
   } catch (error) {
     await remove()
     throw error
@@ -49,14 +49,18 @@ export async function onDisk(
   return { path: copy, [Symbol.asyncDispose]: remove }
 }
 
-async function* atMost(bytes: AsyncIterable<Buffer>, bytesMax: number, untilRoom: UntilRoom): AsyncGenerator<Buffer> {
+async function* atMost(
+  bytes: AsyncIterable<Buffer>,
+  bytesMax: number,
+  waitForSpace: WaitForSpace,
+): AsyncGenerator<Buffer> {
   let left = bytesMax
   let unlooked = 0
   for await (const chunk of bytes) {
     left -= chunk.length
     unlooked -= chunk.length
     if (unlooked < 0) {
-      await untilRoom()
+      await waitForSpace()
       unlooked = lookEveryBytes
     }
     if (left < 0)

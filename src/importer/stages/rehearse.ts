@@ -1,6 +1,7 @@
 // Stage 4: everything as it will be sent, by the same code, to nobody. All records, not a sample; what it finds is what a
 // person approves. It begins again where it is stopped, since it changes nothing. Source: docs/wire/import.md §2.7.
 
+import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { damagedFiles } from '#importer/stages/report/damaged-files.ts'
 import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
 import { filesWithoutRecords } from '#importer/stages/report/empty-files.ts'
@@ -31,7 +32,6 @@ import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { giveTurn, isTurnDue } from '../read/turns.ts'
-import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
@@ -59,7 +59,7 @@ export interface RehearseOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   /** The disk may be filled unless it is given. */
-  readonly untilRoom?: UntilRoom
+  readonly waitForSpace?: WaitForSpace
   readonly monotonicNowMs: () => number
   /** What the report says of when it was made; nothing unless given. */
   readonly nowMs?: () => number
@@ -70,12 +70,12 @@ export interface RehearseOptions {
 }
 
 export async function rehearse(options: RehearseOptions): Promise<RehearsalReport> {
-  const { folder, manifest, progress, signal, monotonicNowMs, untilRoom = anyRoom } = options
+  const { folder, manifest, progress, signal, monotonicNowMs, waitForSpace = unlimitedSpace } = options
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: recordsRead(manifest) })
   progress.add({ records: blankLinesOf(manifest), isEarlier: true })
   // Before anything is removed: what a full disk left half done would only be written again, and fill it again.
-  await untilRoom()
+  await waitForSpace()
   forgetRehearsalRejects(folder)
   folder.remove('rehearsal')
   const counts = new RehearsalCounts(options)
@@ -89,7 +89,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
     }
     for (const part of staged.parts) {
       progress.day(part.id.split('/')[0]!)
-      await untilRoom()
+      await waitForSpace()
       const rejects = new RejectFile(folder, part.id)
       for await (const outcome of staged.readPart(part)) {
         checkPause(signal)

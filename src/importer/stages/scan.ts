@@ -4,6 +4,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { isJsonObject } from '#core/json.ts'
+import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -12,7 +13,6 @@ import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
-import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import { orNull, Type } from '../records/file-schema.ts'
 import { type GeneratedEvents, generatedByRecord, newsOf } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
@@ -78,7 +78,7 @@ export interface ScanOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   /** The disk may be filled unless it is given. */
-  readonly untilRoom?: UntilRoom
+  readonly waitForSpace?: WaitForSpace
 }
 
 const statsFile = 'stats.json'
@@ -209,13 +209,13 @@ async function scanWithFacts(run: ScanRun): Promise<ScanCounts> {
 
 /** Reads the parts whose facts are not known yet. */
 async function takeOtherFacts(run: ScanRun): Promise<void> {
-  const { folder, manifest, progress, signal, ledger, facts, untilRoom = anyRoom } = run
+  const { folder, manifest, progress, signal, ledger, facts, waitForSpace = unlimitedSpace } = run
   for (const [index, part] of manifest.parts.entries()) {
     if (index < facts.partsTaken) {
       progress.add({ records: part.records, isEarlier: true })
       continue
     }
-    await untilRoom()
+    await waitForSpace()
     ledger.begin()
     for await (const { staged } of partLines(folder, part)) {
       checkPause(signal)
@@ -233,7 +233,7 @@ function takeFacts(facts: ScanFacts, manifest: Manifest, staged: StagedLine): vo
 }
 
 async function scanParts(run: ScanRun): Promise<ScanCounts> {
-  const { folder, manifest, progress, ledger, facts, untilRoom = anyRoom } = run
+  const { folder, manifest, progress, ledger, facts, waitForSpace = unlimitedSpace } = run
   const kept = progressOf(ledger)
   let counts: ScanCounts = kept.counts ?? {
     parts: 0,
@@ -253,7 +253,7 @@ async function scanParts(run: ScanRun): Promise<ScanCounts> {
     }
     progress.day(part.id.split('/')[0]!)
     const next = structuredClone(counts)
-    await untilRoom()
+    await waitForSpace()
     ledger.begin()
     const notes = await scanPart(part, index, run, new LineScan(run, repeats, next))
     // The file first: a crash in between writes the same file again.

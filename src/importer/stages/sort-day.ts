@@ -2,9 +2,9 @@
 // sorted in stretches, which are then merged.
 
 import { createReadStream, rmSync, statSync, writeFileSync } from 'node:fs'
+import { unlimitedSpace } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { splitRecords } from '../read/split-records.ts'
-import { anyRoom } from '../read/until-room.ts'
 import { dayFile } from './spill.ts'
 import { compareKeys, type LineKey, lineKey } from './staged-line.ts'
 
@@ -21,7 +21,7 @@ export async function* sortedDay(
   folder: JobFolder,
   day: string,
   bytesMax = sortedBytesMax,
-  untilRoom = anyRoom,
+  waitForSpace = unlimitedSpace,
 ): AsyncGenerator<SortedLine> {
   const path = dayFile(folder, day)
   if (statSync(path).size <= bytesMax) {
@@ -31,7 +31,7 @@ export async function* sortedDay(
   const stretches: string[] = []
   try {
     for await (const lines of stretchesOf(path, bytesMax)) {
-      await untilRoom()
+      await waitForSpace()
       const stretch = `${path}.${stretches.length}`
       stretches.push(stretch)
       rmSync(stretch, { force: true })

@@ -3,13 +3,13 @@
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
+import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
 import { type RawObject, rawObjectSchema } from '../job/manifest.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { appendToFile, cutFile } from '../read/own-files.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
-import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import { Type } from '../records/file-schema.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
@@ -52,16 +52,16 @@ export interface SpillOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   readonly heldBytesMax?: number
-  readonly untilRoom?: UntilRoom
+  readonly waitForSpace?: WaitForSpace
   /** Days that are sorted already, so that nothing of them is needed. */
   readonly sorted: { has(day: string): boolean }
 }
 
 /** Puts down the records of all files that are not noted yet. */
 export async function spill(options: SpillOptions): Promise<Spilled> {
-  const { folder, files, progress, untilRoom = anyRoom } = options
+  const { folder, files, progress, waitForSpace = unlimitedSpace } = options
   // Before anything is cut off: what a full disk left half done would only be written again, and fill it again.
-  await untilRoom()
+  await waitForSpace()
   const notes = lastNotes(options)
   const days = new DayFiles(folder, options.heldBytesMax ?? heldBytesMax)
   const lengths = lengthsOf(notes)
@@ -74,7 +74,7 @@ export async function spill(options: SpillOptions): Promise<Spilled> {
     }
     const first = objects.all.length
     await spillFile(file, objects, days, options)
-    await untilRoom()
+    await waitForSpace()
     days.flush()
     const grown = days.takeGrown()
     folder.appendLine(noteFile, { objects: objects.all.slice(first), days: grown } satisfies Spilled)
@@ -137,7 +137,7 @@ async function spillFile(
   file: RawFile,
   objects: ListedObjects,
   days: DayFiles,
-  { read, converter, progress, signal, untilRoom = anyRoom }: SpillOptions,
+  { read, converter, progress, signal, waitForSpace = unlimitedSpace }: SpillOptions,
 ): Promise<void> {
   const blanks = new Map<number, { count: number; readonly firstLine: number }>()
   const indexes = new Map<string, number>()
@@ -174,7 +174,7 @@ async function spillFile(
     const timeUs = 'value' in parsed ? timeOf(converter, record, ordinal) : null
     const key: LineKey = { timeUs, object, line: raw.line, byte: raw.byte }
     const line = encodeLine(record, key, ordinal)
-    if (!days.holds(line)) await untilRoom()
+    if (!days.holds(line)) await waitForSpace()
     days.add(timeUs === null ? unknownDay : utcDay(timeUs), line)
     progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }

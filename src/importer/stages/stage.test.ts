@@ -227,14 +227,14 @@ describe('staging', () => {
     let askedLast = 0
     const grown: number[] = []
     const disk = { fullAt: Number.POSITIVE_INFINITY, asked: 0 }
-    const untilRoom = async () => {
+    const waitForSpace = async () => {
       if (++disk.asked > disk.fullAt) throw Object.assign(new Error('no room'), { code: 'ENOSPC' })
       const bytes = bytesBelow(job.folder.path)
       grown.push(bytes - askedLast)
       askedLast = bytes
     }
     const sizes = { held: 4_000, sorted: 5_000, part: 10_000 }
-    const job = jobOf(t, [lines.join('')], { sizes, untilRoom })
+    const job = jobOf(t, [lines.join('')], { sizes, waitForSpace })
     disk.fullAt = 5
     await assert.rejects(job.stage(), /no room/)
     const halfDone = bytesBelow(job.folder.file('spill'))

@@ -3,6 +3,7 @@
 // Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
 import { rmSync } from 'node:fs'
+import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '../job/manifest.ts'
@@ -10,7 +11,6 @@ import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
 import type { ReadRecords } from '../read/read-record.ts'
-import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import { Type } from '../records/file-schema.ts'
 import type { RecordConverter } from '../records/import-source.ts'
 import { timeText } from '../records/source-time.ts'
@@ -28,7 +28,7 @@ export interface StageOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   /** The disk may be filled unless it is given. */
-  readonly untilRoom?: UntilRoom
+  readonly waitForSpace?: WaitForSpace
   /** How much is held and sorted at once, and how large a part may be; smaller in tests. */
   readonly sizes?: { readonly held: number; readonly sorted: number; readonly part: number }
 }
@@ -112,13 +112,13 @@ async function sortDays(
 
 async function sortOneDay(
   day: string,
-  { folder, progress, signal, sizes, untilRoom = anyRoom }: StageOptions,
+  { folder, progress, signal, sizes, waitForSpace = unlimitedSpace }: StageOptions,
 ): Promise<readonly StagedPart[]> {
   const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
-  for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted, untilRoom)) {
+  for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted, waitForSpace)) {
     checkPause(signal)
     // A day of one part makes room: its lines go as soon as the part is written.
-    if (!writer.holds(bytes)) await untilRoom()
+    if (!writer.holds(bytes)) await waitForSpace()
     writer.add(bytes, key)
     progress.add({ records: 1, bytes: bytes.length })
   }

@@ -3,7 +3,7 @@
 import type { LogStream } from '#core/events/log-stream.ts'
 
 /** How much space the log takes, and how far it may grow. */
-export interface LogRoom {
+export interface LogSpace {
   /** Size of all streams on the disk. */
   readonly bytes: number
   /** `Infinity` when there is no limit. */
@@ -28,13 +28,13 @@ export interface EventLogRetention {
    */
   deleteBehind(stream: LogStream, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
   /** @throws PortError */
-  room(): Promise<LogRoom>
+  measureSpace(): Promise<LogSpace>
   /**
    * While room is short, deletes segments like `deleteBehind` but whatever their age, the oldest of all streams first.
    * While only imports are short of room, deletes only theirs.
    * @param processed for each stream, the offset before which all records have been processed.
    */
-  makeRoom(processed: Readonly<Record<LogStream, number>>): Promise<{ deletedSegmentCount: number }>
+  reclaimSpace(processed: Readonly<Record<LogStream, number>>): Promise<{ deletedSegmentCount: number }>
   /**
    * Makes complete segments smaller, where the log can. Records and offsets stay; the reported time of an append may
    * become up to a second too early. Takes seconds of another thread; `signal` ends it early, the next call continues.

@@ -102,10 +102,10 @@ it('deletes what is processed before its time while room is short, and keeps the
     },
     { code: 'full' },
   )
-  assert.equal(await retention.makeRoomNow(), 0, 'nothing is processed')
+  assert.equal(await retention.reclaimSpaceNow(), 0, 'nothing is processed')
   process(5)
   assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
-  const goneCount = await retention.makeRoomNow()
+  const goneCount = await retention.reclaimSpaceNow()
   assert.ok(goneCount >= 1 && goneCount <= 3, `${goneCount} went: no more than has to go`)
   assert.equal(await oldest(), goneCount)
   await eventually(() => append(9).then(yes, no), { what: 'room in the log' })

@@ -12,7 +12,7 @@ import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 60_000
 /** The log's limits leave room for what arrives between two checks; writers check as often. */
-const roomEveryMs = 1_000
+const reclaimEveryMs = 1_000
 const packEveryMs = 5_000
 
 export interface LogRetention {
@@ -20,7 +20,7 @@ export interface LogRetention {
   /** Runs one round. @returns how many segments were deleted for their age. @throws PortError */
   deleteNow(): Promise<number>
   /** Deletes processed segments of any age if room is short. @returns how many. @throws PortError */
-  makeRoomNow(): Promise<number>
+  reclaimSpaceNow(): Promise<number>
 }
 
 export function createLogRetention(options: {
@@ -55,10 +55,10 @@ export function createLogRetention(options: {
     return count
   }
 
-  async function makeRoomNow(): Promise<number> {
-    const { isShort, areImportsShort } = await log.room()
+  async function reclaimSpaceNow(): Promise<number> {
+    const { isShort, areImportsShort } = await log.measureSpace()
     if (!isShort && !areImportsShort) return 0
-    const { deletedSegmentCount } = await log.makeRoom(await processed())
+    const { deletedSegmentCount } = await log.reclaimSpace(await processed())
     if (deletedSegmentCount > 0)
       logger.info({ segmentCount: deletedSegmentCount }, 'processed log segments deleted before their time, for room')
     return deletedSegmentCount
@@ -66,7 +66,7 @@ export function createLogRetention(options: {
 
   return {
     deleteNow,
-    makeRoomNow,
+    reclaimSpaceNow,
     run: async signal => {
       const repeat = (everyMs: number, what: string, may: typeof mayRun, task: () => Promise<unknown>) =>
         runPeriodically(async () => void (await task()), { everyMs, what, logger, signal, mayRun: may })
@@ -75,7 +75,7 @@ export function createLogRetention(options: {
           if (options.isHeld?.() !== true) await deleteNow()
         }),
         // Every worker on this disk does it, since a full disk takes no lease. Two workers delete the same files.
-        repeat(roomEveryMs, 'making room in the log', undefined, makeRoomNow),
+        repeat(reclaimEveryMs, 'making room in the log', undefined, reclaimSpaceNow),
         repeat(packEveryMs, 'packing the log', mayRun, () => log.pack(signal)),
       ])
     },

@@ -12,9 +12,9 @@ export const fetchJob: JobStage = {
   name: 'fetch',
   isDone: ({ folder, plan }) =>
     plan.fetch === null || (plan.files.length > 0 && readFetchedParts(folder.path)?.isComplete === true),
-  async run({ folder, plan, progress, signal, findLack }) {
+  async run({ folder, plan, progress, signal, findSpaceProblem }) {
     const files = await fetchForJob({
-      ...{ folder, clock, tryFileLock, progress, signal, findLack },
+      ...{ folder, clock, tryFileLock, progress, signal, findSpaceProblem },
       fetch: plan.fetch!,
       open: config => openFetchSource(config, process.env, clock.nowMs),
     })

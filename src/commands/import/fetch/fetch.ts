@@ -128,7 +128,7 @@ async function download(
   signal: AbortSignal,
 ): Promise<void> {
   const folder = resolve(path)
-  const findLack = reserveOf(folder)
+  const findSpaceProblem = reserveOf(folder)
   const progress = fetchProgress({
     write: text => process.stderr.write(text),
     width: () => (json ? null : widthOf(process.stderr)),
@@ -140,7 +140,7 @@ async function download(
   let result: FetchResult
   try {
     result = await fetchStage({
-      ...{ folder, config, source, clock, tryFileLock, signal, findLack },
+      ...{ folder, config, source, clock, tryFileLock, signal, findSpaceProblem },
       onProgress: progress.show,
       onNotice: line => {
         progress.clear()

@@ -5,7 +5,7 @@ import { statfsSync } from 'node:fs'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { readSetting } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import type { FindLack } from '#importer/read/until-room.ts'
+import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 
 export interface DiskSize {
   readonly freeBytes: number
@@ -16,7 +16,7 @@ export interface DiskSize {
 const reserveShare = 1.25
 
 /** @throws JobStopped for a setting of another kind. */
-export function reserveOf(path: string): FindLack {
+export function reserveOf(path: string): FindSpaceProblem {
   const read = readSetting('freeBytesMin', process.env)
   if (!read.ok) throw new JobStopped(read.error)
   return diskReserve(path, read.value)
@@ -26,7 +26,7 @@ export function reserveOf(path: string): FindLack {
  * @param path of a folder that is there when it is asked.
  * @param freeBytesMin the value of PENNON_MIN_FREE_BYTES; 0 for no reserve.
  */
-export function diskReserve(path: string, freeBytesMin: number, look = diskOf): FindLack {
+export function diskReserve(path: string, freeBytesMin: number, look = diskOf): FindSpaceProblem {
   const keptBytes = Math.ceil(freeBytesMin * reserveShare)
   if (keptBytes === 0) return () => null
   const kept = `${readableBytes(keptBytes)} (PENNON_MIN_FREE_BYTES and a quarter)`

@@ -7,8 +7,8 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
 import { type ImportPlan, mappingSha256, writePlan } from '#importer/job/plan.ts'
 import type { StageName, StageProgress } from '#importer/job/progress.ts'
+import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { recordReader } from '#importer/read/read-files.ts'
-import type { FindLack, UntilRoom } from '#importer/read/until-room.ts'
 import { allSources } from '#importer/sources/sources.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
@@ -29,9 +29,9 @@ export interface StageRun extends Job {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   /** The reserve on the folder's disk, for what downloads. */
-  readonly findLack: FindLack
+  readonly findSpaceProblem: FindSpaceProblem
   /** Waits for room beside it. */
-  readonly untilRoom: UntilRoom
+  readonly waitForSpace: WaitForSpace
 }
 
 export interface JobStage {
@@ -50,13 +50,13 @@ export const stage: JobStage = {
     await checkUnchanged(manifest.raw)
     return (await planWithProfileTime(folder, plan, manifest)) === null
   },
-  async run({ folder, plan, source, progress, signal, untilRoom }) {
+  async run({ folder, plan, source, progress, signal, waitForSpace }) {
     forgetStages(folder)
-    const spool = { folder: folder.file('spill'), untilRoom }
+    const spool = { folder: folder.file('spill'), waitForSpace }
     const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const stageBy = (current: ImportPlan) => {
       const { converter } = jobConversion(current, source, () => null)
-      return stageRecords({ folder, plan: current, read, converter, progress, signal, untilRoom })
+      return stageRecords({ folder, plan: current, read, converter, progress, signal, waitForSpace })
     }
     const withTime = await planWithProfileTime(folder, plan, await stageBy(plan))
     if (withTime === null) return
@@ -78,8 +78,8 @@ export const scan: JobStage = {
     stopForZone(stats, manifest.sourceTimezone)
     return true
   },
-  async run({ folder, plan, source, progress, signal, untilRoom }) {
-    await scanRecords({ folder, plan, manifest: manifestOf(folder), source, progress, signal, untilRoom })
+  async run({ folder, plan, source, progress, signal, waitForSpace }) {
+    await scanRecords({ folder, plan, manifest: manifestOf(folder), source, progress, signal, waitForSpace })
   },
 }
 
@@ -94,12 +94,12 @@ export const rehearsal: JobStage = {
     )
   },
   async run(run) {
-    const { folder, source, progress, signal, untilRoom } = run
+    const { folder, source, progress, signal, waitForSpace } = run
     const plan = await withKnownProject(folder, run.plan)
     const stats = readStats(folder)!
     const manifest = manifestOf(folder)
     await rehearse({
-      ...{ folder, plan, manifest, stats, source, progress, signal, untilRoom },
+      ...{ folder, plan, manifest, stats, source, progress, signal, waitForSpace },
       otherSources: allSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
       nowMs: Date.now,

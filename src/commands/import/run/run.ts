@@ -35,7 +35,7 @@ import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-i
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
 import { tellSent } from './tell-sent.ts'
-import { roomBesideReserve, whereRoom } from './wait-for-room.ts'
+import { retryWhenDiskFull, spaceBesideReserve } from './wait-for-space.ts'
 
 /** As commander gives them. */
 export interface RunOptions extends RehearsalProjectOptions {
@@ -158,7 +158,7 @@ function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['
 
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
-  const findLack = reserveOf(job.folder.path)
+  const findSpaceProblem = reserveOf(job.folder.path)
   const pausedWords = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
   const signal = interruptible(() => pausedWords)
   const progress = runProgress({
@@ -169,14 +169,14 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
     nowMs: Date.now,
   })
   const waits = { progress: progress.tracker, signal, clock: wallClock }
-  const untilRoom = roomBesideReserve(findLack, waits)
+  const waitForSpace = spaceBesideReserve(findSpaceProblem, waits)
   try {
     for (const stage of stages) {
       // Fetching names the files of the plan.
       const current = { ...job, plan: readPlan(job.folder)! }
       if (await stage.isDone(current)) continue
-      const run = { ...current, progress: progress.tracker, signal, findLack, untilRoom }
-      await whereRoom(() => stage.run(run), { ...waits, folder: job.folder })
+      const run = { ...current, progress: progress.tracker, signal, findSpaceProblem, waitForSpace }
+      await retryWhenDiskFull(() => stage.run(run), { ...waits, folder: job.folder })
     }
     progress.end('done', null)
   } catch (error) {

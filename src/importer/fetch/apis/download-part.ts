@@ -34,19 +34,19 @@ async function writeBody([body, ...between]: readonly [Readable, ...Transform[]]
     },
   })
   // Behind the packing, since the disk has to hold what comes out of it.
-  const room = new Transform({
+  const space = new Transform({
     transform: (chunk: Buffer, _encoding, done) => {
       try {
         tools.willWrite(chunk.length)
         done(null, chunk)
-      } catch (lack) {
-        done(lack as Error)
+      } catch (problem) {
+        done(problem as Error)
       }
     },
   })
   try {
     const file = createWriteStream(tools.file.path, { flags: 'wx', mode: 0o600 })
-    await pipeline([body, count, ...between, room, file], { signal: tools.signal })
+    await pipeline([body, count, ...between, space, file], { signal: tools.signal })
   } catch (cause) {
     throw asFetchFault(cause)
   }

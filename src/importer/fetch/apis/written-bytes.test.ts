@@ -13,8 +13,8 @@ import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { downloadBody, downloadGzip } from './download-part.ts'
 import { writeLines } from './lines-file.ts'
 
-/** @param roomBytes more are refused. */
-function toolsOf(t: TestContext, roomBytes: number) {
+/** @param spaceBytes more are refused. */
+function toolsOf(t: TestContext, spaceBytes: number) {
   const file = partFileOf(tempDir(t), 'a')
   let announced = 0
   const tools: PartTools = {
@@ -24,7 +24,7 @@ function toolsOf(t: TestContext, roomBytes: number) {
     takeCall: async () => undefined,
     willWrite: bytes => {
       announced += bytes
-      if (announced > roomBytes) throw new FetchWait('the disk is full')
+      if (announced > spaceBytes) throw new FetchWait('the disk is full')
     },
     received: () => undefined,
     savedBytes: 0,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { roomBesideReserve, whereRoom } from './wait-for-room.ts'
+import { retryWhenDiskFull, spaceBesideReserve } from './wait-for-space.ts'
 
 const mebibyte = 2 ** 20
 const diskFull = (code: string) => Object.assign(new Error('no room'), { code })
@@ -11,7 +11,7 @@ function aWait(failures: readonly string[], freeBytes: readonly number[]) {
   let [calls, looks, nowMs] = [0, 0, 0]
   let looksBeforeSaying = -1
   const interrupted = new AbortController()
-  const ended = whereRoom(
+  const ended = retryWhenDiskFull(
     async () => {
       const code = failures[calls++]
       if (code !== undefined) throw diskFull(code)
@@ -84,7 +84,7 @@ describe('a stage on a disk that has nothing left but the reserve', () => {
   function aPause(beyond: readonly number[], isInterrupted = false) {
     const said: string[] = []
     let [looks, sleeps] = [0, 0]
-    const untilRoom = roomBesideReserve(
+    const waitForSpace = spaceBesideReserve(
       bytes => (beyond[Math.min(looks++, beyond.length - 1)]! * mebibyte < bytes ? 'WARNING: no room' : null),
       {
         progress: { say: line => said.push(line), waiting: reason => said.push(`waiting: ${reason}`) },
@@ -99,7 +99,7 @@ describe('a stage on a disk that has nothing left but the reserve', () => {
         },
       },
     )
-    return { said, ended: untilRoom(), sleeps: () => sleeps }
+    return { said, ended: waitForSpace(), sleeps: () => sleeps }
   }
 
   it('waits where it is, says so once, and goes on when there is a little more than the reserve', async () => {

@@ -4,10 +4,10 @@
 import { statfsSync } from 'node:fs'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
-import type { FindLack, UntilRoom } from '#importer/read/until-room.ts'
+import type { FindSpaceProblem, WaitForSpace } from '#importer/read/disk-space.ts'
 import { isDiskFull } from '../job/open-job.ts'
 
-export interface RoomOptions {
+export interface SpaceOptions {
   readonly folder: { readonly path: string }
   readonly progress: Pick<StageProgress, 'say' | 'waiting'>
   readonly signal: AbortSignal
@@ -19,46 +19,46 @@ export interface RoomOptions {
 const lookEveryMs = 1_000
 const fullDisk = 'the disk is full'
 /** A stage that is called again writes more than this, and one that finds no room has read its files in vain. */
-const roomBytesMin = 1024 * 1024
+const spaceBytesMin = 1024 * 1024
 /** Quotas and used-up inodes may give way without a byte more: the first time after a minute, then ever more seldom. */
 const tryAnywayMs = { first: 60_000, max: 600_000 }
 
 /** @throws what `stage` throws for any other reason; the signal's reason when it is aborted. */
-export async function whereRoom<T>(stage: () => Promise<T>, options: RoomOptions): Promise<T> {
+export async function retryWhenDiskFull<T>(stage: () => Promise<T>, options: SpaceOptions): Promise<T> {
   for (let waitMs = tryAnywayMs.first; ; waitMs = Math.min(2 * waitMs, tryAnywayMs.max))
     try {
       return await stage()
     } catch (error) {
       if (!isDiskFull(error) || options.signal.aborted) throw error
-      await room(options, waitMs)
+      await waitUntilFreed(options, waitMs)
     }
 }
 
 /**
  * What stages call before they write: waits where they are while there is nothing left but the reserve, so that what they
  * have half written is neither cut off nor written again.
- * @returns a function that throws the signal's reason when it is aborted, and what `findLack` throws.
+ * @returns a function that throws the signal's reason when it is aborted, and what `findSpaceProblem` throws.
  */
-export function roomBesideReserve(
-  findLack: FindLack,
-  { progress, signal, clock }: Omit<RoomOptions, 'folder' | 'freeBytes'>,
-): UntilRoom {
+export function spaceBesideReserve(
+  findSpaceProblem: FindSpaceProblem,
+  { progress, signal, clock }: Omit<SpaceOptions, 'folder' | 'freeBytes'>,
+): WaitForSpace {
   return async () => {
-    const lack = findLack(0)
-    if (lack === null) return
-    progress.say(lack)
+    const problem = findSpaceProblem(0)
+    if (problem === null) return
+    progress.say(problem)
     progress.waiting(fullDisk)
-    while (findLack(roomBytesMin) !== null) await clock.sleep(lookEveryMs, signal)
+    while (findSpaceProblem(spaceBytesMin) !== null) await clock.sleep(lookEveryMs, signal)
     progress.waiting(null)
   }
 }
 
-async function room(
-  { folder, progress, signal, clock, freeBytes = freeBytesOf }: RoomOptions,
+async function waitUntilFreed(
+  { folder, progress, signal, clock, freeBytes = freeBytesOf }: SpaceOptions,
   waitMsMax: number,
 ): Promise<void> {
   // Before anybody is told, who may make room at once.
-  const enough = freeBytes(folder.path) + roomBytesMin
+  const enough = freeBytes(folder.path) + spaceBytesMin
   progress.say(
     `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: make room, and it goes on by itself.`,
   )

@@ -4,10 +4,10 @@
 
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LogRoom } from '#ports/log/event-log-retention.ts'
+import type { LogSpace } from '#ports/log/event-log-retention.ts'
 import { folderBytes } from './segment-file.ts'
 
-export interface RoomLimits {
+export interface SpaceLimits {
   /** The folder of all streams. */
   readonly folder: string
   /** Limit for the files of all streams together. */
@@ -27,7 +27,7 @@ const headroomShare = 1 / 8
 const importShare = 1 / 2
 
 /** @throws system errors. */
-export function lookAtRoom({ folder, logBytesMax, minFreeBytes }: RoomLimits): LogRoom {
+export function measureSpace({ folder, logBytesMax, minFreeBytes }: SpaceLimits): LogSpace {
   const importBytes = folderBytes(join(folder, 'historical'))
   const bytes = folderBytes(join(folder, 'main')) + importBytes
   const disk = statfsSync(folder)
@@ -48,8 +48,8 @@ export function lookAtRoom({ folder, logBytesMax, minFreeBytes }: RoomLimits): L
   }
 }
 
-export class DiskRoom {
-  readonly #options: RoomLimits
+export class DiskSpace {
+  readonly #options: SpaceLimits
   #lookedAtMs = Number.NEGATIVE_INFINITY
   /** The part of the log's own limit that is left. */
   #logLeftBytes = 0
@@ -58,7 +58,7 @@ export class DiskRoom {
   /** Bytes that imports may still take. */
   #importLeftBytes = 0
 
-  constructor(options: RoomLimits) {
+  constructor(options: SpaceLimits) {
     this.#options = options
   }
 
@@ -94,7 +94,7 @@ export class DiskRoom {
   #lookAgain(isShort: boolean): void {
     const sinceMs = performance.now() - this.#lookedAtMs
     if (sinceMs < (isShort ? lookAgainWhenFullAfterMs : lookAgainAfterMs)) return
-    const { bytes, bytesMax, freeBytes, freeBytesMin, importBytes, importBytesMax } = lookAtRoom(this.#options)
+    const { bytes, bytesMax, freeBytes, freeBytesMin, importBytes, importBytesMax } = measureSpace(this.#options)
     this.#logLeftBytes = bytesMax - bytes
     this.#diskLeftBytes = freeBytes - freeBytesMin
     this.#importLeftBytes = importBytesMax - importBytes

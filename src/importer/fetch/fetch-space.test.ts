@@ -1,40 +1,40 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { FetchWait } from './fetch-faults.ts'
-import { FetchRoom } from './fetch-room.ts'
+import { FetchSpace } from './fetch-space.ts'
 
 const mebibyte = 2 ** 20
 
 /** @param freeBytes of the disk beside its reserve; what is written is taken from it by the test. */
-function aRoom(freeBytes: number) {
+function aFetchSpace(freeBytes: number) {
   const disk = { freeBytes, looks: [] as number[] }
   const told: string[] = []
-  const findLack = (bytes: number) => {
+  const findSpaceProblem = (bytes: number) => {
     disk.looks.push(bytes)
     return disk.freeBytes > bytes ? null : `no room for ${bytes}`
   }
-  return { disk, told, room: new FetchRoom(findLack, lack => told.push(lack)) }
+  return { disk, told, space: new FetchSpace(findSpaceProblem, problem => told.push(problem)) }
 }
 
 describe('the room of a fetch', () => {
   it('has to hold what is still to come of all parts that run, not of each one alone', () => {
-    const { disk, room } = aRoom(100)
-    room.begin('a', 60)
-    assert.throws(() => room.begin('b', 60), FetchWait)
-    room.willWrite('a', 50)
+    const { disk, space } = aFetchSpace(100)
+    space.begin('a', 60)
+    assert.throws(() => space.begin('b', 60), FetchWait)
+    space.willWrite('a', 50)
     disk.freeBytes -= 50
-    room.begin('c', 30)
-    room.end('a')
-    room.end('c')
-    room.begin('b', 40)
+    space.begin('c', 30)
+    space.end('a')
+    space.end('c')
+    space.begin('b', 40)
     assert.deepEqual(disk.looks, [60, 120, 40, 40])
   })
 
   it('keeps what is to come of the others from a part of unknown size too', () => {
-    const { room } = aRoom(100)
-    room.begin('a', 99)
-    room.begin('b', null)
-    const { room: other } = aRoom(100)
+    const { space } = aFetchSpace(100)
+    space.begin('a', 99)
+    space.begin('b', null)
+    const { space: other } = aFetchSpace(100)
     other.begin('a', 50)
     other.begin('b', 49)
     other.willWrite('b', 20)
@@ -43,23 +43,23 @@ describe('the room of a fetch', () => {
   })
 
   it('is looked at about every 16 MiB, and at once by the others when one has found none', () => {
-    const { disk, told, room } = aRoom(20 * mebibyte)
-    for (const id of ['a', 'b', 'c']) room.begin(id, null)
+    const { disk, told, space } = aFetchSpace(20 * mebibyte)
+    for (const id of ['a', 'b', 'c']) space.begin(id, null)
     disk.looks.length = 0
     for (let piece = 0; piece < 31; piece++) {
-      room.willWrite(piece % 2 === 0 ? 'a' : 'b', mebibyte)
+      space.willWrite(piece % 2 === 0 ? 'a' : 'b', mebibyte)
       disk.freeBytes -= mebibyte
     }
     assert.deepEqual(disk.looks, [0])
-    assert.throws(() => room.willWrite('a', mebibyte), FetchWait)
-    assert.throws(() => room.willWrite('b', 1), FetchWait)
-    assert.throws(() => room.begin('a', null), FetchWait)
+    assert.throws(() => space.willWrite('a', mebibyte), FetchWait)
+    assert.throws(() => space.willWrite('b', 1), FetchWait)
+    assert.throws(() => space.begin('a', null), FetchWait)
     assert.deepEqual(told, ['no room for 0'])
     disk.freeBytes = 100 * mebibyte
-    room.willWrite('c', 1)
-    room.begin('a', null)
+    space.willWrite('c', 1)
+    space.begin('a', null)
     disk.freeBytes = 0
-    assert.throws(() => room.begin('b', null), FetchWait)
+    assert.throws(() => space.begin('b', null), FetchWait)
     assert.deepEqual(told, ['no room for 0', 'no room for 0'])
   })
 })

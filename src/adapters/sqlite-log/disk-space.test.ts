@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { DiskRoom } from './disk-room.ts'
+import { DiskSpace } from './disk-space.ts'
 import { embeddedStreamNames } from './embedded-streams.ts'
 
 describe('room for the log', () => {
@@ -12,7 +12,7 @@ describe('room for the log', () => {
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const refusal = (logBytesMax: number, minFreeBytes: number) =>
-      new DiskRoom({ folder, logBytesMax, minFreeBytes }).refusal(100)
+      new DiskSpace({ folder, logBytesMax, minFreeBytes }).refusal(100)
     const beyond = 10 ** 18
     assert.equal(refusal(1_000, 0), null)
     assert.match(refusal(10, 0)!, /^the log .*PENNON_LOG_MAX_BYTES, of 10 bytes$/)
@@ -24,26 +24,26 @@ describe('room for the log', () => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
-    const room = new DiskRoom({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
-    assert.equal(room.refusal(600), null)
-    room.wrote(600)
-    assert.match(room.refusal(600)!, /PENNON_LOG_MAX_BYTES/)
-    assert.equal(room.refusal(400), null)
+    const space = new DiskSpace({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
+    assert.equal(space.refusal(600), null)
+    space.wrote(600)
+    assert.match(space.refusal(600)!, /PENNON_LOG_MAX_BYTES/)
+    assert.equal(space.refusal(400), null)
   })
 
   it('gives imports half of the log at most, and live events what is left', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
-    const room = () => new DiskRoom({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
-    assert.equal(room().importRefusal(500), null)
-    assert.match(room().importRefusal(501)!, /half of PENNON_LOG_MAX_BYTES/)
+    const space = () => new DiskSpace({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
+    assert.equal(space().importRefusal(500), null)
+    assert.match(space().importRefusal(501)!, /half of PENNON_LOG_MAX_BYTES/)
     writeFileSync(join(folder, 'main', 'segment'), Buffer.alloc(450))
-    assert.equal(room().importRefusal(500), null, 'live events do not take of the share of imports')
+    assert.equal(space().importRefusal(500), null, 'live events do not take of the share of imports')
     writeFileSync(join(folder, 'historical', 'segment'), Buffer.alloc(450))
-    assert.equal(room().importRefusal(50), null)
-    assert.match(room().importRefusal(51)!, /half of PENNON_LOG_MAX_BYTES/)
-    assert.equal(room().refusal(100), null)
+    assert.equal(space().importRefusal(50), null)
+    assert.match(space().importRefusal(51)!, /half of PENNON_LOG_MAX_BYTES/)
+    assert.equal(space().refusal(100), null)
   })
 
   it('gives imports no more of the disk than they leave free above the reserve', t => {
@@ -53,7 +53,7 @@ describe('room for the log', () => {
     const { bavail, bsize } = statfsSync(folder)
     const aboveReserve = 64 * 1024 * 1024
     const limits = { folder, logBytesMax: 10 ** 15, minFreeBytes: bavail * bsize - aboveReserve }
-    assert.match(new DiskRoom(limits).importRefusal(48 * 1024 * 1024)!, /of the disk/)
-    assert.equal(new DiskRoom(limits).refusal(1024 * 1024), null)
+    assert.match(new DiskSpace(limits).importRefusal(48 * 1024 * 1024)!, /of the disk/)
+    assert.equal(new DiskSpace(limits).refusal(1024 * 1024), null)
   })
 })

@@ -1,23 +1,23 @@
 // Keeps the reserve of the disk while parts come. A part begins only where it fits beside what is still to come of those
 // that run, and the disk is looked at while bytes come: many sources say no size, and others write to the disk as well.
 
-import type { FindLack } from '../read/until-room.ts'
+import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { diskFull, FetchWait } from './fetch-faults.ts'
 
 /** So many bytes at most are written by all parts between two looks. */
 const lookEveryBytes = 16 * 2 ** 20
 
-export class FetchRoom {
-  readonly #findLack: FindLack
-  readonly #tell: (lack: string) => void
+export class FetchSpace {
+  readonly #findSpaceProblem: FindSpaceProblem
+  readonly #tell: (problem: string) => void
   /** What is still to come of the running parts whose size is known, by their ids. */
   readonly #toCome = new Map<string, number>()
   #unseenBytes = 0
   /** Whether people know that the disk has no room. */
-  #isLackTold = false
+  #isProblemReported = false
 
-  constructor(findLack: FindLack, tell: (lack: string) => void) {
-    this.#findLack = findLack
+  constructor(findSpaceProblem: FindSpaceProblem, tell: (problem: string) => void) {
+    this.#findSpaceProblem = findSpaceProblem
     this.#tell = tell
   }
 
@@ -26,7 +26,7 @@ export class FetchRoom {
     let toCome = bytes ?? 0
     for (const left of this.#toCome.values()) toCome += left
     this.#look(toCome)
-    this.#isLackTold = false
+    this.#isProblemReported = false
     if (bytes !== null) this.#toCome.set(id, bytes)
   }
 
@@ -44,13 +44,13 @@ export class FetchRoom {
 
   /** While something lacks, the next bytes of every other part look again, so that no part writes on for long. */
   #look(bytes: number): void {
-    const lack = this.#findLack(bytes)
-    if (lack === null) {
+    const problem = this.#findSpaceProblem(bytes)
+    if (problem === null) {
       this.#unseenBytes = 0
       return
     }
-    if (!this.#isLackTold) this.#tell(lack)
-    this.#isLackTold = true
+    if (!this.#isProblemReported) this.#tell(problem)
+    this.#isProblemReported = true
     throw new FetchWait(diskFull)
   }
 }
