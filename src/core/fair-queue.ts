@@ -49,7 +49,7 @@ export class FairQueue<Job extends QueuedJob> {
    */
   push(job: Job): Job[] {
     const refused: Job[] = []
-    while (!this.#hasRoomFor(job)) {
+    while (!this.#fits(job)) {
       const last = this.#lastOfLarger(job)
       if (last === undefined) return [...refused, job]
       this.remove(last)
@@ -110,7 +110,7 @@ export class FairQueue<Job extends QueuedJob> {
     return jobs
   }
 
-  #hasRoomFor({ bytes }: Job): boolean {
+  #fits({ bytes }: Job): boolean {
     return this.#jobCount < this.#limits.jobCountMax && this.#bytes + bytes <= this.#limits.bytesMax
   }
 

@@ -38,9 +38,9 @@ export class ProjectQueue {
     signal?.throwIfAborted()
     const state = this.#projects.get(projectId) ?? { running: 0, waiting: [] }
     this.#projects.set(projectId, state)
-    const hasRoom = state.running < this.#limits.runningMax
-    const turn = hasRoom ? undefined : this.#turn(state, signal) // a query that ends hands its place over
-    if (hasRoom) state.running++
+    const hasCapacity = state.running < this.#limits.runningMax
+    const turn = hasCapacity ? undefined : this.#turn(state, signal) // a query that ends hands its place over
+    if (hasCapacity) state.running++
     onAdmitted?.()
     if (turn !== undefined) await turn
     try {

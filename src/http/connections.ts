@@ -5,8 +5,8 @@
 
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { AnswerBudget } from '#http/answers/answer-budget.ts'
 import { networkOf, withoutMapping } from '#wire/address/client-address.ts'
-import type { AnswerRoom } from './answers/answer-room.ts'
 
 /** Open files kept free for the stores, the decode threads and queries; an idle front has some 60 open. */
 const filesReserved = 256
@@ -70,7 +70,7 @@ interface Network {
 const looksMax = 64
 
 export class Connections {
-  readonly #answers: AnswerRoom | null
+  readonly #answers: AnswerBudget | null
   readonly #max: number
   readonly #onEnd: (why: ConnectionEnd) => void
   /** What begins the next request of a connection, for those whose last answer was taken. */
@@ -85,7 +85,7 @@ export class Connections {
    * @param onEnd called for each connection that is ended for a bound.
    * @param answers bounds what the connections have to take; unbounded when absent.
    */
-  constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined, answers: AnswerRoom | null = null) {
+  constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined, answers: AnswerBudget | null = null) {
     this.#max = max
     this.#onEnd = onEnd
     this.#answers = answers
@@ -188,7 +188,7 @@ export class Connections {
 
   #admit(socket: Socket): void {
     const key = networkOf(withoutMapping(socket.remoteAddress ?? ''))
-    if (this.#count >= this.#max && !this.#makeRoom(this.#networks.get(key))) {
+    if (this.#count >= this.#max && !this.#endLeastNeeded(this.#networks.get(key))) {
       this.#onEnd('refused')
       socket.destroy()
       return
@@ -229,7 +229,7 @@ export class Connections {
   }
 
   /** @param newcomers the network of the new connection; undefined when that address has no other connection. */
-  #makeRoom(newcomers: Network | undefined): boolean {
+  #endLeastNeeded(newcomers: Network | undefined): boolean {
     const size = newcomers?.connections.size ?? 0
     const fullest = this.#bySize[this.#fullestSize]!
     // When the newcomer's own address has the most, only one of its own idle connections may make room.

@@ -15,7 +15,7 @@ import {
   wireError,
 } from '#wire/wire-error.ts'
 import { type BodyFault, emptyBody } from './bodies/body-reader.ts'
-import { BodyRoom } from './bodies/request-bodies.ts'
+import { BodyBudget } from './bodies/request-bodies.ts'
 import { answerStalledRequest, answerUnreadableRequest, noteAnswered, noteUnread } from './bodies/unread-requests.ts'
 import { hideUnreadableContentType, showContentType } from './bodies/unreadable-content-type.ts'
 import type { Connections } from './connections.ts'
@@ -40,7 +40,7 @@ export interface HttpServerOptions {
   /** Runs before the handlers of `personal_key` and `operator` routes. To refuse, it answers and returns false. */
   readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
   /** Holds bodies until their requests are answered; the server makes its own when absent. */
-  readonly bodyRoom?: BodyRoom
+  readonly bodyBudget?: BodyBudget
   /** Bounds the connections; when absent, they are unbounded. */
   readonly connections?: Connections
   /** Returns 0 ≤ x < 1; spreads the retries of refused clients over time. */
@@ -69,7 +69,7 @@ function unusedFactory(): never {
 const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000, checkedEveryMs: 2_000 }
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { logger, metrics, bodyRoom = new BodyRoom(), random = Math.random, newUuid = randomUUID } = options
+  const { logger, metrics, bodyBudget = new BodyBudget(), random = Math.random, newUuid = randomUUID } = options
   const nothingHere = options.routes.some(({ group }) => group === 'management') ? notFound : notFoundOnWire
   const server = Fastify({
     logger: false,
@@ -110,7 +110,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
-    bodyRoom.read(raw, routeOptions.bodyLimit, (fault, body) => {
+    bodyBudget.read(raw, routeOptions.bodyLimit, (fault, body) => {
       if (fault === null) done(null, body)
       else if (fault === 'stalled') answerStalledRequest(raw)
       else if (fault === 'broken') done(brokenBody())
@@ -149,7 +149,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       bodyLimit: route.bodyLimitBytes,
       exposeHeadRoute: answersHead(route),
       config: { route },
-      onRequest: beforeBody(route, cors, bodyRoom),
+      onRequest: beforeBody(route, cors, bodyBudget),
       handler: (request, reply) => {
         showContentType(request)
         if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
@@ -189,23 +189,23 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       if (handled instanceof Promise) work = handled
       return handled
     } finally {
-      bodyRoom.giveBack(length, reply.raw, work)
+      bodyBudget.giveBack(length, reply.raw, work)
     }
   }
 
   /** Releases the body of a request that is answered without it. */
   function letGoOfBody(request: FastifyRequest, reply: FastifyReply): void {
-    if (Buffer.isBuffer(request.body)) bodyRoom.giveBack(request.body.length, reply.raw, null)
-    else if (hasBody(request)) bodyRoom.drain(request.raw, reply.raw)
+    if (Buffer.isBuffer(request.body)) bodyBudget.giveBack(request.body.length, reply.raw, null)
+    else if (hasBody(request)) bodyBudget.drain(request.raw, reply.raw)
   }
 
   async function readThenHandle(...[route, guarded, request, reply]: Parameters<typeof handle>): Promise<void> {
     if (route.takesBodyOfGet !== true) {
-      bodyRoom.drain(request.raw, reply.raw)
+      bodyBudget.drain(request.raw, reply.raw)
       return handle(route, guarded, request, reply)
     }
     const { fault, body } = await new Promise<{ fault: BodyFault | null; body: Buffer }>(resolve => {
-      bodyRoom.read(request.raw, route.bodyLimitBytes, (fault, body) => resolve({ fault, body }))
+      bodyBudget.read(request.raw, route.bodyLimitBytes, (fault, body) => resolve({ fault, body }))
     })
     if (fault === 'stalled') return answerStalledRequest(request.raw)
     if (fault === 'broken') {
@@ -218,7 +218,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
   /** Answers a refused body. The rest of it is read and dropped, so that the client gets to see the answer. */
   function refuseBody(route: Route, request: FastifyRequest, reply: FastifyReply): void {
-    bodyRoom.drain(request.raw, reply.raw)
+    bodyBudget.drain(request.raw, reply.raw)
     if (request.body === refusedBodies.too_large) {
       answerError(tooLargeBody(), route, request, reply)
       return
@@ -323,7 +323,7 @@ export async function closeServer(server: FastifyInstance): Promise<void> {
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
 
 /** The hook that runs before a request's body is read. */
-function beforeBody(route: Route, cors: string | null, bodyRoom: BodyRoom): OnRequest {
+function beforeBody(route: Route, cors: string | null, bodyBudget: BodyBudget): OnRequest {
   const { stalled, echoes, beforeBody: judge } = route
   if (stalled === undefined && echoes === undefined && judge === undefined && cors === null)
     return hideUnreadableContentType
@@ -332,7 +332,7 @@ function beforeBody(route: Route, cors: string | null, bodyRoom: BodyRoom): OnRe
     if (echoes !== undefined) echo(echoes, request, reply)
     if (judge !== undefined) {
       if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
-      if (!judge(request, reply)) return bodyRoom.drain(request.raw, reply.raw)
+      if (!judge(request, reply)) return bodyBudget.drain(request.raw, reply.raw)
     }
     hideUnreadableContentType(request, reply, done)
   }

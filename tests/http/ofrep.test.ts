@@ -208,7 +208,7 @@ describe('the entity tag of all flags', () => {
 
 describe('what an OFREP answer says of the change stream', () => {
   it('is where it is, behind a prefix too, while there is room', async t => {
-    const { askWith } = await startOfrep(t, { hasRoom: true })
+    const { askWith } = await startOfrep(t, { hasCapacity: true })
     const streams = async (headers: Record<string, string> = {}) =>
       (await askWith(bulkPath, { targetingKey: 'u' }, headers)).json.eventStreams
     const at = (requestUri: string) => [{ type: 'sse', endpoint: { requestUri }, inactivityDelaySec: 120 }]

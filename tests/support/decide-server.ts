@@ -100,7 +100,7 @@ export interface DecideServerOptions
   /** Replaces the look-up of the one project. */
   readonly findProject?: FrontDefinitions['findProject']
   /** Whether the change stream accepts another reader; when absent, its own bounds decide. */
-  readonly hasRoom?: boolean
+  readonly hasCapacity?: boolean
   readonly isOverRecordingQuota?: (project: Project) => boolean
   readonly threadEntry?: URL
   /** `queuedJobCountMax` bounds the jobs that wait for a thread. With both 0, every job is refused. */
@@ -130,7 +130,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
     definitions: {
       findProject: options.findProject ?? (token => (token === compiled.project.apiToken ? compiled : null)),
       lookForChanges: async () => void lookCount++,
-      changes: { ...changes, hasRoom: projectId => options.hasRoom ?? changes.hasRoom(projectId) },
+      changes: { ...changes, hasCapacity: projectId => options.hasCapacity ?? changes.hasCapacity(projectId) },
     },
     stores: {
       state: {

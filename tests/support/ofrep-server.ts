@@ -38,7 +38,7 @@ export interface Item {
 }
 
 export async function startOfrep(t: Pick<TestContext, 'after'>, options: Partial<DecideServerOptions> = {}) {
-  const server = await startDecideServer(t, { flags, hasRoom: false, ...options })
+  const server = await startDecideServer(t, { flags, hasCapacity: false, ...options })
   const ask = (path: string, body: string | Buffer, headers: Record<string, string> = {}) =>
     server.call(path, {
       method: 'POST',

@@ -166,8 +166,8 @@ async function writeNotes(session: Session, { notes }: ImportChanges): Promise<v
       reason,
       count,
     ])
-    const roomLeft = noteSampleCountMax - (Number(rows[0]!.note_count) - count)
-    for (const details of samples.slice(0, Math.max(0, roomLeft)))
+    const samplesLeft = noteSampleCountMax - (Number(rows[0]!.note_count) - count)
+    for (const details of samples.slice(0, Math.max(0, samplesLeft)))
       await session.query(numberedTexts.insertNoteSampleText, [importJobId, reason, jsonText(details)])
   }
 }

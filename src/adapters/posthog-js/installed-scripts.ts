@@ -37,7 +37,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
   if (!names.has('array.js'))
     throw new Error('the package posthog-js has no dist/array.js: the installation is not whole')
   const opened = new Map<string, Promise<BrowserScript>>()
-  const room = { bytes: options.keptBytesMax ?? keptBytesDefault }
+  const budget = { bytes: options.keptBytesMax ?? keptBytesDefault }
 
   return {
     version,
@@ -47,7 +47,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
       const stub = stubs.get(name)
       if (stub === undefined && !names.has(name)) return null
       const bytes = stub === undefined ? sharedFile(join(dist, name)) : async () => stub
-      const script = describe(bytes, name.endsWith('.map') ? noRoom : room)
+      const script = describe(bytes, name.endsWith('.map') ? noBudget : budget)
       opened.set(name, script)
       // A file that could not be read may exist the next time.
       script.catch(() => opened.delete(name))
@@ -57,7 +57,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
 }
 
 /** Source maps are half of all bytes and only for a browser's developer tools: not worth keeping. */
-const noRoom = { bytes: 0 }
+const noBudget = { bytes: 0 }
 
 /** Reads a file, unless its bytes are still in somebody's hands. */
 function sharedFile(path: string): () => Promise<Buffer> {
@@ -83,7 +83,7 @@ function sharedFile(path: string): () => Promise<Buffer> {
   }
 }
 
-async function describe(bytes: () => Promise<Buffer>, room: { bytes: number }): Promise<BrowserScript> {
+async function describe(bytes: () => Promise<Buffer>, budget: { bytes: number }): Promise<BrowserScript> {
   const contents = await bytes()
   const packings = new Map<ScriptPacking, Promise<Buffer | null>>()
   return {
@@ -93,8 +93,8 @@ async function describe(bytes: () => Promise<Buffer>, room: { bytes: number }): 
     packed: packing => {
       let packed = packings.get(packing)
       if (packed === undefined) {
-        if (room.bytes <= 0) return Promise.resolve(null)
-        packed = bytes().then(whole => pack(whole, packing, room))
+        if (budget.bytes <= 0) return Promise.resolve(null)
+        packed = bytes().then(whole => pack(whole, packing, budget))
         packings.set(packing, packed)
         packed.catch(() => packings.delete(packing))
       }
@@ -109,13 +109,13 @@ const brotliInPool = promisify(brotliCompress)
 const brotliQuality = 9
 
 /** Null when it does not fit: nothing is packed twice, and memory stays within the bound. */
-async function pack(whole: Buffer, packing: ScriptPacking, room: { bytes: number }): Promise<Buffer | null> {
+async function pack(whole: Buffer, packing: ScriptPacking, budget: { bytes: number }): Promise<Buffer | null> {
   const packed =
     packing === 'gzip'
       ? await gzipInPool(whole, { level: 9 })
       : await brotliInPool(whole, { params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality } })
-  if (packed.length > room.bytes) return null
-  room.bytes -= packed.length
+  if (packed.length > budget.bytes) return null
+  budget.bytes -= packed.length
   return packed
 }
 

@@ -177,15 +177,15 @@ export class StreamReader {
 
   #readKnown(fromOffset: number, limits: Limits): Walked & { readonly records: readonly RecordAt[] } {
     const records: RecordAt[] = []
-    let room = limits.bytesMax
+    let bytesLeft = limits.bytesMax
     const walked = this.#walk(fromOffset, (frame, from) => {
       const cursor = new RecordCursor(frame.body, frame.record_count)
       cursor.skip(from - frame.first_offset)
       let offset = from
       while (!cursor.done && records.length < limits.recordCountMax) {
         const bytes = cursor.nextBytes
-        if (bytes > room && records.length > 0) break
-        room -= bytes
+        if (bytes > bytesLeft && records.length > 0) break
+        bytesLeft -= bytes
         const record = cursor.next()
         records.push({
           offset: offset++,
@@ -194,7 +194,7 @@ export class StreamReader {
       }
       return {
         nextOffset: offset,
-        isEnough: !cursor.done || records.length >= limits.recordCountMax || room <= 0,
+        isEnough: !cursor.done || records.length >= limits.recordCountMax || bytesLeft <= 0,
       }
     })
     return { records, ...walked }
@@ -202,13 +202,13 @@ export class StreamReader {
 
   #readKnownRuns(fromOffset: number, bytesMax: number): Walked & { readonly runs: readonly LogRun[] } {
     const runs: LogRun[] = []
-    let room = bytesMax
+    let bytesLeft = bytesMax
     const walked = this.#walk(fromOffset, frame => {
       const { first_offset: firstOffset, record_count: recordCount, appended_at_ms: appendedAtMs, body: bytes } = frame
       const offsets = Array.from({ length: recordCount }, (_, index) => firstOffset + index)
       runs.push({ offsets, appendedAtMs, bytes })
-      room -= bytes.length
-      return { nextOffset: firstOffset + recordCount, isEnough: room <= 0 }
+      bytesLeft -= bytes.length
+      return { nextOffset: firstOffset + recordCount, isEnough: bytesLeft <= 0 }
     })
     return { runs, ...walked }
   }

@@ -189,8 +189,8 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
       const day = utcDay(timestampMs)
       const lastSeen = group.reduce((latest, warning) => Math.max(latest, warning.timestampMs), 0)
       const countSoFar = countWarnings.get(projectId, type, day, group.length, lastSeen)!
-      const roomLeft = Math.max(0, warningSamplesPerDay(type) - (countSoFar - group.length))
-      for (const warning of group.slice(0, roomLeft))
+      const samplesLeft = Math.max(0, warningSamplesPerDay(type) - (countSoFar - group.length))
+      for (const warning of group.slice(0, samplesLeft))
         insertWarning.run(projectId, type, day, warning.timestampMs, jsonText(warning.details))
     }
   }

@@ -60,8 +60,8 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
     }
     for (const { importJobId, count } of changes.storedRows) countStoredRows.run(count, importJobId)
     for (const { importJobId, reason, count, samples } of changes.notes) {
-      const roomLeft = noteSampleCountMax - (countNotes.get(importJobId, reason, count)! - count)
-      for (const details of samples.slice(0, Math.max(0, roomLeft)))
+      const samplesLeft = noteSampleCountMax - (countNotes.get(importJobId, reason, count)! - count)
+      for (const details of samples.slice(0, Math.max(0, samplesLeft)))
         insertSample.run(importJobId, reason, jsonText(details))
     }
     for (const { importJobId, projectId, kind, subject, before, after } of changes.images)

@@ -99,8 +99,8 @@ export function countLines(
   terminal: Terminal,
 ): string[] {
   const nameWidth = Math.min(40, Math.max(10, ...results.map(({ event }) => textWidth(printableName(event ?? '')))))
-  const room = terminal.width === null ? chartWidthMax : terminal.width - nameWidth - 18
-  const chartWidth = Math.max(chartWidthMin, Math.min(chartWidthMax, room))
+  const widthLeft = terminal.width === null ? chartWidthMax : terminal.width - nameWidth - 18
+  const chartWidth = Math.max(chartWidthMin, Math.min(chartWidthMax, widthLeft))
   const summed = results.map(({ data }) => sumNeighbours(data, chartWidth))
   const rows = results.map(({ event, count }, index) => ({
     name: event ?? 'all events',

@@ -69,8 +69,8 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
     chart: '',
   }))
   const besides = Math.max(...tableLines(columnsOf(''), rows, plainTerminal).map(textWidth)) + 2
-  const room = terminal.width === null ? chartWidthMax : Math.min(chartWidthMax, terminal.width - besides)
-  const summed = usage.results.map(({ calls }) => sumNeighbours(calls, Math.max(chartWidthMin, room)))
+  const widthLeft = terminal.width === null ? chartWidthMax : Math.min(chartWidthMax, terminal.width - besides)
+  const summed = usage.results.map(({ calls }) => sumNeighbours(calls, Math.max(chartWidthMin, widthLeft)))
   const tallest = Math.max(...summed.flatMap(({ sums }) => sums))
   const charted = rows.map((row, index) => ({ ...row, chart: barChart(summed[index]!.sums, tallest) }))
   const { perSum } = summed[0]!

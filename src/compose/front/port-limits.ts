@@ -4,13 +4,13 @@
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
 import { readTcpQueues } from '#adapters/system/tcp-queues.ts'
 import {
+  AnswerBudget,
   type AnswerEnd,
-  AnswerRoom,
-  adminAnswerRoomBytes,
-  answerRoomBytes,
-  eventsAnswerRoomBytes,
-} from '#http/answers/answer-room.ts'
-import { adminRoomLimits, BodyRoom, bodyRoomLimits, type EndedBody } from '#http/bodies/request-bodies.ts'
+  adminAnswerBudgetBytes,
+  answerBudgetBytes,
+  eventsAnswerBudgetBytes,
+} from '#http/answers/answer-budget.ts'
+import { adminBodyLimits, BodyBudget, bodyLimits, type EndedBody } from '#http/bodies/request-bodies.ts'
 import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -19,7 +19,7 @@ import { clientAddress, networkOf } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
 export interface PortLimits {
-  readonly bodyRoom: BodyRoom
+  readonly bodyBudget: BodyBudget
   readonly connections: Connections
 }
 
@@ -69,33 +69,33 @@ export function composePortLimits(options: PortLimitsOptions): {
     metrics.answersEnded.inc({ why })
     logReaders[why](times => logger.warn({ times, why }, answerEndTexts[why]))
   }
-  const answerRoom = (bytesMax: number) =>
-    new AnswerRoom({
+  const createAnswerBudget = (bytesMax: number) =>
+    new AnswerBudget({
       bytesMax,
       senderOf: ({ headers, socket }) => networkOf(clientAddress(headers, socket.remoteAddress, trustedProxies)),
       onEnded: onAnswerEnd,
       readUnacknowledged: readTcpQueues,
     })
   const answers = {
-    public: answerRoom(answerRoomBytes),
-    admin: answerRoom(adminAnswerRoomBytes),
-    events: answerRoom(eventsAnswerRoomBytes),
+    public: createAnswerBudget(answerBudgetBytes),
+    admin: createAnswerBudget(adminAnswerBudgetBytes),
+    events: createAnswerBudget(eventsAnswerBudgetBytes),
   }
   const onEnded = (why: EndedBody) => metrics.requestBodiesEnded.inc({ why })
   const limits = {
     publicLimits: {
-      bodyRoom: new BodyRoom({ limits: bodyRoomLimits, onEnded }),
+      bodyBudget: new BodyBudget({ limits: bodyLimits, onEnded }),
       connections: new Connections(bound - adminBound, onConnectionEnd, answers.public),
     },
     adminLimits: {
-      bodyRoom: new BodyRoom({ limits: adminRoomLimits, onEnded }),
+      bodyBudget: new BodyBudget({ limits: adminBodyLimits, onEnded }),
       connections: new Connections(adminBound, onConnectionEnd, answers.admin),
     },
   }
   const eventsConnections = new Connections(Math.min(64, Math.ceil(bound / 8)), onConnectionEnd, answers.events)
   metrics.onCollect(() => {
     const { publicLimits, adminLimits } = limits
-    metrics.requestBodyBytes.set(publicLimits.bodyRoom.heldBytes + adminLimits.bodyRoom.heldBytes)
+    metrics.requestBodyBytes.set(publicLimits.bodyBudget.heldBytes + adminLimits.bodyBudget.heldBytes)
     metrics.answerBytes.set(answers.public.heldBytes + answers.admin.heldBytes + answers.events.heldBytes)
     metrics.connections.set(publicLimits.connections.count + adminLimits.connections.count)
   })

@@ -48,7 +48,7 @@ export class HotKeys {
   }
 
   #open(key: string): Window {
-    if (this.#windows.size >= this.#keyCountMax) this.#makeRoom()
+    if (this.#windows.size >= this.#keyCountMax) this.#dropQuietest()
     const window = { counts: new Uint32Array(windowSeconds), total: 0, second: this.#now }
     this.#windows.set(key, window)
     return window
@@ -57,7 +57,7 @@ export class HotKeys {
   /**
    * Drops the quietest of the `probeCount` oldest ids and moves the others to the end of the map, as if they were new.
    */
-  #makeRoom(): void {
+  #dropQuietest(): void {
     let quietest: [key: string, window: Window] | null = null
     for (let probes = 0; probes < probeCount && this.#windows.size > 0; probes++) {
       const oldest: [string, Window] = this.#windows.entries().next().value!

@@ -15,7 +15,7 @@ export type BodyFault = 'busy' | 'too_large' | 'stalled' | 'broken'
 export type BodyDone = (fault: BodyFault | null, body: Buffer) => void
 
 /** The room that readers take memory from and return it to. */
-export interface ReaderRoom {
+export interface ReaderBudget {
   /** Takes room for that many more bytes of a body; false when there is none. */
   grow(bytes: number, reader: BodyReader): boolean
   give(bytes: number): void
@@ -34,7 +34,7 @@ export class BodyReader implements IncomingBody {
   readonly pace = new Pace()
   /** NaN when no length was announced. */
   readonly announced: number
-  readonly #room: ReaderRoom
+  readonly #budget: ReaderBudget
   readonly #request: IncomingMessage
   readonly #bytesMax: number
   readonly #done: BodyDone
@@ -43,8 +43,8 @@ export class BodyReader implements IncomingBody {
   #buffer: Buffer = emptyBody
   #length = 0
 
-  constructor(room: ReaderRoom, request: IncomingMessage, announced: number, bytesMax: number, done: BodyDone) {
-    this.#room = room
+  constructor(budget: ReaderBudget, request: IncomingMessage, announced: number, bytesMax: number, done: BodyDone) {
+    this.#budget = budget
     this.#request = request
     this.announced = announced
     this.#bytesMax = bytesMax
@@ -79,13 +79,13 @@ export class BodyReader implements IncomingBody {
     const spare = this.#buffer.length - this.#length
     const body = spare === 0 ? this.#buffer : resized(this.#buffer, this.#length)
     this.#buffer = emptyBody
-    this.#room.give(spare)
+    this.#budget.give(spare)
     this.#settle(null, body)
   }
 
   fail(fault: BodyFault): void {
     if (this.#isOver) return
-    this.#room.give(this.#buffer.length)
+    this.#budget.give(this.#buffer.length)
     this.#buffer = emptyBody
     this.#settle(fault, emptyBody)
   }
@@ -99,7 +99,7 @@ export class BodyReader implements IncomingBody {
   #grow(length: number, chunk: Buffer): boolean {
     const isFirst = this.#length === 0
     const capacity = isFirst ? length : this.#capacityFor(length)
-    if (!this.#room.grow(capacity - this.#buffer.length, this)) return false
+    if (!this.#budget.grow(capacity - this.#buffer.length, this)) return false
     // Node usually gives each piece memory of its own. A slice of a larger buffer would keep all of that buffer alive.
     const isKept = isFirst && chunk.buffer.byteLength === length
     const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resized(this.#buffer, capacity)

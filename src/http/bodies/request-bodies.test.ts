@@ -11,7 +11,7 @@ import { wireError } from '#wire/wire-error.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { createHttpServer } from '../server.ts'
 import { type Route, sendJson } from '../shared/route.ts'
-import { BodyRoom } from './request-bodies.ts'
+import { BodyBudget } from './request-bodies.ts'
 import { paceLimits, SlowBodies } from './slow-bodies.ts'
 
 const KiB = 1024
@@ -27,7 +27,7 @@ const slow = new SlowBodies(onTick => {
   return () => undefined
 })
 const ended: string[] = []
-const room = new BodyRoom({ limits, slow, onEnded: why => void ended.push(why) })
+const budget = new BodyBudget({ limits, slow, onEnded: why => void ended.push(why) })
 const agent = new Agent({ keepAlive: true })
 /** Requests whose handlers were called and have not answered. */
 let waiting: { reply: FastifyReply; body: Buffer; end: () => void }[] = []
@@ -73,7 +73,7 @@ const routes: Route[] = [
 before(async () => {
   const logger = silentLogger()
   server = createHttpServer({
-    ...{ routes, logger, metrics: createMetrics(), authorize: async () => false, bodyRoom: room },
+    ...{ routes, logger, metrics: createMetrics(), authorize: async () => false, bodyBudget: budget },
     random: () => 0.999,
   })
   await server.listen({ port: 0, host: '127.0.0.1' })
@@ -86,7 +86,7 @@ after(async () => {
 })
 beforeEach(() => {
   waiting = []
-  assert.equal(room.heldBytes, 0, 'nothing is left of the test before')
+  assert.equal(budget.heldBytes, 0, 'nothing is left of the test before')
 })
 
 interface Answer {
@@ -109,7 +109,7 @@ function send(path: string, body: Buffer, options: { method?: string; chunked?: 
 }
 
 const bytes = (count: number) => Buffer.alloc(count, 'x')
-const heldIs = (count: number) => eventually(() => room.heldBytes === count, { what: `${count} bytes held` })
+const heldIs = (count: number) => eventually(() => budget.heldBytes === count, { what: `${count} bytes held` })
 
 async function answerAll(): Promise<void> {
   for (const { reply, end } of waiting) {
@@ -223,7 +223,7 @@ describe('the room for bodies', () => {
     client.destroy()
     await closed
     await turn()
-    assert.equal(room.heldBytes, 100 * KiB)
+    assert.equal(budget.heldBytes, 100 * KiB)
     waiting[0]!.end()
     await heldIs(0)
   })
@@ -244,22 +244,22 @@ describe('the room for bodies', () => {
   it('is taken from bodies that stand still, as soon as others need it, and from none that comes in steadily', async () => {
     const still = [1, 2].map(() => partOf('/own-words', 190 * KiB, 130 * KiB))
     const steady = partOf('/wait', 16 * KiB, 4 * KiB)
-    await eventually(() => room.arrivedBytes === 264 * KiB)
+    await eventually(() => budget.arrivedBytes === 264 * KiB)
     assert.equal((await send('/at-once', bytes(100 * KiB))).status, 503, 'nobody knows yet who is slow')
     for (let round = 1; round <= 5; round++) {
       steady.write(bytes(2 * KiB))
-      await eventually(() => room.arrivedBytes === (264 + 2 * round) * KiB)
+      await eventually(() => budget.arrivedBytes === (264 + 2 * round) * KiB)
       tick()
     }
     const firstAnswer = Promise.race(still.map(answerOf))
     assert.equal((await send('/at-once', bytes(100 * KiB))).status, 200)
     assert.match(await firstAnswer, /^HTTP\/1\.1 503 [\s\S]*own_code/)
-    assert.equal(room.readingCount, 2, 'no more are ended than are needed')
+    assert.equal(budget.readingCount, 2, 'no more are ended than are needed')
     assert.deepEqual(ended.splice(0), ['no_room'])
     steady.write(bytes(2 * KiB))
     await eventually(() => waiting.length === 1)
     for (const client of still) client.destroy()
-    await eventually(() => room.readingCount === 0)
+    await eventually(() => budget.readingCount === 0)
     await answerAll()
     steady.destroy()
   })
@@ -268,17 +268,17 @@ describe('the room for bodies', () => {
     const still = partOf('/wait', 100 * KiB, 1)
     const silent = partOf('/wait', 100, 0)
     const slow = partOf('/wait', 100 * KiB, 1)
-    await eventually(() => room.readingCount === 3)
+    await eventually(() => budget.readingCount === 3)
     for (let count = 1; count < paceLimits.windowTicks; count++) tick()
     slow.write(bytes(paceLimits.windowBytesMin))
-    await eventually(() => room.arrivedBytes === 2 + paceLimits.windowBytesMin)
+    await eventually(() => budget.arrivedBytes === 2 + paceLimits.windowBytesMin)
     assert.deepEqual(ended, [])
     const answers = Promise.all([answerOf(still), answerOf(silent)])
     tick()
     for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 408 [\s\S]*connection: close/i)
     assert.deepEqual(ended.splice(0), ['stalled', 'stalled'])
-    await heldIs(room.heldBytes)
-    assert.equal(room.readingCount, 1)
+    await heldIs(budget.heldBytes)
+    assert.equal(budget.readingCount, 1)
     slow.destroy()
     await heldIs(0)
   })

@@ -3,13 +3,13 @@
 // that hold much and bring little are ended to make room for it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderRoom } from './body-reader.ts'
+import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderBudget } from './body-reader.ts'
 import { DrainedBodies } from './drained-bodies.ts'
 import { ReadTurns } from './read-turns.ts'
 import { SlowBodies } from './slow-bodies.ts'
 import { PieceCount } from './tiny-pieces.ts'
 
-export interface BodyRoomLimits {
+export interface BodyLimits {
   /** Bytes that all bodies may hold. */
   readonly bytesMax: number
   /** The part of `bytesMax` for bodies that do not arrive in one piece, so that slow senders cannot fill the rest. */
@@ -22,7 +22,7 @@ export interface BodyRoomLimits {
 const KiB = 1024
 const MiB = 1024 * KiB
 
-export const bodyRoomLimits: BodyRoomLimits = {
+export const bodyLimits: BodyLimits = {
   bytesMax: 256 * MiB,
   partsBytesMax: 224 * MiB,
   largeBytesMax: 192 * MiB,
@@ -30,7 +30,7 @@ export const bodyRoomLimits: BodyRoomLimits = {
 }
 
 /** The room of a private API with its own port, which takes writes whatever happens on the public port. */
-export const adminRoomLimits: BodyRoomLimits = {
+export const adminBodyLimits: BodyLimits = {
   bytesMax: 64 * MiB,
   partsBytesMax: 56 * MiB,
   largeBytesMax: 48 * MiB,
@@ -40,23 +40,23 @@ export const adminRoomLimits: BodyRoomLimits = {
 /** Why a body was ended: it arrived too slowly, others needed its room, or it came in countless tiny pieces. */
 export type EndedBody = 'stalled' | 'no_room' | 'tiny_pieces'
 
-export interface BodyRoomOptions {
-  readonly limits?: BodyRoomLimits
+export interface BodyBudgetOptions {
+  readonly limits?: BodyLimits
   readonly slow?: SlowBodies
   readonly drained?: DrainedBodies
   /** Called for each body that was ended before it had arrived. */
   readonly onEnded?: (why: EndedBody) => void
 }
 
-export class BodyRoom implements ReaderRoom {
-  readonly #limits: BodyRoomLimits
+export class BodyBudget implements ReaderBudget {
+  readonly #limits: BodyLimits
   readonly #turns = new ReadTurns()
   readonly #slow: SlowBodies
   readonly #drained: DrainedBodies
   readonly #onEnded: (why: EndedBody) => void
   #heldBytes = 0
 
-  constructor({ limits = bodyRoomLimits, slow, drained, onEnded }: BodyRoomOptions = {}) {
+  constructor({ limits = bodyLimits, slow, drained, onEnded }: BodyBudgetOptions = {}) {
     this.#limits = limits
     this.#slow = slow ?? new SlowBodies()
     this.#drained = drained ?? new DrainedBodies()
@@ -88,7 +88,7 @@ export class BodyRoom implements ReaderRoom {
     const isTooLarge = announced > bytesMax
     if (
       isTooLarge ||
-      (announced > this.#limits.smallBytesMax && !this.#makeRoom(announced, this.#limits.largeBytesMax))
+      (announced > this.#limits.smallBytesMax && !this.#endSlowest(announced, this.#limits.largeBytesMax))
     ) {
       done(isTooLarge ? 'too_large' : 'busy', emptyBody)
       return
@@ -155,7 +155,7 @@ export class BodyRoom implements ReaderRoom {
     // A body without an announced length may be of any size, so it counts as large.
     const isLarge = !(announced <= smallBytesMax)
     const isWhole = arrivedBytes === 0 && bytes === announced
-    if (!this.#makeRoom(bytes, isLarge ? largeBytesMax : isWhole ? bytesMax : partsBytesMax, reader)) return false
+    if (!this.#endSlowest(bytes, isLarge ? largeBytesMax : isWhole ? bytesMax : partsBytesMax, reader)) return false
     this.#heldBytes += bytes
     return true
   }
@@ -165,7 +165,7 @@ export class BodyRoom implements ReaderRoom {
   }
 
   /** Ends slow bodies, the slowest first, until that many more bytes have room; false when that does not help. */
-  #makeRoom(bytes: number, limit: number, asker?: BodyReader): boolean {
+  #endSlowest(bytes: number, limit: number, asker?: BodyReader): boolean {
     while (this.#heldBytes + bytes > limit) {
       const slowest = this.#slow.takeSlowest()
       if (slowest === null || slowest === asker) return false

@@ -32,7 +32,7 @@ export interface OfrepRoutesOptions {
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   /** Knows whether the change stream has room for another client of a project. */
-  readonly changes: Pick<ChangeHub, 'hasRoom'>
+  readonly changes: Pick<ChangeHub, 'hasCapacity'>
   readonly findProject: (apiKey: string) => CompiledProject | null
   /** Resolves when this front serves what other processes have written until now, or cannot. */
   readonly lookForChanges: () => Promise<void>
@@ -114,7 +114,7 @@ function eventStreamsOf(
   project: CompiledProject,
   headers: IncomingHttpHeaders,
 ): string {
-  return changes.hasRoom(project.project.id) ? encodeEventStreams(project, headers) : ''
+  return changes.hasCapacity(project.project.id) ? encodeEventStreams(project, headers) : ''
 }
 
 /** The tag is made from the answer itself, since the answer also depends on the stored person and on time. */

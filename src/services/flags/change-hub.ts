@@ -45,7 +45,7 @@ export interface ChangeHub {
     knows: 'current' | 'other' | 'nothing',
   ): Result<Subscription, Refusal>
   /** Whether the hub would accept another reader of the project. */
-  hasRoom(projectId: number): boolean
+  hasCapacity(projectId: number): boolean
   /** Notifies readers of changed projects, ends those whose project or key is gone. Returns before all are notified. */
   publish(changes: ServedChanges): void
   /** Ends every stream and accepts no more. */
@@ -97,7 +97,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
     subscribe(project, reader, knows) {
       if (isClosed) return err('closed')
       if (readerCount >= options.readersMax) return err('full')
-      if (!hasRoom(project.id)) return err('project_full')
+      if (!hasCapacity(project.id)) return err('project_full')
       const entry: Entry = {
         projectId: project.id,
         apiToken: project.apiToken,
@@ -112,7 +112,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
       const isBehind = knows === 'other' || (knows === 'nothing' && changedRecently(project.id))
       return ok({ isBehind, leave: () => remove(entry) })
     },
-    hasRoom: projectId => !isClosed && readerCount < options.readersMax && hasRoom(projectId),
+    hasCapacity: projectId => !isClosed && readerCount < options.readersMax && hasCapacity(projectId),
     publish(changes) {
       const nowMs = monotonicNowMs()
       for (const projectId of changes.deletedProjectIds) {
@@ -137,7 +137,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
     },
   }
 
-  function hasRoom(projectId: number): boolean {
+  function hasCapacity(projectId: number): boolean {
     return (readersOf.get(projectId)?.size ?? 0) < options.readersPerProjectMax
   }
 

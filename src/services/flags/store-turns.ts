@@ -59,13 +59,13 @@ export function createStoreTurns(options: StoreTurnsOptions): StoreTurns {
   return {
     run(projectId, rowCount, call, timeoutMs = options.timeoutMs) {
       // While there is room, no call is waiting: each answer starts as many waiting calls as there is room for.
-      if (hasRoom()) return begin(rowCount, call, timeoutMs)
+      if (hasCapacity()) return begin(rowCount, call, timeoutMs)
       if (guard.isDown()) return err('database_unavailable')
       return wait(projectId, rowCount, call, timeoutMs)
     },
   }
 
-  function hasRoom(): boolean {
+  function hasCapacity(): boolean {
     return callCount < options.atOnceMax && rowsUnderWay < rowsAtOnceMax
   }
 
@@ -113,7 +113,7 @@ export function createStoreTurns(options: StoreTurnsOptions): StoreTurns {
   }
 
   function beginWaiting(): void {
-    while (hasRoom()) {
+    while (hasCapacity()) {
       const next = queue.shift()
       if (next === undefined) return
       next.begin?.()

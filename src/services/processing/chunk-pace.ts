@@ -71,10 +71,10 @@ export class ChunkPace {
    */
   #grow({ cursor, recordCount, largestShare, startedMs }: PacedChunk): void {
     const { traffic, takesDeferred } = cursor
-    const room = aimedShare / Math.max(largestShare, 0.001)
+    const growthMax = aimedShare / Math.max(largestShare, 0.001)
     const chunkMs = traffic === 'import' ? this.#importChunkMs(startedMs) : this.#limits.liveChunkMs
     const tookMs = Math.max(performance.now() - startedMs, 1)
-    const growth = traffic === 'import' || takesDeferred ? Math.min(room, chunkMs / tookMs) : room
+    const growth = traffic === 'import' || takesDeferred ? Math.min(growthMax, chunkMs / tookMs) : growthMax
     this.#resize(cursor, recordCount * Math.min(Math.max(growth, 0.5), 1.5))
   }
 

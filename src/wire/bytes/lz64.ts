@@ -119,14 +119,14 @@ class UnitWriter {
 
   /** Returns false when the text would exceed the bound. */
   push(unit: number): boolean {
-    if (!this.#makeRoom(1)) return false
+    if (!this.#grow(1)) return false
     this.#units[this.length++] = unit
     return true
   }
 
   /** Appends what was written at `from`; the last unit copied may be the first one appended. */
   copy(from: number, length: number): boolean {
-    if (!this.#makeRoom(length)) return false
+    if (!this.#grow(length)) return false
     this.#units.copyWithin(this.length, from, from + length)
     this.#units[this.length + length - 1] = this.#units[from + length - 1]!
     this.length += length
@@ -137,7 +137,7 @@ class UnitWriter {
     return Buffer.from(this.#units.buffer, 0, this.length * 2).toString('utf16le')
   }
 
-  #makeRoom(unitCount: number): boolean {
+  #grow(unitCount: number): boolean {
     const needed = this.length + unitCount
     if (needed <= this.#units.length) return true
     if (needed > this.#unitsMax) return false

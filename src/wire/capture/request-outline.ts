@@ -156,7 +156,7 @@ class OutlineReader {
     while (json[at] !== closeBracket) {
       if (items.length === this.#itemCountMax) notWalkable()
       const base = items.length * slicesPerItem
-      if (base === slices.length) slices = withRoom(slices)
+      if (base === slices.length) slices = doubleCapacity(slices)
       items.push(this.#object(at, itemKeys, slices, base))
       at = nextElement(json, this.#at)
     }
@@ -274,7 +274,7 @@ class OutlineReader {
   }
 }
 
-function withRoom(slices: ItemSlices): ItemSlices {
+function doubleCapacity(slices: ItemSlices): ItemSlices {
   const larger = new Int32Array(slices.length * 2)
   larger.set(slices)
   return larger

@@ -10,7 +10,7 @@ import {
   mappedPersonsOf,
   personMappingCountMax,
   personMappingsOf,
-  TextRoom,
+  TextBudget,
   wantedGroups,
   wantedPersonIds,
 } from './chunk-rows.ts'
@@ -34,23 +34,23 @@ describe('the room for the texts of a load', () => {
       [100, 101, 1, 0],
       [Number.POSITIVE_INFINITY, 9, 1, longestTextBytes],
     ] as const) {
-      const room = new TextRoom(bytesMax)
-      room.take(1, taken)
-      assert.equal(room.textBytesOfEach(rowCount), share)
-      assert.equal(room.isExceeded, taken > bytesMax)
+      const budget = new TextBudget(bytesMax)
+      budget.take(1, taken)
+      assert.equal(budget.textBytesOfEach(rowCount), share)
+      assert.equal(budget.isExceeded, taken > bytesMax)
     }
   })
 
   it('counts by project, and each other id of a person as so many bytes', () => {
-    const room = new TextRoom(1_000)
+    const budget = new TextBudget(1_000)
     for (const [projectId, bytes] of [
       [1, 5],
       [2, 7],
       [1, 1],
     ] as const)
-      room.take(projectId, bytes)
+      budget.take(projectId, bytes)
     assert.deepEqual(
-      [room.takenBytes, [...room.bytesOf]],
+      [budget.takenBytes, [...budget.bytesOf]],
       [
         13,
         [
@@ -59,14 +59,14 @@ describe('the room for the texts of a load', () => {
         ],
       ],
     )
-    assert.equal(personMappingCountMax(room), Math.floor((1_000 - 13) / 256))
-    assert.equal(personMappingCountMax(new TextRoom(Number.POSITIVE_INFINITY)), longestTextBytes)
+    assert.equal(personMappingCountMax(budget), Math.floor((1_000 - 13) / 256))
+    assert.equal(personMappingCountMax(new TextBudget(Number.POSITIVE_INFINITY)), longestTextBytes)
   })
 })
 
 describe('the rows of a load', () => {
   it('make one person for all of its ids, and the text of each in the order of the persons', () => {
-    const room = new TextRoom(1_000)
+    const budget = new TextBudget(1_000)
     const rows = [
       mapped(8, 'a'),
       mapped(5, 'b', withoutText),
@@ -74,8 +74,8 @@ describe('the rows of a load', () => {
       mapped(5, 'd', withoutText),
       mapped(3, 'e'),
     ]
-    const found = mappedPersonsOf(rows, room)
-    assert.deepEqual([[...found.large.keys()], room.takenBytes], [[5], 30])
+    const found = mappedPersonsOf(rows, budget)
+    assert.deepEqual([[...found.large.keys()], budget.takenBytes], [[5], 30])
     addLargePersons(found, [{ id: 5, properties: '{"b":2}', property_marks: '[]' }])
     assert.deepEqual(
       found.mappings.map(({ distinctId, personUuid, version }) => [distinctId, personUuid, version]),

@@ -9,7 +9,7 @@ import { groupOf, personOf } from '../tables/rows.ts'
 export const longestTextBytes = 1_000_000_000
 
 /** Budget for a load's texts. A row whose text exceeds its share is read without it; the text follows once all fit. */
-export class TextRoom {
+export class TextBudget {
   readonly #bytesMax: number
   readonly #bytesOf = new Map<number, number>()
   #takenBytes = 0
@@ -96,7 +96,7 @@ export interface MappedPersons {
   readonly large: ReadonlyMap<number, MappedPersonRow>
 }
 
-export function mappedPersonsOf(rows: Iterable<MappedPersonRow>, room: TextRoom): MappedPersons {
+export function mappedPersonsOf(rows: Iterable<MappedPersonRow>, budget: TextBudget): MappedPersons {
   const mappings: DistinctIdMapping[] = []
   const persons = new Map<number, Person>()
   const personPropertiesJson: string[] = []
@@ -109,7 +109,7 @@ export function mappedPersonsOf(rows: Iterable<MappedPersonRow>, room: TextRoom)
       version: row.mapping_version,
     })
     if (persons.has(row.id) || large.has(row.id)) continue
-    room.take(row.project_id, row.text_bytes)
+    budget.take(row.project_id, row.text_bytes)
     const { properties, property_marks } = row
     if (properties === null || property_marks === null) large.set(row.id, row)
     else addPerson({ persons, personPropertiesJson }, row, properties, property_marks)
@@ -134,12 +134,12 @@ function addPerson(
 /** @returns the groups, and the rows that were read without their texts. */
 export function loadedGroupsOf(
   rows: Iterable<LoadedGroupRow>,
-  room: TextRoom,
+  budget: TextBudget,
 ): { groups: Group[]; large: LoadedGroupRow[] } {
   const groups: Group[] = []
   const large: LoadedGroupRow[] = []
   for (const row of rows) {
-    room.take(row.project_id, row.text_bytes)
+    budget.take(row.project_id, row.text_bytes)
     const { group_properties, property_marks } = row
     if (group_properties === null || property_marks === null) large.push(row)
     else groups.push(groupOf({ ...row, group_properties, property_marks }))
@@ -151,12 +151,12 @@ export function loadedGroupsOf(
 const mappingBytes = 256
 
 /** How many rows of other distinct ids still fit into the room. */
-export function personMappingCountMax(room: TextRoom): number {
-  return Math.min(Math.floor(room.leftBytes / mappingBytes), longestTextBytes)
+export function personMappingCountMax(budget: TextBudget): number {
+  return Math.min(Math.floor(budget.leftBytes / mappingBytes), longestTextBytes)
 }
 
-export function takeMappings(room: TextRoom, rows: readonly PersonMappingRow[], { persons }: MappedPersons): void {
-  for (const row of rows) room.take(persons.get(row.person_id)!.projectId, mappingBytes)
+export function takeMappings(budget: TextBudget, rows: readonly PersonMappingRow[], { persons }: MappedPersons): void {
+  for (const row of rows) budget.take(persons.get(row.person_id)!.projectId, mappingBytes)
 }
 
 /** Row ids of the persons whose other distinct ids the chunk needs. */

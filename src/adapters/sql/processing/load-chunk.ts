@@ -22,7 +22,7 @@ import {
   type PersonTextRow,
   personMappingCountMax,
   personMappingsOf,
-  TextRoom,
+  TextBudget,
   takeMappings,
   wantedGroups,
   wantedPersonIds,
@@ -68,22 +68,22 @@ export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' 
 export type ChunkLoad = Generator<MaybePromise<unknown>, LoadedChunk | 'too_large', unknown>
 
 export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytesMax: number): ChunkLoad {
-  const room = new TextRoom(textBytesMax)
+  const budget = new TextBudget(textBytesMax)
   const projectIds = [...new Set(subjects.projectIds)]
   const projects = yield* found(reads.projects(projectIds))
   const types = (yield* found(reads.groupTypes(projectIds))).map(groupTypeOf)
 
   const ids = idsByProject(subjects.distinctIds)
   const idCount = ids.values().reduce((sum, ofProject) => sum + ofProject.size, 0)
-  const rows = yield* found(reads.mappedPersons(ids, room.textBytesOfEach(idCount)))
-  const mapped = mappedPersonsOf(rows, room)
-  if (room.isExceeded) return 'too_large'
+  const rows = yield* found(reads.mappedPersons(ids, budget.textBytesOfEach(idCount)))
+  const mapped = mappedPersonsOf(rows, budget)
+  if (budget.isExceeded) return 'too_large'
   addLargePersons(mapped, yield* found(reads.personTexts([...mapped.large.keys()])))
 
   const personIds = wantedPersonIds(mapped, subjects.mergingDistinctIds)
-  const mappings = yield* found(reads.personMappings(personIds, personMappingCountMax(room)))
-  takeMappings(room, mappings, mapped)
-  if (room.isExceeded) return 'too_large'
+  const mappings = yield* found(reads.personMappings(personIds, personMappingCountMax(budget)))
+  takeMappings(budget, mappings, mapped)
+  if (budget.isExceeded) return 'too_large'
   const personless = yield* found(reads.personless(ids))
 
   const erasable = idsByProject(
@@ -99,8 +99,8 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
     ...{ project_id: projectId, group_type_index: typeIndex, group_key: key },
   }))
   const named = wantedGroups(subjects.groups, withShelves(types, importJobs))
-  const groups = yield* loadGroups(reads, [...named, ...keys], room)
-  if (room.isExceeded) return 'too_large'
+  const groups = yield* loadGroups(reads, [...named, ...keys], budget)
+  if (budget.isExceeded) return 'too_large'
   return {
     projects: projects.map(projectOf),
     ...importUndosOf(projects),
@@ -125,8 +125,8 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
       })),
     }),
     groupTypes: types,
-    textBytes: room.takenBytes,
-    textBytesOf: room.bytesOf,
+    textBytes: budget.takenBytes,
+    textBytesOf: budget.bytesOf,
     groups,
   }
 }
@@ -155,15 +155,15 @@ function jobStatusOf(row: ImportJobRow): ImportJobStatus {
 function* loadGroups(
   reads: ChunkReads,
   wanted: readonly GroupKey[],
-  room: TextRoom,
+  budget: TextBudget,
 ): Generator<MaybePromise<unknown>, Group[], unknown> {
   const { groups, large } = loadedGroupsOf(
-    yield* found(reads.groups(wanted, room.textBytesOfEach(wanted.length))),
-    room,
+    yield* found(reads.groups(wanted, budget.textBytesOfEach(wanted.length))),
+    budget,
   )
-  if (room.isExceeded || large.length === 0) return groups
+  if (budget.isExceeded || large.length === 0) return groups
   const whole = yield* found(reads.groups(large, longestTextBytes))
-  return groups.concat(loadedGroupsOf(whole, new TextRoom(Number.POSITIVE_INFINITY)).groups)
+  return groups.concat(loadedGroupsOf(whole, new TextBudget(Number.POSITIVE_INFINITY)).groups)
 }
 
 function* found<T>(rows: MaybePromise<T>): Generator<MaybePromise<unknown>, T, unknown> {

@@ -72,8 +72,8 @@ function hashBytes(text: string): void {
     for (let index = 0; index < state.length; index++) state[index] = digest.readInt32BE(4 * index)
     return
   }
-  const roomBytes = text.length * 3 + blockBytes + 9
-  if (scratch.length < roomBytes) scratch = new Uint8Array(roomBytes)
+  const neededBytes = text.length * 3 + blockBytes + 9
+  if (scratch.length < neededBytes) scratch = new Uint8Array(neededBytes)
   const length = encoder.encodeInto(text, scratch).written
   const blockCount = ((length + 8) >> 6) + 1
   const total = blockCount * blockBytes

@@ -6,10 +6,10 @@ import { type EventEmitter, once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { constants, createGzip, type Gzip } from 'node:zlib'
 import { freeBytes } from '#core/free-bytes.ts'
+import { keepOwnTime } from '#http/answers/answer-budget.ts'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
-import { keepOwnTime } from '../../answers/answer-room.ts'
 
 export interface ExportResponse extends ExportTarget {
   /** Completes the response. Resolves when the system has taken all of it. */
@@ -73,9 +73,9 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       signal.throwIfAborted()
       if (bytes.length === 0) return
       // They are sent even when the place has been lost: the cursor of the closing error already counts these rows.
-      const hasRoom = gzip === null ? send(bytes) : gzip.write(bytes)
+      const canWriteMore = gzip === null ? send(bytes) : gzip.write(bytes)
       place.signal.throwIfAborted()
-      if (!hasRoom) await readerTook(first, 'drain')
+      if (!canWriteMore) await readerTook(first, 'drain')
     },
     flush() {
       gzip?.flush(constants.Z_SYNC_FLUSH)

@@ -8,11 +8,11 @@ import { everySecond, type StartTicks } from '../shared/every-second.ts'
 
 const MiB = 1024 * 1024
 
-export const answerRoomBytes = 256 * MiB
+export const answerBudgetBytes = 256 * MiB
 /** The room of a private API with its own port, whose answers come whatever happens on the public port. */
-export const adminAnswerRoomBytes = 64 * MiB
+export const adminAnswerBudgetBytes = 64 * MiB
 /** That of the port for dashboards, which has few connections. */
-export const eventsAnswerRoomBytes = 32 * MiB
+export const eventsAnswerBudgetBytes = 32 * MiB
 
 /** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: others needed its room. */
 export type AnswerEnd = 'stalled' | 'no_room'
@@ -20,7 +20,7 @@ export type AnswerEnd = 'stalled' | 'no_room'
 /** Returns how many bytes the system still holds for the peers of some sockets, by the numbers of their open files. */
 export type ReadUnacknowledged = (files: ReadonlySet<number>) => Promise<ReadonlyMap<number, number>>
 
-export interface AnswerRoomOptions {
+export interface AnswerBudgetOptions {
   readonly bytesMax?: number
   /** Whose answer it is: answers of one sender give way to those of others. */
   readonly senderOf: (request: IncomingMessage) => string
@@ -68,7 +68,7 @@ export function keepOwnTime(answer: ServerResponse): void {
   ;(answer as { [keepsOwnTime]?: true })[keepsOwnTime] = true
 }
 
-export class AnswerRoom {
+export class AnswerBudget {
   readonly #bytesMax: number
   readonly #senderOf: (request: IncomingMessage) => string
   readonly #onEnded: (why: AnswerEnd) => void
@@ -82,8 +82,8 @@ export class AnswerRoom {
   readonly #waiting: (() => void)[] = []
   #isExamining = false
 
-  constructor(options: AnswerRoomOptions) {
-    this.#bytesMax = options.bytesMax ?? answerRoomBytes
+  constructor(options: AnswerBudgetOptions) {
+    this.#bytesMax = options.bytesMax ?? answerBudgetBytes
     this.#senderOf = options.senderOf
     this.#onEnded = options.onEnded ?? (() => undefined)
     this.#readUnacknowledged = options.readUnacknowledged ?? (async () => new Map())
@@ -116,7 +116,7 @@ export class AnswerRoom {
     const reader = this.#readers.get(answer) ?? this.#add(answer, socket)
     if (behind !== undefined) reader.behind = behind
     this.#measure(reader)
-    if (this.#isOverfull) this.#makeRoom()
+    if (this.#isOverfull) this.#endSlowest()
   }
 
   get #isOverfull(): boolean {
@@ -166,7 +166,7 @@ export class AnswerRoom {
   }
 
   /** Ends the slowest reader of whoever holds most, again and again, until there is room. */
-  #makeRoom(): void {
+  #endSlowest(): void {
     const senders = new Map<string, { heldBytes: number; readers: Reader[] }>()
     for (const reader of this.#readers.values()) {
       this.#measure(reader)
@@ -208,7 +208,7 @@ export class AnswerRoom {
       this.#measure(reader)
       countTick(reader)
     }
-    if (this.#isOverfull) this.#makeRoom()
+    if (this.#isOverfull) this.#endSlowest()
     if (!this.#isExamining) void this.#examine()
   }
 

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { Connections } from '../connections.ts'
-import { AnswerRoom, keepOwnTime, readerLimits } from './answer-room.ts'
+import { AnswerBudget, keepOwnTime, readerLimits } from './answer-budget.ts'
 
 const MiB = 1024 * 1024
 /** More than the system takes for a connection whose client reads nothing. */
@@ -18,13 +18,13 @@ interface Asked {
   isEnded(): boolean
 }
 
-async function roomyServer(t: TestContext, bytesMax = 1_000 * MiB) {
+async function startServer(t: TestContext, bytesMax = 1_000 * MiB) {
   const ended: string[] = []
   let begunCount = 0
   let unacknowledged: () => number | Promise<number> = () => 0
   let tick: () => void = () => undefined
   let onAnswered: () => void = () => undefined
-  const room = new AnswerRoom({
+  const budget = new AnswerBudget({
     bytesMax,
     senderOf: ({ headers }) => String(headers['x-sender']),
     onEnded: why => void ended.push(why),
@@ -37,7 +37,7 @@ async function roomyServer(t: TestContext, bytesMax = 1_000 * MiB) {
       return () => undefined
     },
   })
-  const connections = new Connections(100, () => undefined, room)
+  const connections = new Connections(100, () => undefined, budget)
   const server = createServer(
     connections.serverOptions,
     connections.noting((request, response) => {
@@ -80,7 +80,7 @@ async function roomyServer(t: TestContext, bytesMax = 1_000 * MiB) {
   const callOnAnswered = (call: () => void) => {
     onAnswered = call
   }
-  return { room, ended, ask, ticks, holdUnacknowledged, onAnswered: callOnAnswered, begunCount: () => begunCount }
+  return { budget, ended, ask, ticks, holdUnacknowledged, onAnswered: callOnAnswered, begunCount: () => begunCount }
 }
 
 /** Reads until so many bytes have come, then stops. */
@@ -104,34 +104,34 @@ async function endedOf(asked: readonly Asked[]): Promise<boolean[]> {
 
 describe('the room for answers', () => {
   it('is taken by what waits for its reader, until it is read', async t => {
-    const { room, ask, ended } = await roomyServer(t)
+    const { budget, ask, ended } = await startServer(t)
     await ask('one', '/small')
-    assert.equal(room.heldBytes, 0)
+    assert.equal(budget.heldBytes, 0)
     const slow = await ask('one')
-    assert.ok(room.heldBytes >= waitsMin && room.heldBytes <= answer.length + 1_000, `${room.heldBytes}`)
+    assert.ok(budget.heldBytes >= waitsMin && budget.heldBytes <= answer.length + 1_000, `${budget.heldBytes}`)
     slow.client.resume()
-    await eventually(() => room.heldBytes === 0 && slow.client.bytesRead > answer.length)
+    await eventually(() => budget.heldBytes === 0 && slow.client.bytesRead > answer.length)
     assert.deepEqual(ended, [])
   })
 
   it('is given back by whoever leaves', async t => {
-    const { room, ask } = await roomyServer(t)
+    const { budget, ask } = await startServer(t)
     const { client } = await ask('one')
     client.destroy()
-    await eventually(() => room.heldBytes === 0)
+    await eventually(() => budget.heldBytes === 0)
   })
 
   it('is taken by the requests behind such an answer, and by their bodies', async t => {
-    const { room, ask, begunCount } = await roomyServer(t)
+    const { budget, ask, begunCount } = await startServer(t)
     const { client } = await ask('one')
-    const before = room.heldBytes
+    const before = budget.heldBytes
     client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(30_000)}`)
-    await eventually(() => room.heldBytes >= before + 30_000)
+    await eventually(() => budget.heldBytes >= before + 30_000)
     assert.equal(begunCount(), 1)
   })
 
   it('when it is full, is taken from who has most, for others and for its own', async t => {
-    const { ask, ended } = await roomyServer(t, 80 * MiB)
+    const { ask, ended } = await startServer(t, 80 * MiB)
     const crowd = [await ask('crowd'), await ask('crowd')]
     const other = await ask('other')
     assert.deepEqual(ended, ['no_room'])
@@ -143,7 +143,7 @@ describe('the room for answers', () => {
   })
 
   it('is taken from the slowest of a sender', async t => {
-    const { ask, ended, ticks } = await roomyServer(t, 80 * MiB)
+    const { ask, ended, ticks } = await startServer(t, 80 * MiB)
     const reading = await ask('crowd')
     const standing = await ask('crowd')
     await readSome(reading, 16 * MiB)
@@ -154,12 +154,12 @@ describe('the room for answers', () => {
   })
 
   it('lets requests wait for the end of the turn in which it was full, in their order', async t => {
-    const { room, ask, ended, onAnswered } = await roomyServer(t, 48 * MiB)
+    const { budget, ask, ended, onAnswered } = await startServer(t, 48 * MiB)
     await ask('one')
     const seen: [string, boolean][] = []
     onAnswered(() => {
-      seen.push(['when a reader was ended', room.isFull])
-      for (const name of ['first', 'second']) room.whenFree(() => seen.push([name, room.isFull]))
+      seen.push(['when a reader was ended', budget.isFull])
+      for (const name of ['first', 'second']) budget.whenFree(() => seen.push([name, budget.isFull]))
     })
     await ask('one')
     await eventually(() => seen.length === 3)
@@ -174,7 +174,7 @@ describe('the room for answers', () => {
 
 describe('a reader that takes nothing', () => {
   it('is ended after half a minute', async t => {
-    const { ask, ended, ticks } = await roomyServer(t)
+    const { ask, ended, ticks } = await startServer(t)
     await ask('one')
     await ticks(readerLimits.stalledTicks - 1)
     assert.deepEqual(ended, [])
@@ -183,7 +183,7 @@ describe('a reader that takes nothing', () => {
   })
 
   it('is served for as long as its peer acknowledges a byte now and then', async t => {
-    const { ask, ended, ticks, holdUnacknowledged } = await roomyServer(t)
+    const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     let unacknowledged = 1_000
     holdUnacknowledged(() => unacknowledged--)
     await ask('one')
@@ -192,7 +192,7 @@ describe('a reader that takes nothing', () => {
   })
 
   it('is ended with others although the system answers late, and is asked about once at a time', async t => {
-    const { ask, ended, ticks, holdUnacknowledged } = await roomyServer(t)
+    const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     const asked: ((bytes: number) => void)[] = []
     holdUnacknowledged(() => new Promise(resolve => void asked.push(resolve)))
     for (const sender of ['one', 'other', 'third']) {
@@ -209,7 +209,7 @@ describe('a reader that takes nothing', () => {
   })
 
   it('is served where it reads now and then', async t => {
-    const { ask, ended, ticks } = await roomyServer(t)
+    const { ask, ended, ticks } = await startServer(t)
     const slow = await ask('one')
     for (let round = 0; round < 2; round++) {
       await ticks(readerLimits.stalledTicks - 1)
@@ -220,7 +220,7 @@ describe('a reader that takes nothing', () => {
   })
 
   it('has the time that its answer gives it', async t => {
-    const { ask, ended, ticks } = await roomyServer(t)
+    const { ask, ended, ticks } = await startServer(t)
     await ask('one', '/own-time')
     await ticks(3 * readerLimits.stalledTicks)
     assert.deepEqual(ended, [])
