@@ -124,7 +124,7 @@ async function install(folder) {
   console.error(
     `pennon: installing dependencies (${isProduction ? 'production' : 'full'})${leavesOutOptional ? '' : ', nearly 1 GB'}, usually within a minute …`,
   )
-  const elapsing = tellElapsed()
+  const elapsing = printElapsed()
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
     if (existsSync(join(root, name))) copyFileSync(join(root, name), join(folder, name))
   // The `engines` of packages, ours included, refer to the Node that is being installed, not to the one that runs npm
@@ -165,7 +165,7 @@ async function install(folder) {
 }
 
 /** npm draws nothing where it is quiet, and a minute without a sign looks like a hang. */
-function tellElapsed() {
+function printElapsed() {
   const startMs = performance.now()
   const elapsed = () => `pennon: still installing, ${Math.round((performance.now() - startMs) / 1_000)} s so far`
   const { isTTY } = process.stderr

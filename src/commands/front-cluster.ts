@@ -17,9 +17,9 @@ import type { ProcessNumbers } from '#telemetry/process-numbers.ts'
 
 export interface FrontCluster {
   readonly addresses: { url: string; adminUrl: string | null }
-  tellProcessing(state: ProcessingState): void
-  tellEventStore(isAway: boolean): void
-  tellProcessed(traffic: Traffic, until: ProcessedUntil): void
+  sendProcessingState(state: ProcessingState): void
+  sendEventStoreState(isAway: boolean): void
+  sendProcessedUntil(traffic: Traffic, until: ProcessedUntil): void
   stop(): Promise<void>
 }
 
@@ -61,8 +61,8 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
         switch (message.type) {
           case 'listening':
             listening.add(worker)
-            tell(worker, { type: 'processing', state: host.processingState() })
-            tell(worker, { type: 'event_store', isAway: host.isEventStoreAway() })
+            sendMessage(worker, { type: 'processing', state: host.processingState() })
+            sendMessage(worker, { type: 'event_store', isAway: host.isEventStoreAway() })
             return resolve(message)
           case 'listen_failed':
             kill() // without its port it is useless, and the next one may get it
@@ -101,7 +101,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   /** Sends a front the metrics of all other processes, this one included. */
   const give = async (worker: Worker, requestId: number) => {
     const own = await metrics.registry.getMetricsAsJSON()
-    tell(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(nameOf(worker))] })
+    sendMessage(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(nameOf(worker))] })
   }
   metrics.onCollect(() => {
     const reporting = [...listening].filter(worker => !numbers.isSilent(nameOf(worker)))
@@ -111,14 +111,14 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
   return {
     addresses: addresses[0]!,
-    tellProcessed: (traffic, until) => {
-      for (const worker of living()) tell(worker, { type: 'processed', traffic, until })
+    sendProcessedUntil: (traffic, until) => {
+      for (const worker of living()) sendMessage(worker, { type: 'processed', traffic, until })
     },
-    tellEventStore: isAway => {
-      for (const worker of living()) tell(worker, { type: 'event_store', isAway })
+    sendEventStoreState: isAway => {
+      for (const worker of living()) sendMessage(worker, { type: 'event_store', isAway })
     },
-    tellProcessing: state => {
-      for (const worker of living()) tell(worker, { type: 'processing', state })
+    sendProcessingState: state => {
+      for (const worker of living()) sendMessage(worker, { type: 'processing', state })
     },
     stop: async () => {
       isStopping = true
@@ -143,10 +143,10 @@ async function end(worker: Worker): Promise<void> {
       clearTimeout(killer)
       resolve()
     })
-    tell(worker, { type: 'shutdown' })
+    sendMessage(worker, { type: 'shutdown' })
   })
 }
 
-function tell(worker: Worker, message: ToFront): void {
+function sendMessage(worker: Worker, message: ToFront): void {
   if (worker.isConnected()) worker.send(message, () => undefined) // a front on its way out is restarted anyway
 }

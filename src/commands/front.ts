@@ -45,12 +45,12 @@ export async function front(): Promise<void> {
     }),
   )
   try {
-    tell({ type: 'listening', ...(await composed.listen()) })
+    sendMessage({ type: 'listening', ...(await composed.listen()) })
   } catch (cause) {
-    tell({ type: 'listen_failed', message: (cause as Error).message })
+    sendMessage({ type: 'listen_failed', message: (cause as Error).message })
   }
-  setInterval(() => tell({ type: 'alive' }), aliveEveryMs).unref()
-  const report = async () => tell({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() })
+  setInterval(() => sendMessage({ type: 'alive' }), aliveEveryMs).unref()
+  const report = async () => sendMessage({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() })
   setInterval(report, reportEveryMs).unref()
   await report()
 }
@@ -63,7 +63,7 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
-    wakeUp: stream => tell({ type: 'wake_up', stream }),
+    wakeUp: stream => sendMessage({ type: 'wake_up', stream }),
     processingState: () => processing,
     isEventStoreAway: () => isEventStoreAway || !isEngineListed(config),
     processedUntil: traffic => processedUntil.get(traffic) ?? null,
@@ -76,7 +76,7 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
         }
         waiting.set(requestId, give)
         setTimeout(() => give([]), metricsWaitMs).unref()
-        tell({ type: 'metrics_wanted', requestId, metrics })
+        sendMessage({ type: 'metrics_wanted', requestId, metrics })
       }),
     receive: received => {
       const message = received as ToFront
@@ -88,6 +88,6 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
   }
 }
 
-function tell(message: FromFront): void {
+function sendMessage(message: FromFront): void {
   if (process.connected) process.send!(message, () => undefined) // a parent that is gone is noticed by its channel
 }

@@ -132,7 +132,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const numbers = new ProcessNumbers({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
   const setProcessing = (state: ProcessingState) => {
     processing = state
-    fronts?.tellProcessing(state)
+    fronts?.sendProcessingState(state)
   }
   // A silent worker's last `ok` would stay otherwise; any other state already says that nothing is processed.
   const silence = watchSilence(silenceMsMax, () => {
@@ -153,7 +153,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       if (message.type === 'processing') setProcessing(message.state)
       if (message.type === 'processed') {
         processedUntil.set(message.traffic, message.until)
-        fronts?.tellProcessed(message.traffic, message.until)
+        fronts?.sendProcessedUntil(message.traffic, message.until)
       }
       if (message.type === 'metrics') numbers.report('work', message.metrics)
     },
@@ -162,7 +162,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       metrics.childRestarts.inc({ process: 'work' })
     },
   })
-  const engine = followEmbeddedEngine(config, logger, isAway => fronts?.tellEventStore(isAway))
+  const engine = followEmbeddedEngine(config, logger, isAway => fronts?.sendEventStoreState(isAway))
   const events =
     config.clickhouseUrl === null
       ? new SupervisedChild({

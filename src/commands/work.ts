@@ -59,8 +59,8 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
       geoip,
       logger,
       metrics,
-      onStateChange: state => tell({ type: 'processing', state }),
-      onProcessedUntil: (traffic, until) => tell({ type: 'processed', traffic, until }),
+      onStateChange: state => sendMessage({ type: 'processing', state }),
+      onProcessedUntil: (traffic, until) => sendMessage({ type: 'processed', traffic, until }),
     }),
   )
   // Not before everything is loaded: with another flag V8 compiles each module anew that `serve` had compiled, keeps that on
@@ -76,8 +76,10 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     },
   )
   const report = () => {
-    tell({ type: 'processing', state: worker.state() })
-    metrics.registry.getMetricsAsJSON().then(snapshot => tell({ type: 'metrics', metrics: snapshot }), reportFailure)
+    sendMessage({ type: 'processing', state: worker.state() })
+    metrics.registry
+      .getMetricsAsJSON()
+      .then(snapshot => sendMessage({ type: 'metrics', metrics: snapshot }), reportFailure)
   }
   const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'metrics could not be collected')
   const timer = setInterval(report, reportEveryMs)
@@ -109,6 +111,6 @@ function refuseBesideHolder(dataFolder: string): void {
   refuse(`process ${holder.pid} (pennon ${holder.command}) has the data folder ${dataFolder} and ${why}`)
 }
 
-function tell(message: FromWorker): void {
+function sendMessage(message: FromWorker): void {
   if (process.connected) process.send!(message, () => undefined) // a parent that is gone is noticed by its channel
 }

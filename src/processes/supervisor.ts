@@ -71,13 +71,13 @@ export class SupervisedChild {
         ? null
         : killWhenSilent({ name, logger, silentAfterMs, startMsMax, kill: () => child.kill('SIGKILL') })
     this.#exited = new Promise(resolve => {
-      const gone = (tell: () => void) => {
+      const gone = (log: () => void) => {
         this.#child = undefined
         silence?.stop()
         this.#options.onExit?.()
         resolve()
         if (this.#stopping) return
-        tell()
+        log()
         this.#scheduleRestart()
       }
       child.once('exit', (code, signal) =>

@@ -44,7 +44,7 @@ describe("OpenTelemetry's exporters", () => {
     provider.getLogger('shop').emit({ body: 'sold out', severityText: 'WARN' })
     await provider.shutdown()
     assert.deepEqual(statuses(), [['/i/v1/logs', 200]])
-    assertTold({ rejectedLogRecords: '1', errorMessage: sentence('logs') })
+    assertPartialSuccess({ rejectedLogRecords: '1', errorMessage: sentence('logs') })
     assert.equal(warnings.length, 1)
   })
 
@@ -58,7 +58,7 @@ describe("OpenTelemetry's exporters", () => {
     meter.createHistogram('price').record(9.5)
     await provider.shutdown()
     assert.deepEqual(statuses(), [['/v1/metrics', 200]])
-    assertTold({ rejectedDataPoints: 2, errorMessage: sentence('metrics') })
+    assertPartialSuccess({ rejectedDataPoints: 2, errorMessage: sentence('metrics') })
     assert.deepEqual(
       warnings.map(({ signal, count }) => [signal, count]),
       [['metrics', 2]],
@@ -78,7 +78,7 @@ describe("OpenTelemetry's exporters", () => {
         await provider.shutdown()
         assert.deepEqual(statuses(), [[path, 200]])
         const ofAi = 'Pennon does not store OpenTelemetry data yet; send AI events to /i/v0/ai/batch/.'
-        assertTold({
+        assertPartialSuccess({
           rejectedSpans: form === 'JSON' ? '1' : 1,
           errorMessage: path.includes('/ai/') ? ofAi : sentence('spans'),
         })
@@ -87,7 +87,7 @@ describe("OpenTelemetry's exporters", () => {
   }
 })
 
-function assertTold(partialSuccess: object): void {
+function assertPartialSuccess(partialSuccess: object): void {
   assert.equal(told.length, 1, JSON.stringify(told))
   assert.deepEqual(JSON.parse(String(told[0]!.at(-1))), partialSuccess)
 }

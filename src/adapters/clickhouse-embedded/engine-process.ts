@@ -16,7 +16,7 @@ import { runawayDefaultMs, watchRunawayQueries } from './runaway-queries.ts'
 /** Messages to the parent: `ready` once HTTP answers, then `alive` every 2 s while it still does. */
 export type EngineMessage = { readonly type: 'ready' | 'alive' }
 
-const tellEveryMs = 2_000
+const reportEveryMs = 2_000
 
 /**
  * Runs the engine until the parent sends `{type: 'shutdown'}` or its channel closes; without a parent's channel until
@@ -60,7 +60,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     const isUnloaded = why.startsWith('dlopen failed')
     failed(isUnloaded ? `its library cannot be loaded (${why}); \`pennon doctor\` says what to do` : why)
   })
-  tellWhileAnswering(options.httpPort)
+  reportWhileAnswering(options.httpPort)
   const endpoint = readEngineEndpoint(dirname(options.folder))
   if (endpoint === null) return
   watchRunawayQueries({
@@ -90,7 +90,7 @@ function engineArgs(folder: string): string[] {
  * Asks over a new connection each time, since a listener that accepts no more connections is useless. After a request
  * without an answer it sends no more.
  */
-function tellWhileAnswering(httpPort: number): void {
+function reportWhileAnswering(httpPort: number): void {
   let type: EngineMessage['type'] = 'ready'
   const ask = () => {
     const request = get({ host: '127.0.0.1', port: httpPort, path: '/ping', agent: false }, response => {
@@ -100,10 +100,10 @@ function tellWhileAnswering(httpPort: number): void {
           process.send!({ type } satisfies EngineMessage)
           type = 'alive'
         }
-        setTimeout(ask, tellEveryMs)
+        setTimeout(ask, reportEveryMs)
       })
     })
-    request.once('error', () => setTimeout(ask, type === 'ready' ? 10 : tellEveryMs)) // not listening yet
+    request.once('error', () => setTimeout(ask, type === 'ready' ? 10 : reportEveryMs)) // not listening yet
   }
   ask()
 }

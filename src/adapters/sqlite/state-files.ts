@@ -16,7 +16,7 @@ const suffixes = ['', '-wal', '-shm']
  */
 export function watchStateFiles(
   path: string,
-  { isOpen, tell }: { readonly isOpen: () => boolean; readonly tell: (missing: string | null) => void },
+  { isOpen, report }: { readonly isOpen: () => boolean; readonly report: (missing: string | null) => void },
 ): () => string | null {
   const inodes = suffixes.map(suffix => inodeAt(path + suffix) ?? 0)
   let missing: string | null = null
@@ -25,7 +25,7 @@ export function watchStateFiles(
     const found = findMissing()
     if (found === missing) return
     missing = found
-    tell(missing)
+    report(missing)
   }, lookMs)
   timer.unref()
   return () => missing
@@ -47,7 +47,7 @@ export function watchStateFiles(
 export function refuseWritesWhileMissing(database: Database.Database): void {
   watchStateFiles(database.name, {
     isOpen: () => database.open,
-    tell: missing => database.pragma(`query_only = ${missing === null ? 'OFF' : 'ON'}`),
+    report: missing => database.pragma(`query_only = ${missing === null ? 'OFF' : 'ON'}`),
   })
 }
 

@@ -9,7 +9,7 @@ export interface Person {
   canAsk(): boolean
   /** @returns the answer without blanks around it; the default for an empty one. */
   ask(question: string, byDefault?: string): Promise<string>
-  tell(line: string): void
+  print(line: string): void
 }
 
 /** Whether somebody is there to answer. */
@@ -42,5 +42,5 @@ export async function ask(question: string, byDefault = ''): Promise<string> {
 export const personAtTerminal: Person = {
   canAsk,
   ask,
-  tell: line => void process.stdout.write(`${printable(line)}\n`),
+  print: line => void process.stdout.write(`${printable(line)}\n`),
 }

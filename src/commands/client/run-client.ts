@@ -31,7 +31,7 @@ export async function runClient(
   if (!read.ok) refuse(read.error)
   const instance = instanceAddress(options.host, read.value)
   if (!instance.ok) refuse(instance.error)
-  tellOtherPort(options.host, read.value)
+  warnOfOtherPort(options.host, read.value)
   const { personalKey } = read.value
   if (personalKey === null)
     refuse(
@@ -50,7 +50,7 @@ export async function runClient(
 }
 
 /** @param given the value of `--host`. */
-export function tellOtherPort(given: string | undefined, config: Config): void {
+export function warnOfOtherPort(given: string | undefined, config: Config): void {
   const note = noteOfOtherPort(given, process.env.PORT, config)
   if (note !== null) process.stderr.write(`pennon: ${printable(note)}\n`)
 }

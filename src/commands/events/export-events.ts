@@ -51,7 +51,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       if (asked.format === 'parquet' && asked.limit === null && !(await hasWholeExport(partOf(file))))
         throw new ClientError(`The export is larger than one Parquet file: make several, with --from and --to.`)
       await completeFile(file, part.handle)
-      tell(file, asked, written, next, options.json === true)
+      printResult(file, asked, written, next, options.json === true)
     } catch (error) {
       // What ended the download is what is told; that the file could not be closed either, beside it.
       const unclosed = await part.handle.close().then(
@@ -184,7 +184,7 @@ async function writeAll({ handle }: PartialFile, bytes: Uint8Array, written: { b
   }
 }
 
-function tell(
+function printResult(
   file: string,
   asked: AskedExport,
   written: { rowCount: number; bytes: number },

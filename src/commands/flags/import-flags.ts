@@ -53,16 +53,16 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
   if (!json)
     printLines([...planLines(plan, terminalOf(process.stdout)), ...notes.map(note => `Note: ${printableName(note)}`)])
   const written = new Map<PlannedWrite, JsonObject>()
-  const tell = () => {
+  const printResult = () => {
     if (json) printJson({ dry_run: dryRun, ...resultsOf(plan, written), notes: [...notes] })
   }
   if (plan.writes.length === 0) {
     if (!json) printLines(['Nothing to write.'])
-    return tell()
+    return printResult()
   }
   if (dryRun) {
     if (!json) printLines([...(await reachLines(api, plan)), 'Nothing was written: this is a dry run.'])
-    return tell()
+    return printResult()
   }
   if (!yes && !(await isConfirmed(api, plan))) return
   try {
@@ -72,7 +72,7 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
       if (!json) printLines([printableName(line)])
     })
   } finally {
-    tell()
+    printResult()
   }
 }
 

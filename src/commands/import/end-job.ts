@@ -1,6 +1,7 @@
 // `pennon import publish FOLDER` and `pennon import discard FOLDER`: what was sent becomes part of the project, or is gone
 // as if it had never been sent. Source: docs/wire/import.md §2.11.
 
+import { reportSteps } from '#commands/import/words/report-steps.ts'
 import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
@@ -31,7 +32,6 @@ import { confirmTarget } from './words/confirm-target.ts'
 import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
 import { printLines } from './words/print.ts'
 import { nextLine, quoted } from './words/step-words.ts'
-import { tellSteps } from './words/told-steps.ts'
 
 const personsFile = 'verify-persons.json'
 const personsSchema = Type.Object({ differences: Type.Array(Type.String()) })
@@ -114,7 +114,7 @@ async function end(
         request.state = 'accepted'
         keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: false })
       },
-      onStep: tellSteps(how, { nowMs: () => api.clock.nowMs(), say }),
+      onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say }),
     })
     await keepDone(folder, serviceJob.id, how, api)
   } catch (error) {
@@ -127,7 +127,7 @@ async function end(
   const left = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
   if (how === 'publish') {
     say('Published: the events are part of the project.')
-    const differing = await tellPersons(job, serviceJob.id, api)
+    const differing = await printPersonsCheck(job, serviceJob.id, api)
     for (const note of notes) say(`  ${noteSentence(note)}`)
     return say(afterPublish(at, differing))
   }
@@ -175,12 +175,16 @@ function afterPublish(at: string, differing: number): string {
 
 /** Asks again only where whoever stopped waiting has not heard of them yet. */
 async function differingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
-  const told = job.folder.readJson(personsFile, personsSchema)
-  return told === null ? tellPersons(job, serviceJobId, api) : told.differences.length
+  const checked = job.folder.readJson(personsFile, personsSchema)
+  return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length
 }
 
 /** Only now do persons have what the import says of them. @returns how many differ. */
-async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
+async function printPersonsCheck(
+  { folder, plan, source }: Job,
+  serviceJobId: string,
+  api: ServiceApi,
+): Promise<number> {
   // All that was sent may have to be read for it, which takes minutes where that is millions.
   say('publish: comparing persons with what the import says of them')
   const manifest = manifestOf(folder)

@@ -36,10 +36,10 @@ export interface ReportOptions {
 export async function showReport(path: string, options: ReportOptions): Promise<void> {
   endWithOutput()
   const job = openJob(path)
-  await orStop(job.folder, () => tellReport(job, path, options))
+  await orStop(job.folder, () => printReport(job, path, options))
 }
 
-async function tellReport(job: Job, path: string, options: ReportOptions): Promise<void> {
+async function printReport(job: Job, path: string, options: ReportOptions): Promise<void> {
   const { json = false, markdown = false, samples = false } = options
   const { folder } = job
   const report = readReport(folder)

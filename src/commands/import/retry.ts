@@ -7,11 +7,11 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { whyNoRetry } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { progressFigures } from '#importer/send/progress-figures.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
 import { keepRetryOutcomes, readRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { readServiceJob, tellState } from '#importer/send/service-job.ts'
-import { toldFigures } from '#importer/send/told-figures.ts'
+import { readServiceJob, reportState } from '#importer/send/service-job.ts'
 import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
 import { keepFinalReport } from '#importer/verify/final-pages.ts'
 import { repairedReport } from '#importer/verify/final-report.ts'
@@ -80,7 +80,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     folder.remove(verifyFile)
     // Nor does the service keep what was verified before: it says nothing of what is sent from here on.
     const repaired = readRetryOutcomes(folder)
-    await tellState(api, serviceJob.id, 'sending', toldFigures(sent, context.manifest, repaired))
+    await reportState(api, serviceJob.id, 'sending', progressFigures(sent, context.manifest, repaired))
     const { checkpoint } = await sendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
@@ -102,7 +102,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     keepRetryOutcomes(folder, outcomes)
     const report = repairedReport(folder, sent, outcomes)
     if (report !== null) keepFinalReport(folder, report)
-    await tellState(api, serviceJob.id, 'verifying', toldFigures(sent, context.manifest, outcomes))
+    await reportState(api, serviceJob.id, 'verifying', progressFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
     say(
       `${counted(counts.read, 'record')}: ${counted(counts.sent, 'event')} sent, ${counted(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,

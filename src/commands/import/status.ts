@@ -48,15 +48,15 @@ export async function showStatus(path: string, options: StatusOptions): Promise<
   checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
   const fetched = fetchedInto(path)
   if (fetched !== null) {
-    tellFetched(path, fetched, options)
+    printFetched(path, fetched, options)
     return
   }
   const job = openJob(path)
-  await orStop(job.folder, () => tellStatus(job, path, options))
+  await orStop(job.folder, () => printStatus(job, path, options))
 }
 
 /** Nothing is planned yet. */
-function tellFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
+function printFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
   const { config, isComplete, partsWaiting, partsEmpty, parts } = fetched
   const next = nextOfFetch(path, fetched)
   const { source } = config as { readonly source: string }
@@ -77,7 +77,7 @@ function tellFetched(path: string, fetched: FetchedParts, { json = false }: Stat
   printLines(lines)
 }
 
-async function tellStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
+async function printStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
   const progress = job.folder.readJson(progressFile, progressSchema)
   const running = runningIn(job, progress)
   const service = await askService(job)

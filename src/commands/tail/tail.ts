@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { tellOtherPort } from '../client/run-client.ts'
+import { warnOfOtherPort } from '../client/run-client.ts'
 import { terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { keepWatching } from './keep-watching.ts'
@@ -25,7 +25,7 @@ export async function tail(options: TailOptions): Promise<void> {
   const { personalKey } = read.value
   const address = tailAddress(options, read.value)
   if (!address.ok) refuse(address.error)
-  tellOtherPort(options.host, read.value)
+  warnOfOtherPort(options.host, read.value)
   if (personalKey === null) refuse('Set PENNON_PERSONAL_KEY to a personal API key with the scope query:read.')
   const { instance, view } = address.value
   const notices = tailNotices({ instance, rejected: options.rejected, nowMs: Date.now })

@@ -63,7 +63,7 @@ async function openSqliteState(dataFolder: string, logger: Logger, { loadChanges
   })
   const missingFile = watchStateFiles(stateFileOf(dataFolder), {
     isOpen: () => isOpen,
-    tell: missing => {
+    report: missing => {
       if (missing === null) logger.warn('the state is in its place again')
       else logger.error(stateMissingLine(missing))
     },

@@ -2,9 +2,9 @@
 // Source: docs/wire/ingestion.md 13.6.
 
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
-import { tellingNames } from './cookieless-event.ts'
+import { identifyingNames } from './cookieless-event.ts'
 
-const isTelling: ReadonlySet<string> = new Set(tellingNames)
+const isIdentifying: ReadonlySet<string> = new Set(identifyingNames)
 
 /** A request that is refused may have its events where none are read, such as in a list of lists. */
 const depthMax = 16
@@ -82,7 +82,7 @@ function isMap(name: string): boolean {
 
 function stripped(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !isTelling.has(name)))
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !isIdentifying.has(name)))
 }
 
 /** The object itself when no value becomes another. */

@@ -55,10 +55,10 @@ export interface VisitorFacts {
 }
 
 /** What tells a visitor's address or user agent, or helps to guess the hash. */
-export const tellingNames = ['$ip', '$raw_user_agent', '$initial_raw_user_agent', '$cookieless_extra'] as const
+export const identifyingNames = ['$ip', '$raw_user_agent', '$initial_raw_user_agent', '$cookieless_extra'] as const
 /** The properties that say something of the visitor, or are made of its hash. */
 export const visitorNames = [
-  ...tellingNames,
+  ...identifyingNames,
   '$device_id',
   '$session_id',
   '$distinct_id',
@@ -69,7 +69,7 @@ export const visitorNames = [
   '$set_once',
 ] as const
 
-const telling = new MemberNames(tellingNames)
+const identifying = new MemberNames(identifyingNames)
 const ofVisitor = new MemberNames(visitorNames)
 
 /**
@@ -114,7 +114,7 @@ export function readVisitor(
 /** The text of an object without what tells who the visitor is; undefined when there is none in it. */
 export function strippedMap(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
-  const members = membersNamed(text, telling)
+  const members = membersNamed(text, identifying)
   return members.length === 0 ? undefined : editedMembers(text, members, () => null)
 }
 

@@ -134,7 +134,7 @@ const v0: Protocol<IncomingEvent, EventContext> = {
   sourceOf: () => ({}),
 }
 
-const itemisedV0: typeof v0 = { ...v0, codeOf: toldCodeOf }
+const itemisedV0: typeof v0 = { ...v0, codeOf: reportedCodeOf }
 
 const v1: Protocol<IncomingV1Event, V1EventContext> = {
   name: 'v1',
@@ -298,7 +298,7 @@ function contextOf(
 }
 
 /** The outcome that follows from the event alone. What its project or person cause later becomes a warning. */
-function toldCodeOf(event: CapturedEvent): number {
+function reportedCodeOf(event: CapturedEvent): number {
   // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
   const properties = parsePlainJson(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false

@@ -12,9 +12,9 @@ import { ImportConfigError } from '../records/import-source.ts'
 import type { FetchClock } from './fetch-clock.ts'
 import { type FetchConfig, parseFetchConfig } from './fetch-config.ts'
 import { FetchStop } from './fetch-faults.ts'
+import type { FetchProgress } from './fetch-reporter.ts'
 import type { FetchSource } from './fetch-source.ts'
 import { fetchStage } from './fetch-stage.ts'
-import type { FetchProgress } from './fetch-telling.ts'
 import { readFetchedParts } from './fetched-parts.ts'
 import { waitingInWords } from './wait-words.ts'
 
@@ -50,7 +50,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
           ...{ folder: folder.path, config, source, signal },
           ...{ clock: options.clock, tryFileLock: options.tryFileLock },
           ...(findSpaceProblem && { findSpaceProblem }),
-          onProgress: toldTo(progress, options.clock),
+          onProgress: reportTo(progress, options.clock),
           onNotice: progress.say,
         })
         for (const line of firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`))))
@@ -67,7 +67,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
 }
 
 /** Parts count as records here, since nothing is read yet. */
-function toldTo(progress: StageProgress, clock: FetchClock): (now: FetchProgress) => void {
+function reportTo(progress: StageProgress, clock: FetchClock): (now: FetchProgress) => void {
   let [parts, bytes, retries, total] = [0, 0, 0, -1]
   return now => {
     if (now.partsTotal !== total) {

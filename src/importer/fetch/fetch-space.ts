@@ -9,16 +9,16 @@ const lookEveryBytes = 16 * 2 ** 20
 
 export class FetchSpace {
   readonly #findSpaceProblem: FindSpaceProblem
-  readonly #tell: (problem: string) => void
+  readonly #report: (problem: string) => void
   /** What is still to come of the running parts whose size is known, by their ids. */
   readonly #toCome = new Map<string, number>()
   #unseenBytes = 0
   /** Whether people know that the disk has no room. */
   #isProblemReported = false
 
-  constructor(findSpaceProblem: FindSpaceProblem, tell: (problem: string) => void) {
+  constructor(findSpaceProblem: FindSpaceProblem, report: (problem: string) => void) {
     this.#findSpaceProblem = findSpaceProblem
-    this.#tell = tell
+    this.#report = report
   }
 
   /** @param bytes that the part has still to bring; null when nobody knows. @throws FetchWait when there is no room. */
@@ -49,7 +49,7 @@ export class FetchSpace {
       this.#unseenBytes = 0
       return
     }
-    if (!this.#isProblemReported) this.#tell(problem)
+    if (!this.#isProblemReported) this.#report(problem)
     this.#isProblemReported = true
     throw new FetchWait(diskFull)
   }

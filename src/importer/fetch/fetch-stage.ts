@@ -20,10 +20,10 @@ import {
   ObjectChanged,
   WindowTooLarge,
 } from './fetch-faults.ts'
+import { type FetchListener, FetchReporter } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { FetchSpace } from './fetch-space.ts'
 import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
-import { type FetchListener, FetchTelling } from './fetch-telling.ts'
 import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
 import { spanInWords } from './wait-words.ts'
 
@@ -96,7 +96,7 @@ class FetchRun {
   readonly #options: FetchStageOptions
   readonly #state: FetchState
   readonly #gate: CallGate
-  readonly #telling: FetchTelling
+  readonly #reporter: FetchReporter
   readonly #space: FetchSpace
   readonly #active = new Map<string, Promise<void>>()
   readonly #attempts = new Map<string, Attempts>()
@@ -116,9 +116,11 @@ class FetchRun {
     this.#state = state
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
     this.#callSignal = AbortSignal.any([this.#signal, this.#noMoreCalls.signal])
-    this.#telling = new FetchTelling(options, options.clock, () => state.counts())
-    this.#space = new FetchSpace(options.findSpaceProblem ?? (() => null), problem => this.#telling.notice(problem))
-    this.#gate = new CallGate(options.source.limits, state, options.clock, waiting => this.#telling.setWaiting(waiting))
+    this.#reporter = new FetchReporter(options, options.clock, () => state.counts())
+    this.#space = new FetchSpace(options.findSpaceProblem ?? (() => null), problem => this.#reporter.notice(problem))
+    this.#gate = new CallGate(options.source.limits, state, options.clock, waiting =>
+      this.#reporter.setWaiting(waiting),
+    )
   }
 
   async run(): Promise<FetchResult> {
@@ -126,7 +128,7 @@ class FetchRun {
     await this.#list()
     const { source } = this.#options
     for (;;) {
-      this.#telling.progress()
+      this.#reporter.reportProgress()
       while (this.#active.size < source.limits.atOnce && !this.#callSignal.aborted) {
         const nowMs = this.#options.clock.nowMs()
         const isNotNow = (id: string) => this.#active.has(id) || (this.#attempts.get(id)?.dueMs ?? 0) > nowMs
@@ -152,7 +154,7 @@ class FetchRun {
       partsDone: done,
       partsEmpty: empty,
       bytesDone,
-      calls: this.#telling.calls,
+      calls: this.#reporter.calls,
       warnings: this.#state.warnings(),
     }
   }
@@ -219,7 +221,7 @@ class FetchRun {
       this.#state.remove(id)
       dropped.push(`${id} is not in the list any more, so it is not fetched.`)
     }
-    for (const line of firstFew(dropped)) this.#telling.notice(line)
+    for (const line of firstFew(dropped)) this.#reporter.notice(line)
   }
 
   async #work(part: StoredPart): Promise<void> {
@@ -232,7 +234,7 @@ class FetchRun {
       }
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
       this.#waits = 0
-      this.#telling.partEnded()
+      this.#reporter.partEnded()
     } catch (cause) {
       try {
         this.#judge(part, asFetchFault(cause), attempts)
@@ -289,14 +291,14 @@ class FetchRun {
         // Its limits may let the source wait for longer.
         clearInterval(watch)
         await this.#gate.take(this.#callSignal)
-        this.#telling.addCall()
+        this.#reporter.addCall()
         bytesLately = 0
         watch = setInterval(look, stallMs)
       },
       willWrite: bytes => this.#space.willWrite(part.id, bytes),
       received: bytes => {
         bytesLately += bytes
-        this.#telling.addBytes(bytes)
+        this.#reporter.addBytes(bytes)
       },
       savedBytes: part.savedBytes,
       saveBytes: bytes => this.#state.saveBytes(part.id, bytes),
@@ -320,7 +322,7 @@ class FetchRun {
       this.#state.markEmpty(part.id)
     } else {
       attempts.seemedEmpty = true
-      this.#telling.addRetry()
+      this.#reporter.addRetry()
     }
   }
 
@@ -338,7 +340,7 @@ class FetchRun {
     attempts.broken++
     const halves = isTooLarge || attempts.broken >= brokenTriesMax ? this.#options.source.splitPart(part) : null
     if (halves !== null) {
-      this.#telling.notice(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
+      this.#reporter.notice(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
       rmSync(partFileOf(this.#options.folder, objectOf(part.id)).path, { force: true })
       this.#state.split(part.id, halves)
       this.#attempts.delete(part.id)
@@ -348,10 +350,10 @@ class FetchRun {
     if (isTooLarge && fault.isRefused)
       throw new FetchStop(`${fault.message}. ${part.id} is the smallest window that there is. ${advice}`)
     if (attempts.broken % brokenTriesMax === 0)
-      this.#telling.notice(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
+      this.#reporter.notice(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
     const { clock } = this.#options
     attempts.dueMs = clock.nowMs() + backOffMs(attempts.broken, clock.random(), null)
-    this.#telling.triesAgain({ reason: fault.message, untilMs: attempts.dueMs })
+    this.#reporter.reportRetry({ reason: fault.message, untilMs: attempts.dueMs })
   }
 
   /** All parts of the source wait, since it, the network or the disk is in trouble. */
@@ -360,7 +362,7 @@ class FetchRun {
     this.#waits++
     const trouble = { reason, untilMs: clock.nowMs() + backOffMs(this.#waits, clock.random(), retryAfterMs) }
     this.#gate.pause(trouble)
-    this.#telling.triesAgain(trouble)
+    this.#reporter.reportRetry(trouble)
   }
 
   async #untilOneIsDue(): Promise<void> {

@@ -131,14 +131,14 @@ async function* bodyOf({ body, headers }: HttpAnswer, url: URL): AsyncIterable<U
 
 async function* noBytes(): AsyncIterable<Uint8Array> {}
 
-interface Told {
+interface RefusalOptions {
   readonly url: URL
   readonly list: string
   readonly secrets: readonly string[]
   readonly nowMs: number
 }
 
-async function refusal(answer: HttpAnswer, { url, list, secrets, nowMs }: Told): Promise<Error> {
+async function refusal(answer: HttpAnswer, { url, list, secrets, nowMs }: RefusalOptions): Promise<Error> {
   const fault = await faultOfStatus(answer, { source: shown(url), secrets, nowMs })
   if (fault instanceof FetchWait) return fault
   const isGone = answer.status === 404 || answer.status === 410

@@ -57,8 +57,8 @@ for (const [name, make, hasSum] of files)
           assert.deepEqual(values, whole.values.slice(0, values.length))
           // A file of Avro has no end: cut behind a block, it is a shorter file.
           const isWholeBlock = name === 'Avro' && bytes.subarray(0, length).subarray(-16).equals(bytes.subarray(-16))
-          const isTold = rejects.length === 1 || values.length === rows.length || isWholeBlock
-          assert.ok(isTold, `${values.length} and ${rejects}`)
+          const isReported = rejects.length === 1 || values.length === rows.length || isWholeBlock
+          assert.ok(isReported, `${values.length} and ${rejects}`)
         }),
         { numRuns: runs(20, 60) },
       )

@@ -102,7 +102,7 @@ export async function endedAt(api: ServiceApi, id: string, how: Ending['how']): 
   return typeof at === 'string' ? at : null
 }
 
-export async function tellState(
+export async function reportState(
   api: ServiceApi,
   id: string,
   state: OpenJobState,
@@ -115,7 +115,7 @@ const pollMs = 1_000
 const ends = { publish: 'published', discard: 'discarded' } as const
 
 /** What a person who waits for the end of a job wants to hear of it. */
-export interface EndTelling {
+export interface EndReporter {
   /** From here on the service may have begun. */
   readonly onAsked?: () => void
   /** The service does it now, whoever waits for it. */
@@ -132,7 +132,7 @@ export async function endServiceJob(
   api: ServiceApi,
   id: string,
   how: 'publish' | 'discard',
-  { onAsked, onAccepted, onStep }: EndTelling = {},
+  { onAsked, onAccepted, onStep }: EndReporter = {},
 ): Promise<void> {
   onAsked?.()
   await api.call('POST', `/import_jobs/${id}/${how}/`)

@@ -2,7 +2,7 @@
 // whom anything is said. One pass, and each is seen from its first event. Source: docs/wire/import.md §2.10.
 
 import type { ImportedEvent } from '../records/imported-event.ts'
-import { addToPerson, type ExpectedPerson, newPerson, tellsOfPerson } from './expected-person.ts'
+import { addToPerson, describesPerson, type ExpectedPerson, newPerson } from './expected-person.ts'
 
 export const personsDefault = 50
 /** More than are compared, since several may turn out to be of one person. */
@@ -28,7 +28,7 @@ export class PersonChoice {
   }
 
   add(event: ImportedEvent): void {
-    if (this.#passedOver.has(event.distinctId) || !tellsOfPerson(event)) return
+    if (this.#passedOver.has(event.distinctId) || !describesPerson(event)) return
     const id = this.#personOf(event.distinctId)
     const person = this.#chosen.get(id) ?? newPerson(id)
     if (person.rank > this.#worst) {

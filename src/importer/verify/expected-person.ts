@@ -31,7 +31,7 @@ export function newPerson(id: string): ExpectedPerson {
 }
 
 /** Whether the event tells anything of its person that can be compared. */
-export function tellsOfPerson(event: ImportedEvent): boolean {
+export function describesPerson(event: ImportedEvent): boolean {
   if (joinedId(event) !== null) return true
   const { set, setOnce } = personMaps(event)
   return set !== null || setOnce !== null || unsetOf(event).length > 0

@@ -89,7 +89,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
   const startedAtMs = monotonicNowMs()
   const due = new Set<Entry>()
   let readerCount = 0
-  let isTelling = false
+  let isNotifying = false
   let isClosed = false
   let timer: Timer | null = null
 
@@ -129,7 +129,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
           }
         }
       }
-      tellSome()
+      notifySome()
     },
     close() {
       isClosed = true
@@ -186,26 +186,26 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
         }
       }
     }
-    tellSome()
+    notifySome()
   }
 
-  function tellSome(): void {
-    if (isTelling) return
+  function notifySome(): void {
+    if (isNotifying) return
     let left = readersPerTurn
     for (const entry of due) {
       if (left-- === 0) break
       due.delete(entry)
-      tell(entry)
+      notify(entry)
     }
     if (due.size === 0) return
-    isTelling = true
+    isNotifying = true
     setImmediate(() => {
-      isTelling = false
-      tellSome()
+      isNotifying = false
+      notifySome()
     })
   }
 
-  function tell(entry: Entry): void {
+  function notify(entry: Entry): void {
     if (entry.isBusy) return // notified once it has taken the last notice
     const { revisionDue, isBeatDue } = entry
     if (revisionDue === null && !isBeatDue) return
@@ -217,7 +217,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
       entry.beatsMissed = 0
       if (entry.revisionDue === null || entry.isGone) return
       due.add(entry)
-      tellSome()
+      notifySome()
     }
     if (revisionDue !== null) entry.reader.changed(revisionDue, taken)
     else entry.reader.heartbeat(taken)

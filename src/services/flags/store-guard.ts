@@ -68,7 +68,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
   let restsUntilMs = 0
   let pendingCount = 0
   const atOutage = occasionally(options.monotonicNowMs)
-  let isTold = false
+  let isReported = false
 
   return {
     run(call, timeoutMs = options.timeoutMs) {
@@ -119,8 +119,8 @@ export function guardStore(options: GuardOptions): StoreGuard {
   }
 
   function succeeded<T>(value: T): Loaded<T> {
-    if (isTold) logger.info(`${task}: possible again`)
-    isTold = false
+    if (isReported) logger.info(`${task}: possible again`)
+    isReported = false
     failuresInARow = 0
     return ok(value)
   }
@@ -139,7 +139,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
     logger.debug({ err: cause }, `${task}: failed`)
     if (failuresInARow >= options.failuresMax)
       atOutage(times => {
-        isTold = true
+        isReported = true
         logger.error({ err: cause, times }, `${task}: not possible; ${options.without}`)
       })
     return err(code === 'timeout' ? 'timeout' : code === 'unavailable' ? 'database_unavailable' : 'database_error')

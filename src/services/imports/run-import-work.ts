@@ -89,7 +89,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   }
 
   /** @throws the first of the failures since the last call. */
-  function tellFailures(): void {
+  function reportFailures(): void {
     const [first] = causes.splice(0)
     if (first !== undefined) throw first
   }
@@ -201,7 +201,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
       isEverybody = await start(signal, () => true)
       await Promise.all(running.values())
     } while (!isEverybody && !signal.aborted)
-    tellFailures()
+    reportFailures()
     await dropFinalImages()
   }
 
@@ -210,7 +210,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     async run(signal) {
       const task = async (): Promise<void> => {
         await start(signal, failures.isDue)
-        tellFailures()
+        reportFailures()
         await dropFinalImages()
       }
       await runPeriodically(task, { everyMs, what: 'publishing or discarding an import job', logger, signal })

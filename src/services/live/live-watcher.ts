@@ -143,13 +143,13 @@ export class LiveWatcher {
   /** Call once a second: sends the counts of skipped events, and a heartbeat when one is due. */
   tick(nowMs: number): void {
     if (this.#waitingBytes >= waitingBytesMax) return
-    this.#tellSkipped()
+    this.#reportSkipped()
     if (nowMs - this.#wroteAtMs >= heartbeatMs) this.push(this.#messages.heartbeat)
     this.write()
   }
 
   end(reason: LiveEndReason): void {
-    this.#tellSkipped()
+    this.#reportSkipped()
     this.write()
     this.#reader.end(this.#messages.end(reason))
   }
@@ -158,7 +158,7 @@ export class LiveWatcher {
     this.#reader.drop()
   }
 
-  #tellSkipped(): void {
+  #reportSkipped(): void {
     if (!this.#hasSkipped) return
     this.push(this.#messages.skipped(this.#skipped))
     for (const reason of skipReasons) this.#skipped[reason] = 0

@@ -163,7 +163,7 @@ describe('a project that takes most of a stream', () => {
     const told: string[] = []
     const nowMs = clock.nowMs()
     startWorker(t, {
-      limits: { tellEveryMs: 0 },
+      limits: { reportEveryMs: 0 },
       onProcessedUntil: (traffic, { appendedBeforeMs, deferred }) => {
         if (traffic === 'live' && deferred !== null) told.push(JSON.stringify([appendedBeforeMs, deferred]))
       },

@@ -35,7 +35,7 @@ export function createLagMeter(options: {
    * Streams reported as processed to their end. It starts empty, so that each stream is reported at the start: an
    * import may wait behind live events for long before its stream has a turn.
    */
-  const toldToTheEnd = new Set<LogStream>()
+  const reportedToTheEnd = new Set<LogStream>()
 
   async function measure(): Promise<void> {
     const streams = cursors.all.filter(({ takesDeferred }) => !takesDeferred)
@@ -45,9 +45,9 @@ export function createLagMeter(options: {
         const lag = await lagOf(stream)
         if (lag !== null) lags.push(lag)
       }
-      if (lags.length < parts.length || parts.every(({ stream }) => toldToTheEnd.has(stream))) continue
+      if (lags.length < parts.length || parts.every(({ stream }) => reportedToTheEnd.has(stream))) continue
       parts.forEach(({ stream }, index) => {
-        if (lags[index]!.isAtEnd) toldToTheEnd.add(stream)
+        if (lags[index]!.isAtEnd) reportedToTheEnd.add(stream)
       })
       const projectIds = lags.flatMap(lag => lag.deferredProjects)
       const appendedBeforeMs = Math.min(...lags.map(lag => lag.deferredUntilMs))
@@ -85,5 +85,5 @@ export function createLagMeter(options: {
     }
   }
 
-  return { noteCommitted: stream => void toldToTheEnd.delete(stream), measure }
+  return { noteCommitted: stream => void reportedToTheEnd.delete(stream), measure }
 }

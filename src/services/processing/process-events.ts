@@ -96,7 +96,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   const perhapsTried = new Map<string, number>()
   let current: ProcessingState = 'starting'
   let compareAtMs = 0
-  let toldUntilAtMs = 0
+  let reportedUntilAtMs = 0
   /** The live cursor that had the last turn: the live ones take turns. */
   let lastTurn = ''
   /** Whether deferred projects had a turn since an import had one. */
@@ -281,7 +281,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
           metrics.eventsProcessed.inc({ lane, outcome, reason }, count)
         lag.noteCommitted(stream)
         options.onChunkCommitted?.()
-        if (performance.now() - toldUntilAtMs > limits.tellEveryMs) void measureLag()
+        if (performance.now() - reportedUntilAtMs > limits.reportEveryMs) void measureLag()
       },
     })
     pace.adapt(paced)
@@ -333,7 +333,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   function measureLag(): Promise<void> {
-    toldUntilAtMs = performance.now()
+    reportedUntilAtMs = performance.now()
     return lag.measure()
   }
 

@@ -38,7 +38,7 @@ export interface ProcessorLimits {
   /** How long a read waits for records before the worker checks its lag and whether it still owns the streams. */
   readonly pollMs: number
   /** How often the processor reports how far it is, while there is work. */
-  readonly tellEveryMs: number
+  readonly reportEveryMs: number
 }
 
 export const processorLimits: ProcessorLimits = {
@@ -57,5 +57,5 @@ export const processorLimits: ProcessorLimits = {
   slowStoreMs: 5_000,
   conflictTryCount: 10,
   pollMs: 1_000,
-  tellEveryMs: 250,
+  reportEveryMs: 250,
 }

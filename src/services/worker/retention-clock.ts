@@ -43,14 +43,14 @@ export function createRetentionClock(options: {
     const last = looked?.time ?? (await store.findTrustedTime())
     const time = lookAtClock(last, clock.nowMs(), looked === null ? 0 : atMonotonicMs - looked.atMonotonicMs)
     const hasChanged = last === null || isBelieved(last) !== isBelieved(time)
-    if (hasChanged && last !== null) tell(time)
+    if (hasChanged && last !== null) logBelief(time)
     looked = { time, atMonotonicMs }
     if (!hasChanged && atMonotonicMs - savedAtMs < saveEveryMs) return
     await store.saveTrustedTime(time)
     savedAtMs = atMonotonicMs
   }
 
-  function tell(time: TrustedTime): void {
+  function logBelief(time: TrustedTime): void {
     if (isBelieved(time)) logger.info('the clock is believed again: what is old by it is deleted')
     else
       logger.warn(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { textWidth } from '#commands/client/text-width.ts'
-import type { FetchProgress } from '#importer/fetch/fetch-telling.ts'
+import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 import { fetchProgress, progressInWords } from './fetch-progress.ts'
 
 const begun: FetchProgress = {

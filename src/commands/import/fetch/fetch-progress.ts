@@ -7,7 +7,7 @@ import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import type { CallLimits } from '#importer/fetch/call-limits.ts'
 import { leastDurationMs } from '#importer/fetch/call-limits.ts'
-import type { FetchProgress } from '#importer/fetch/fetch-telling.ts'
+import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 import { sourceLimit, spanInWords, waitingInWords } from '#importer/fetch/wait-words.ts'
 
 export interface FetchProgressOptions {

@@ -77,7 +77,7 @@ function answering(...answers: readonly string[]) {
       if (answer === undefined) throw new Error(`nobody answers: ${question}`)
       return answer === '' ? byDefault : answer
     },
-    tell: line => void told.push(line),
+    print: line => void told.push(line),
   }
   return { person, asked, told }
 }

@@ -37,7 +37,7 @@ async function askForSource(person: Person): Promise<string> {
   for (;;) {
     const source = await person.ask(`What product is it from? ${sourceNames.join(', ')}`)
     if (sourceNames.includes(source)) return source
-    person.tell(`there is no source ${JSON.stringify(source)}`)
+    person.print(`there is no source ${JSON.stringify(source)}`)
   }
 }
 
@@ -47,7 +47,7 @@ async function askForFiles(person: Person): Promise<readonly string[]> {
     const path = atHome(await person.ask('File or folder of the export (one; several can be named after the command)'))
     const problem = path === '' ? 'an import needs one' : await whyNoFiles(path)
     if (problem === null) return [path]
-    person.tell(problem)
+    person.print(problem)
   }
 }
 
@@ -72,7 +72,7 @@ async function askForMapping(
     )
     const problem = path === '' ? 'the source generic needs one' : whyNoJsonFile(path, 'the mapping')
     if (problem === null) return { mapping: path }
-    person.tell(problem)
+    person.print(problem)
   }
 }
 
@@ -92,7 +92,7 @@ async function askForTarget(
     if (host !== undefined) return {}
     const problem = await whyNotTheTarget({ projectKey: known })
     if (problem === null) return {}
-    person.tell(problem)
+    person.print(problem)
   }
   for (;;) {
     const key = known ?? (await askForKey(person))
@@ -102,7 +102,7 @@ async function askForTarget(
     const problem = await whyNotTheTarget(target)
     if (problem === null) return target
     // Where --host says the address, only the key is asked for anew.
-    person.tell(problem)
+    person.print(problem)
   }
 }
 
@@ -111,7 +111,7 @@ async function askForKey(person: Person): Promise<string> {
     const typed = await person.ask('Public key (phc_…) of the project that it is for; empty to rehearse only')
     const problem = typed === '' ? null : whyNoProjectKey(typed)
     if (problem === null) return typed
-    person.tell(problem)
+    person.print(problem)
   }
 }
 
@@ -123,6 +123,6 @@ async function askForAddress(person: Person): Promise<string | null> {
     if (typed === byDefault) return null
     const problem = whyNoAddress(typed)
     if (problem === null) return typed
-    person.tell(problem)
+    person.print(problem)
   }
 }

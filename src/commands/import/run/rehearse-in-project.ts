@@ -66,7 +66,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   }
 }
 
-export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
+export function printDiff(diff: ProjectDiff, path: string, json: boolean): void {
   if (json) {
     printJson(diff)
     return

@@ -30,11 +30,11 @@ import { wallClock } from '../service/service-api.ts'
 import { endInterrupted, interruptible, isInterruption } from '../words/interruption.ts'
 import { printJson, printLines } from '../words/print.ts'
 import { nextLine, quoted } from '../words/step-words.ts'
+import { printSent } from './print-sent.ts'
 import { agreeOnProject, askedRehearsal, type RehearsalProjectOptions } from './rehearsal-project.ts'
-import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-in-project.ts'
+import { printDiff, type RehearsalProject, rehearseInProject } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
-import { tellSent } from './tell-sent.ts'
 import { retryWhenDiskFull, spaceBesideReserve } from './wait-for-space.ts'
 
 /** As commander gives them. */
@@ -83,8 +83,8 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
       // Stages complete the plan: what was fetched, when profiles were exported.
       job = { ...job, plan: readPlan(job.folder)! }
-      if (sent === null) await tellResult(job, path, options)
-      else tellSent(job, path, sent, options.json ?? false)
+      if (sent === null) await printResult(job, path, options)
+      else printSent(job, path, sent, options.json ?? false)
     })
   } finally {
     unlock()
@@ -120,7 +120,7 @@ async function rehearseThere(
     diff = await rehearseInProject(each, options)
   }
   await runStages(job, [...stages, { name: 'rehearse', isDone: () => false, run }], path, json)
-  tellDiff(diff!, path, json)
+  printDiff(diff!, path, json)
 }
 
 /**
@@ -189,7 +189,7 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
   }
 }
 
-async function tellResult(job: Job, path: string, { json = false }: RunOptions): Promise<void> {
+async function printResult(job: Job, path: string, { json = false }: RunOptions): Promise<void> {
   const { folder, plan } = job
   const report = readReport(folder)!
   if (json) printJson(report)

@@ -8,12 +8,18 @@ import { checkLedger } from '#importer/job/ledger.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
+import { progressFigures } from '#importer/send/progress-figures.ts'
+import { ProgressReporter } from '#importer/send/progress-reporter.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { readRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
-import { ensureServiceJob, jobName, type OpenJobState, readServiceJob, tellState } from '#importer/send/service-job.ts'
-import { toldFigures } from '#importer/send/told-figures.ts'
-import { ToldProgress } from '#importer/send/told-progress.ts'
+import {
+  ensureServiceJob,
+  jobName,
+  type OpenJobState,
+  readServiceJob,
+  reportState,
+} from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { ledgerFile } from '#importer/stages/scan.ts'
 import { writeFinalReport } from '#importer/verify/final-pages.ts'
@@ -97,17 +103,17 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     throw withOldWayOut(error, path)
   })
   const job = openStagedJob({ folder, plan, manifest, source })
-  let told: OpenJobState = 'sending'
+  let sentState: OpenJobState = 'sending'
   try {
     // What was verified before says nothing of what is sent from here on.
     folder.remove(verifyFile)
     const repaired = readRetryOutcomes(folder)
-    const tell = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
-      told = state
-      return tellState(api, serviceJob.id, state, { ...toldFigures(checkpoint, manifest, repaired), ...more })
+    const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
+      sentState = state
+      return reportState(api, serviceJob.id, state, { ...progressFigures(checkpoint, manifest, repaired), ...more })
     }
-    await tell('sending', readCheckpoint(folder))
-    const sending = new ToldProgress(() => tell('sending', readCheckpoint(folder)), wallClock.nowMs)
+    await sendState('sending', readCheckpoint(folder))
+    const sending = new ProgressReporter(() => sendState('sending', readCheckpoint(folder)), wallClock.nowMs)
     const { state, checkpoint } = await sendStage({
       onStep: step => step === 'committed' && sending.moved(),
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
@@ -127,7 +133,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...(options.rate !== undefined && { rate: options.rate }),
     })
     await sending.ended()
-    await tell('verifying', checkpoint)
+    await sendState('verifying', checkpoint)
     const retried = openRetries({ folder, plan, manifest, source })
     const verified = await verifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
@@ -139,12 +145,12 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       retried: await retryOutcomes(retried),
     })
     // Nothing runs once this is said, so a job of which the rest is to come waits for that, and verifies nothing.
-    if (state === 'canary') await tell('sending', checkpoint)
+    if (state === 'canary') await sendState('sending', checkpoint)
     else if (report.verification.ok && report.balance.isBalanced)
-      await tell('pending', checkpoint, { verified_rows: report.verification.stored_rows })
+      await sendState('pending', checkpoint, { verified_rows: report.verification.stored_rows })
     return { state, report }
   } catch (error) {
-    if (isInterruption(error, signal)) await tellLast(run, serviceJob.id, told)
+    if (isInterruption(error, signal)) await reportLastFigures(run, serviceJob.id, sentState)
     if (error instanceof TooManyRefused) throw stoppedByRefusals(error, path)
     throw error
   } finally {
@@ -153,15 +159,15 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
 }
 
 /** For so long at most somebody who pressed Ctrl-C waits for it. */
-const lastTellingMs = 2_000
+const lastReportMs = 2_000
 
 /** The figures as they are now, since the service hears of them every few seconds only. Without them, nothing is lost. */
-async function tellLast({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
+async function reportLastFigures({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return
-  const api = apiOf(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastTellingMs))
-  const figures = toldFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
-  await tellState(api, id, state, figures).catch(() => undefined)
+  const api = apiOf(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastReportMs))
+  const figures = progressFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
+  await reportState(api, id, state, figures).catch(() => undefined)
 }
 
 function stoppedByRefusals(error: TooManyRefused, path: string): JobStopped {

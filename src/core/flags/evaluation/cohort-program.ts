@@ -107,7 +107,7 @@ export function walkCohort(root: CohortProgram, reader: SubjectReader, decided: 
       let answer: boolean
       if (typeof leaf.asks === 'function') {
         answer = leaf.asks(reader, decided)
-        if (reader.trace !== null) tellTrace(leaf, answer, reader)
+        if (reader.trace !== null) traceLeaf(leaf, answer, reader)
         if (reader.failure !== null) {
           if (reader.failure === outOfTime) reader.pausedCohort = new PausedWalk(root, program, next, callers)
           return false
@@ -122,7 +122,7 @@ export function walkCohort(root: CohortProgram, reader: SubjectReader, decided: 
           continue
         }
         answer = known === holds
-        if (reader.trace !== null) tellTrace(leaf, answer, reader)
+        if (reader.trace !== null) traceLeaf(leaf, answer, reader)
       }
       next = answer ? leaf.whenTrue : leaf.whenFalse
       const isLook = (asked++ & reader.lookMask) === reader.lookMask
@@ -140,7 +140,7 @@ export function walkCohort(root: CohortProgram, reader: SubjectReader, decided: 
 }
 
 /** Notes whether the entry holds, with its operator and negation applied. */
-function tellTrace({ entry }: CohortLeaf, answer: boolean, { trace, failure }: SubjectReader): void {
+function traceLeaf({ entry }: CohortLeaf, answer: boolean, { trace, failure }: SubjectReader): void {
   if (trace === null || entry === null || (entry.kind !== 'test' && entry.kind !== 'cohort')) return
   const isMet = entry.kind === 'test' ? answer : answer === entry.wanted
   trace.leafAnswered(entry, isMet !== entry.isNegated, failure)

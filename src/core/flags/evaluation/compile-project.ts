@@ -96,18 +96,18 @@ export function* compileProjectSteps(
   let compiledFlagCount = 0
 
   const flagOf = (flag: Flag): CompiledFlag | undefined => {
-    const tell = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
+    const addProblem = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
     const known = before.entries.get(flag.id)
-    if (known !== undefined && isReusable(known, flag, positionOfId, id => cohorts.reach(id, tell).cohort)) {
+    if (known !== undefined && isReusable(known, flag, positionOfId, id => cohorts.reach(id, addProblem).cohort)) {
       entries.set(flag.id, known)
-      known.problems.forEach(tell)
+      known.problems.forEach(addProblem)
       return known.compiled
     }
     compiledFlagCount++
     const own: string[] = []
     const reached: [id: number, cohort: ReachedCohort['cohort']][] = []
     const reach: CompiledCohorts['reach'] = id => {
-      const found = cohorts.reach(id, tell)
+      const found = cohorts.reach(id, addProblem)
       reached.push([id, found.cohort])
       return found
     }
@@ -115,13 +115,15 @@ export function* compileProjectSteps(
       const compiled = compileFlag(flag, { ...shared, cohorts: { reach }, problem: message => own.push(message) })
       const positions = compiled.dependencyIds.map(id => positionOfId.get(id))
       entries.set(flag.id, { flag, compiled, problems: own, positions, cohorts: reached })
-      own.forEach(tell)
+      own.forEach(addProblem)
       return compiled
     } catch (cause) {
       // Whatever went wrong, the project's other flags (and other projects) still have to work.
-      own.forEach(tell)
+      own.forEach(addProblem)
       const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
-      tell(`left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)
+      addProblem(
+        `left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`,
+      )
       return undefined
     }
   }

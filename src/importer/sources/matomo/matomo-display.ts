@@ -25,7 +25,7 @@ export function matomoDropped(
   const ofVisit = Object.keys(visit).filter(
     field => isMatomoDisplay(field) || (visitTimes.includes(field) && !isEmptyValue(visit[field])),
   )
-  const ofActions = actions.flatMap(action => Object.keys(action).filter(field => isNotTold(action, field)))
+  const ofActions = actions.flatMap(action => Object.keys(action).filter(field => isNotReported(action, field)))
   const told = new Set(actions.flatMap(action => Object.keys(action)))
   const ofGoals = goals.flatMap(goal =>
     Object.keys(goal).filter(field => !told.has(field) && !isEmptyValue(goal[field])),
@@ -38,7 +38,7 @@ export function isMatomoLesserTitle(action: JsonObject, field: string): boolean 
   return field === 'title' && !isEmptyValue(action.pageTitle)
 }
 
-function isNotTold(action: JsonObject, field: string): boolean {
+function isNotReported(action: JsonObject, field: string): boolean {
   const isOtherTitle =
     isMatomoLesserTitle(action, field) && !isEmptyValue(action.title) && action.title !== action.pageTitle
   return isMatomoDisplay(field) || isOtherTitle

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { tellSteps } from './told-steps.ts'
+import { reportSteps } from './report-steps.ts'
 
 describe('what is said while the service publishes', () => {
   it('names each step once, and again every half a minute while it takes long', () => {
     const lines: string[] = []
     let seconds = 0
-    const tell = tellSteps('publish', { nowMs: () => seconds * 1_000, say: line => lines.push(`${seconds} ${line}`) })
+    const report = reportSteps('publish', {
+      nowMs: () => seconds * 1_000,
+      say: line => lines.push(`${seconds} ${line}`),
+    })
     const stepAt = (second: number) => (second < 5 ? 'links' : second < 80 ? 'persons' : second < 82 ? null : 'rows')
-    for (; seconds < 90; seconds++) tell(stepAt(seconds))
+    for (; seconds < 90; seconds++) report(stepAt(seconds))
     assert.deepEqual(lines, [
       '0 publish: linking persons',
       '5 publish: joining properties of persons',

@@ -20,20 +20,20 @@ const stepWords: Readonly<Record<string, string>> = {
 }
 
 /** @returns what to call with the step each time that the service is asked, which is every second. */
-export function tellSteps(
+export function reportSteps(
   how: string,
   { nowMs, say }: { readonly nowMs: () => number; readonly say: (line: string) => void },
 ): (step: string | null) => void {
   let current: string | null = null
-  let [begunMs, toldMs] = [0, 0]
+  let [begunMs, reportedMs] = [0, 0]
   return step => {
     const atMs = nowMs()
     const isNew = step !== current
     current = step
     if (isNew) begunMs = atMs
-    else if (atMs - toldMs < againMs) return
+    else if (atMs - reportedMs < againMs) return
     if (step === null) return
-    toldMs = atMs
+    reportedMs = atMs
     const words = stepWords[`${how} ${step}`] ?? stepWords[step] ?? step
     say(isNew ? `${how}: ${words}` : `${how}: still ${words}, after ${spanInWords(atMs - begunMs)}`)
   }

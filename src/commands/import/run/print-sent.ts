@@ -11,7 +11,7 @@ import { type NextStep, nextLine, quoted } from '../words/step-words.ts'
 import type { SentJob } from './send-job.ts'
 
 /** @throws JobStopped when what is stored is not what was sent. */
-export function tellSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {
+export function printSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {
   const lines = json ? [JSON.stringify(report)] : sentLines({ state, report }, folder.file(finalReportNames.html), path)
   printLines(lines)
   const { verification, balance } = report

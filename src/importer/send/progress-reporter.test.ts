@@ -1,35 +1,35 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { ProgressReporter } from './progress-reporter.ts'
 import { jobName } from './service-job.ts'
-import { ToldProgress } from './told-progress.ts'
 
-describe('what the service is told while an import is sent', () => {
-  it('comes every ten seconds, and not while it is being told', async () => {
+describe('what the service hears of while an import is sent', () => {
+  it('comes every ten seconds, and not while a report is under way', async () => {
     let nowMs = 0
     let answer: (() => void) | null = null
-    const tolds: number[] = []
-    const told = new ToldProgress(
+    const reported: number[] = []
+    const reporter = new ProgressReporter(
       () => {
-        tolds.push(nowMs)
+        reported.push(nowMs)
         return new Promise<void>(resolve => {
           answer = resolve
         })
       },
       () => nowMs,
     )
-    for (; nowMs <= 25_000; nowMs += 1_000) told.moved()
-    assert.deepEqual(tolds, [10_000])
+    for (; nowMs <= 25_000; nowMs += 1_000) reporter.moved()
+    assert.deepEqual(reported, [10_000])
     answer!()
-    await told.ended()
-    told.moved()
-    assert.deepEqual(tolds, [10_000, 26_000])
+    await reporter.ended()
+    reporter.moved()
+    assert.deepEqual(reported, [10_000, 26_000])
     answer!()
   })
 
   it('ends nothing when it fails', async () => {
     let nowMs = 0
     let count = 0
-    const told = new ToldProgress(
+    const reporter = new ProgressReporter(
       async () => {
         count++
         throw new Error('away')
@@ -37,8 +37,8 @@ describe('what the service is told while an import is sent', () => {
       () => nowMs,
     )
     for (nowMs = 10_000; nowMs <= 20_000; nowMs += 10_000) {
-      told.moved()
-      await told.ended()
+      reporter.moved()
+      await reporter.ended()
     }
     assert.equal(count, 2)
   })

@@ -30,11 +30,11 @@ interface PartCounts {
 }
 
 /** Progress is told so often while bytes come. */
-const tellEveryMs = 200
+const reportEveryMs = 200
 /** Said so often while nothing comes. */
 const loudEveryMs = 15 * 60_000
 
-export class FetchTelling {
+export class FetchReporter {
   readonly #listener: FetchListener
   readonly #clock: Pick<FetchClock, 'nowMs'>
   readonly #countParts: () => PartCounts
@@ -44,7 +44,7 @@ export class FetchTelling {
   #waiting: FetchWaiting | null = null
   /** The last failure, shown until something comes again: between two tries nothing is waited for. */
   #trouble: FetchWaiting | null = null
-  #toldMs = 0
+  #reportedMs = 0
   #successMs: number
   #loudMs: number
 
@@ -68,7 +68,7 @@ export class FetchTelling {
   addBytes(bytes: number): void {
     this.#bytesReceived += bytes
     this.#trouble = null
-    if (performance.now() - this.#toldMs > tellEveryMs) this.progress()
+    if (performance.now() - this.#reportedMs > reportEveryMs) this.reportProgress()
   }
 
   addRetry(): void {
@@ -78,7 +78,7 @@ export class FetchTelling {
   /** @param waiting null when it goes on. */
   setWaiting(waiting: FetchWaiting | null): void {
     this.#waiting = waiting
-    this.progress()
+    this.reportProgress()
   }
 
   /** A part has ended. */
@@ -88,10 +88,10 @@ export class FetchTelling {
   }
 
   /** Something failed and is tried again at a time. */
-  triesAgain(trouble: FetchWaiting): void {
+  reportRetry(trouble: FetchWaiting): void {
     this.#retries++
     this.#trouble = trouble
-    this.progress()
+    this.reportProgress()
     const nowMs = this.#clock.nowMs()
     if (nowMs - Math.max(this.#successMs, this.#loudMs) < loudEveryMs) return
     this.#loudMs = nowMs
@@ -103,10 +103,10 @@ export class FetchTelling {
     this.#listener.onNotice?.(line)
   }
 
-  progress(): void {
+  reportProgress(): void {
     const { onProgress } = this.#listener
     if (onProgress === undefined) return
-    this.#toldMs = performance.now()
+    this.#reportedMs = performance.now()
     const { done, empty, waiting } = this.#countParts()
     onProgress({
       partsDone: done + empty,

@@ -6,7 +6,7 @@ import { type Checkpoint, sumCounts } from './checkpoint.ts'
 import { type RetryOutcomes, repairedRejects, sumOutcomes } from './retry-outcomes.ts'
 
 /** Groups and links are events too, and no records. A rejected record that was repaired and sent is rejected no more. */
-export function toldFigures(checkpoint: Checkpoint | null, manifest: Manifest, retried: RetryOutcomes): JsonObject {
+export function progressFigures(checkpoint: Checkpoint | null, manifest: Manifest, retried: RetryOutcomes): JsonObject {
   const parts = (checkpoint?.parts ?? []).map(({ counts }) => counts)
   const all = checkpoint === null ? [] : [checkpoint.identity.progress.counts, ...parts]
   const { read, rejected } = sumCounts(parts)
