@@ -42,10 +42,10 @@ const allowed: Record<string, readonly string[]> = {
 }
 
 /**
- * Which rooms of its own area a room may import. A room is a folder; files directly in `core` form the room `core`. An
- * area that is missing here has one room. A new folder needs a row, and rows must not form a cycle.
+ * Which modules of its area a module may import. A module is a folder; files directly in `core` form the module `core`.
+ * An area that is missing here has one module. A new folder needs a row, and rows must not form a cycle.
  */
-const rooms: Record<string, readonly string[]> = {
+const modules: Record<string, readonly string[]> = {
   core: [],
   'core/early-access': ['core'],
   'core/cookieless': ['core'],
@@ -320,7 +320,7 @@ function areaOf(file: string): string {
   return file.split('/')[1]!
 }
 
-function roomOf(file: string): string {
+function findModule(file: string): string {
   return dirname(file).split('/').slice(1).join('/')
 }
 
@@ -347,14 +347,14 @@ describe('the import graph', () => {
     )
   })
 
-  it('has no arrow between rooms of an area that their table forbids', () => {
+  it('has no arrow between modules of an area that their table forbids', () => {
     const forbidden = arrows.filter(({ from, to }) => {
-      const [source, target] = [roomOf(from), roomOf(to)]
+      const [source, target] = [findModule(from), findModule(to)]
       if (source === target || areaOf(from) !== areaOf(to)) return false
       // The next test checks imports between folders of adapters.
       if (areaOf(from) === 'adapters' && from.split('/')[2] !== to.split('/')[2]) return false
-      assert.ok(rooms[source], `src/${source} has no row in the table of rooms`)
-      return !rooms[source].includes(target)
+      assert.ok(modules[source], `src/${source} has no row in the table of modules`)
+      return !modules[source].includes(target)
     })
     assert.deepEqual(
       forbidden.map(arrow => arrow.text),
@@ -362,19 +362,19 @@ describe('the import graph', () => {
     )
   })
 
-  it('has a table of rooms without a circle, and without a row or an arrow that nothing needs', () => {
-    const found = new Set(files.map(roomOf))
-    const used = new Set(arrows.map(({ from, to }) => `${roomOf(from)} → ${roomOf(to)}`))
-    const unused = Object.entries(rooms).flatMap(([room, others]) => [
-      ...(found.has(room) ? [] : [room]),
-      ...others.map(other => `${room} → ${other}`).filter(arrow => !used.has(arrow)),
+  it('has a table of modules without a cycle, an unused row or an unused arrow', () => {
+    const found = new Set(files.map(findModule))
+    const used = new Set(arrows.map(({ from, to }) => `${findModule(from)} → ${findModule(to)}`))
+    const unused = Object.entries(modules).flatMap(([module, others]) => [
+      ...(found.has(module) ? [] : [module]),
+      ...others.map(other => `${module} → ${other}`).filter(arrow => !used.has(arrow)),
     ])
     assert.deepEqual(unused, [])
-    const walk = (room: string, path: readonly string[]): void => {
-      assert.ok(!path.includes(room), `circle of rooms: ${[...path, room].join(' → ')}`)
-      for (const other of rooms[room] ?? []) walk(other, [...path, room])
+    const walk = (module: string, path: readonly string[]): void => {
+      assert.ok(!path.includes(module), `cycle of modules: ${[...path, module].join(' → ')}`)
+      for (const other of modules[module] ?? []) walk(other, [...path, module])
     }
-    for (const room of Object.keys(rooms)) walk(room, [])
+    for (const module of Object.keys(modules)) walk(module, [])
   })
 
   it('keeps adapters apart, so that exchanging one never edits another', () => {
@@ -389,11 +389,11 @@ describe('the import graph', () => {
     )
   })
 
-  it('has one room that knows which adapter the log has', () => {
+  it('has one module that knows which adapter the log has', () => {
     const knowing = arrows.filter(
       ({ from, to }) => to.startsWith('src/adapters/sqlite-log/') && !from.startsWith('src/adapters/sqlite-log/'),
     )
-    assert.deepEqual([...new Set(knowing.map(({ from }) => roomOf(from)))], ['compose/log'])
+    assert.deepEqual([...new Set(knowing.map(({ from }) => findModule(from)))], ['compose/log'])
   })
 
   it('has no circle', () => {

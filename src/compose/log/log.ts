@@ -1,5 +1,5 @@
-// The log of an instance, opened from its configuration. This room alone knows which adapter the log has: today it is the
-// log of segments in the data folder.
+// Opens the log of an instance from its configuration. This module alone knows which adapter the log has: today the log of
+// segments in the data folder.
 
 import { join, resolve } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
