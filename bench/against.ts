@@ -8,7 +8,7 @@ import type { Pennon } from '../tests/support/pennon.ts'
 import { startBenchServer } from './bench-server.ts'
 import { decideBody, flagBody } from './bodies.ts'
 import { steady } from './flags-figure.ts'
-import { type Asked, askInTurns, mean, type Pair, ratioOf, startTwo } from './in-turns.ts'
+import { type Asked, askInterleaved, mean, type Pair, ratioOf, startTwo } from './interleaved.ts'
 import { httpRequest } from './load-generator.ts'
 import { micros, print } from './report.ts'
 import { captureCases } from './scenarios/capture.ts'
@@ -62,7 +62,7 @@ export async function compareWith(tree: string, words: readonly string[]): Promi
 
       async function compare(name: string, prepare: (server: Pennon) => Promise<Asked>): Promise<void> {
         if (!isChosen(name)) return
-        const pair = await askInTurns(both, { own: prepare, other: prepare })
+        const pair = await askInterleaved(both, { own: prepare, other: prepare })
         results.set(name, [...(results.get(name) ?? []), pair])
       }
     } finally {

@@ -20,10 +20,10 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const installedPath = join(root, 'node_modules')
-/** Names the installation that has its turn: its folder, and a number that changes as long as it goes on. */
-const turnPath = join(root, '.installing')
+/** Names the installation that holds the lock: its folder, and a number that changes as long as it goes on. */
+const installLockPath = join(root, '.installing')
 const beatMs = 500
-/** A turn that has not changed for this long belongs to an installation that was killed. */
+/** A lock that has not changed for this long belongs to an installation that was killed. */
 const silenceMsMax = 5_000
 
 const { '': project, ...wanted } = readPackages(join(root, 'package-lock.json'))
@@ -40,7 +40,7 @@ let isInterrupted = false
 // Developers of Pennon keep their development tools when a start finds a newer lock file.
 const isProduction = process.argv.includes('--production') && !Object.values(before).some(({ dev }) => dev)
 
-if (!isInstalled() && !(isKept && hasNode())) await installInTurn()
+if (!isInstalled() && !(isKept && hasNode())) await installOneAtATime()
 else if (!isInstalled())
   console.error('pennon: other versions of packages are installed; `npm start` brings them up to date.')
 
@@ -96,26 +96,26 @@ function readPackages(lockPath) {
   return JSON.parse(readFileSync(lockPath, 'utf8')).packages
 }
 
-async function installInTurn() {
+async function installOneAtATime() {
   let beat = 0
-  const name = `${basename(turnPath)}-${randomBytes(4).toString('hex')}`
-  const turn = () => JSON.stringify({ folder: name, beat: beat++ })
+  const name = `${basename(installLockPath)}-${randomBytes(4).toString('hex')}`
+  const lockText = () => JSON.stringify({ folder: name, beat: beat++ })
   for (let waitedCount = 0; ; waitedCount++) {
-    if (takeTurn(turn())) break
+    if (takeLock(lockText())) break
     if (waitedCount === 0) console.error('pennon: waiting for an installation in this folder to end …')
-    await untilTurnEnds()
+    await waitForLock()
     if (isInstalled()) return
   }
-  // The turn names the folder before it exists, so that the next installation after a kill finds it.
+  // The lock names the folder before it exists, so that the next installation after a kill finds it.
   const folder = join(root, name)
-  const beating = setInterval(() => writeFileSync(turnPath, turn()), beatMs)
+  const beating = setInterval(() => writeFileSync(installLockPath, lockText()), beatMs)
   try {
     mkdirSync(folder, { mode: 0o700 })
     await install(folder)
   } finally {
     clearInterval(beating)
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-    rmSync(turnPath, { force: true })
+    rmSync(installLockPath, { force: true })
   }
 }
 
@@ -203,10 +203,10 @@ function run(command, args, cwd) {
   })
 }
 
-/** @returns false if another installation has the turn, or had it and was killed. */
-function takeTurn(turn) {
+/** @returns false if another installation holds the lock, or held it and was killed. */
+function takeLock(lockText) {
   try {
-    writeFileSync(turnPath, turn, { flag: 'wx' })
+    writeFileSync(installLockPath, lockText, { flag: 'wx' })
     return true
   } catch (cause) {
     if (cause.code === 'EEXIST') return false
@@ -218,32 +218,32 @@ function takeTurn(turn) {
 }
 
 /**
- * Returns when the turn is over, or ends it if its installation has stopped. Does not check a process id, since another
- * program may have it by now. Two installations at once do no harm: they only do the work twice.
+ * Returns when the lock is released, or removes it if its installation has stopped. Does not check a process id, since
+ * another program may have it by now. Two installations at once do no harm: they only do the work twice.
  */
-async function untilTurnEnds() {
-  for (let last = readTurn(), silentMs = 0; last !== null; silentMs += beatMs) {
+async function waitForLock() {
+  for (let last = readLock(), silentMs = 0; last !== null; silentMs += beatMs) {
     if (silentMs >= silenceMsMax) return clearUp(last)
     await sleep(beatMs)
-    const now = readTurn()
+    const now = readLock()
     if (now !== last) silentMs = 0
     last = now
   }
 }
 
 /** Removes what a killed installation left behind. */
-function clearUp(turn) {
-  const name = /"folder":"(\.installing-\w+)"/.exec(turn)?.[1]
+function clearUp(lockText) {
+  const name = /"folder":"(\.installing-\w+)"/.exec(lockText)?.[1]
   if (name !== undefined) {
     giveBack(join(root, name, 'replaced'))
     rmSync(join(root, name), { recursive: true, force: true, maxRetries: 3 })
   }
-  rmSync(turnPath, { force: true })
+  rmSync(installLockPath, { force: true })
 }
 
-function readTurn() {
+function readLock() {
   try {
-    return readFileSync(turnPath, 'utf8')
+    return readFileSync(installLockPath, 'utf8')
   } catch (cause) {
     if (cause.code === 'ENOENT') return null // it has just ended
     throw cause

@@ -5,7 +5,7 @@ import type { Pennon } from '../../tests/support/pennon.ts'
 import { movePinned, startBenchServer } from '../bench-server.ts'
 import { cookielessBody, visitBody } from '../bodies.ts'
 import { steady } from '../flags-figure.ts'
-import { type Asked, askInTurns, mean, microsPerAnswer, type Pair, ratioOf, startTwo } from '../in-turns.ts'
+import { type Asked, askInterleaved, mean, microsPerAnswer, type Pair, ratioOf, startTwo } from '../interleaved.ts'
 import { httpRequest } from '../load-generator.ts'
 import { micros, print } from '../report.ts'
 import { batchCase, singleCase } from './capture.ts'
@@ -51,7 +51,7 @@ async function flagsOfVersion2(): Promise<Pair[]> {
     const both = await startTwo(round, { own: () => startBenchServer(), other: () => startBenchServer() })
     try {
       const own = flagsAsked('20 flags of version 2, all properties sent')
-      pairs.push(await askInTurns(both, { own, other: flagsAsked('20 flags, all properties sent') }))
+      pairs.push(await askInterleaved(both, { own, other: flagsAsked('20 flags, all properties sent') }))
     } finally {
       await Promise.all([both.own.stop(), both.other.stop()])
     }

@@ -8,7 +8,7 @@ export interface ProjectQueueLimits {
   readonly waitingMax: number
 }
 
-interface ProjectTurns {
+interface ProjectState {
   running: number
   readonly waiting: Array<() => void>
 }
@@ -16,7 +16,7 @@ interface ProjectTurns {
 export class ProjectQueue {
   readonly #limits: ProjectQueueLimits
   readonly #fullError: () => Error
-  readonly #projects = new Map<number, ProjectTurns>()
+  readonly #projects = new Map<number, ProjectState>()
 
   /** @param fullError makes what `run` throws when too many queries of a project wait. */
   constructor(limits: ProjectQueueLimits, fullError: () => Error) {
@@ -39,7 +39,7 @@ export class ProjectQueue {
     const state = this.#projects.get(projectId) ?? { running: 0, waiting: [] }
     this.#projects.set(projectId, state)
     const hasCapacity = state.running < this.#limits.runningMax
-    const turn = hasCapacity ? undefined : this.#turn(state, signal) // a query that ends hands its place over
+    const turn = hasCapacity ? undefined : this.#waitForPlace(state, signal) // a query that ends hands its place over
     if (hasCapacity) state.running++
     onAdmitted?.()
     if (turn !== undefined) await turn
@@ -52,18 +52,18 @@ export class ProjectQueue {
     }
   }
 
-  #turn(state: ProjectTurns, signal: AbortSignal | undefined): Promise<void> {
+  #waitForPlace(state: ProjectState, signal: AbortSignal | undefined): Promise<void> {
     if (state.waiting.length >= this.#limits.waitingMax) throw this.#fullError()
     return new Promise((start, leave) => {
       const onAbort = () => {
-        state.waiting.splice(state.waiting.indexOf(onTurn), 1)
+        state.waiting.splice(state.waiting.indexOf(onPlace), 1)
         leave(signal?.reason)
       }
-      const onTurn = () => {
+      const onPlace = () => {
         signal?.removeEventListener('abort', onAbort)
         start()
       }
-      state.waiting.push(onTurn)
+      state.waiting.push(onPlace)
       signal?.addEventListener('abort', onAbort, { once: true })
     })
   }

@@ -113,8 +113,8 @@ export class Connections {
     return (request, response) => {
       const connection = (request.socket as BoundSocket)[connectionOf]
       if (connection === undefined) return void answer(request, response)
-      const isItsTurn = connection.waiting.length === 0 && !isUnfinished(connection.response)
-      if (isItsTurn && this.#answers?.isFull !== true) this.#begin(connection, request, response, answer)
+      const isNext = connection.waiting.length === 0 && !isUnfinished(connection.response)
+      if (isNext && this.#answers?.isFull !== true) this.#begin(connection, request, response, answer)
       else this.#wait(connection, response, answer)
     }
   }
@@ -135,27 +135,27 @@ export class Connections {
       this.#onEnd('pipelined')
       socket.destroy()
       stopParsing(socket)
-    } else if (waiting.length === 1) this.#awaitTurn(connection, answer)
+    } else if (waiting.length === 1) this.#awaitPrevious(connection, answer)
     else this.#chargeWaiting(connection)
   }
 
   /** Begins the next request of the connection after the answer to the last one, or once there is room for its answer. */
-  #awaitTurn(connection: Connection, answer: RequestListener): void {
+  #awaitPrevious(connection: Connection, answer: RequestListener): void {
     const { socket, response, waiting } = connection
     const begin = () => {
       // The answer before may have been the last one of the connection.
       if (!socket.writable) return
       const next = waiting.shift()!
       this.#begin(connection, next.req, next, answer)
-      if (waiting.length > 0) this.#awaitTurn(connection, answer)
+      if (waiting.length > 0) this.#awaitPrevious(connection, answer)
     }
     this.#chargeWaiting(connection)
-    if (isUnfinished(response)) response.once('close', () => this.#beginInTurn(begin))
+    if (isUnfinished(response)) response.once('close', () => this.#scheduleBegin(begin))
     else if (this.#answers?.isFull === true) this.#answers.whenFree(begin)
-    else this.#beginInTurn(begin)
+    else this.#scheduleBegin(begin)
   }
 
-  #beginInTurn(begin: () => void): void {
+  #scheduleBegin(begin: () => void): void {
     if (this.#due.push(begin) === 1) setImmediate(() => this.#beginDue())
   }
 

@@ -12,7 +12,7 @@ import { publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
 import { erasePersons } from '#services/manage/erase-persons.ts'
 import { createProcessor } from '#services/processing/process-events.ts'
-import { createTurns } from '#services/shared/turns.ts'
+import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createErasureKeeper, type ErasureFaultPoint } from '#services/worker/erase-persons.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
@@ -94,7 +94,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   }
 
   const underWay = new UnderWay()
-  const inTurn = createTurns()
+  const serialize = createSerializer()
   const mirror = () =>
     createSubjectMirrorKeeper({ state: management, events, logger, newUuid: () => crypto.randomUUID() })
   const keeper = () =>
@@ -109,14 +109,14 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
         clock,
         logger,
         metrics: createMetrics(),
-        inTurn,
+        serialize,
       },
       ...{ marks: management, rejectRetentionDays: 30, underWay, expiryClock: clock },
       ...{ newUuid: () => crypto.randomUUID(), random: Math.random, onRestoring: () => undefined },
     })
   const erasures = (faultPoint?: (name: ErasureFaultPoint) => void | Promise<void>) =>
     createErasureKeeper({
-      ...{ state: management, events, log, logId: 'log', underWay, inTurn, clock, logger },
+      ...{ state: management, events, log, logId: 'log', underWay, serialize, clock, logger },
       ...(faultPoint && { faultPoint }),
     })
   const importWork = () => {

@@ -1,6 +1,7 @@
 // The event store on ClickHouse, embedded or a server. Connects the queries and inserts of this folder to the ports, one
 // function per port, and bounds how many queries a project may run.
 
+import { type Ask, createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
 import { findKeptUsage, keepUsage } from '#adapters/clickhouse/insights/cached-usage.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ProjectQueue } from '#core/project-queue.ts'
@@ -19,7 +20,6 @@ import {
   type ClickHouseEndpoint,
   createClickHouseClients,
 } from './connection/clickhouse-clients.ts'
-import { type Ask, createQueryTurns } from './connection/query-turns.ts'
 import { type ExportLimits, openEventExport, usualExportLimits } from './exports/event-export.ts'
 import { type ExportQueriesOptions, exportQueries } from './exports/export-queries.ts'
 import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
@@ -102,24 +102,24 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     (queue: ProjectQueue): Ask =>
     (projectId, signal, query) =>
       queue.run(projectId, signal, () => clients.read(query, signal))
-  const ask = askIn(createQueryTurns(queueLimits))
+  const ask = askIn(createQueryQueue(queueLimits))
   return {
     ...writer(clients, inserter, clock),
     ...upkeep(clients, { rejectRetentionDays, freeBytes: options.freeBytes, isEmbedded }),
     ...queries(ask),
-    ...insights(askIn(createQueryTurns(insightQueueLimits))),
+    ...insights(askIn(createQueryQueue(insightQueueLimits))),
     ...rejects(ask, inserter),
     ...recordings(ask),
     ...exports(clients, options.exports),
     ...subjectMirror(clients, inserter),
     ...personEraser(clients),
     ...flagUsageUpkeep(clients),
-    ...importedRows(clients, { ask, askStored: askIn(createQueryTurns(storedQueueLimits)) }),
+    ...importedRows(clients, { ask, askStored: askIn(createQueryQueue(storedQueueLimits)) }),
     ...sqlQueries({
       clients,
       queryTimeoutSeconds,
       setUp: createSqlSetUp(clients, queryTimeoutSeconds),
-      queue: createQueryTurns(sqlQueueLimits),
+      queue: createQueryQueue(sqlQueueLimits),
     }),
     countUsage: (projectId, fromDay, toDay, signal) =>
       clients.count((client, stop) => countUsage(client, projectId, fromDay, toDay, stop), signal),

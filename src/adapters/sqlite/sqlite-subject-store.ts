@@ -40,11 +40,11 @@ export function openSqliteSubjectStore(options: {
   const findHashKeys = database.prepare<[number, string], HashKeyRow>(findHashKeysText).raw()
   const hasPerson = database.prepare<[number, string], number>(hasPersonText).pluck()
   const countIdentifies = database.prepare<[number, string, number], number>(countIdentifiesText).pluck()
-  const beginTurn = turnTransactions(database)
+  const ensureTransaction = createTurnTransaction(database)
   return {
     findPerson(projectId, distinctId, wanted) {
       try {
-        beginTurn()
+        ensureTransaction()
         const row = findPerson.get(projectId, distinctId)
         if (row === undefined) return null
         return { uuid: row[0], properties: propertiesOf(row[1], wanted), createdAtMs: row[2] }
@@ -54,7 +54,7 @@ export function openSqliteSubjectStore(options: {
     },
     findStaticCohorts(projectId, distinctId) {
       try {
-        beginTurn()
+        ensureTransaction()
         return new Set(findStaticCohorts.all(projectId, distinctId))
       } catch (cause) {
         throw statePortError(cause)
@@ -62,7 +62,7 @@ export function openSqliteSubjectStore(options: {
     },
     findGroup(projectId, groupTypeIndex, groupKey, wanted) {
       try {
-        beginTurn()
+        ensureTransaction()
         const row = findGroup.get(projectId, groupTypeIndex, groupKey)
         return row === undefined ? null : { properties: propertiesOf(row[0], wanted) }
       } catch (cause) {
@@ -71,7 +71,7 @@ export function openSqliteSubjectStore(options: {
     },
     findHashKeys(projectId, distinctId) {
       try {
-        beginTurn()
+        ensureTransaction()
         const rows = findHashKeys.all(projectId, distinctId)
         return rows.length > 0 || hasPerson.get(projectId, distinctId) !== undefined ? rows : null
       } catch (cause) {
@@ -80,7 +80,7 @@ export function openSqliteSubjectStore(options: {
     },
     countIdentifies(projectId, hash) {
       try {
-        beginTurn()
+        ensureTransaction()
         return countIdentifies.get(projectId, hash, Number.MAX_SAFE_INTEGER) ?? 0
       } catch (cause) {
         throw statePortError(cause)
@@ -93,7 +93,7 @@ export function openSqliteSubjectStore(options: {
 }
 
 /** @returns a function that opens this turn's transaction unless it is open. */
-function turnTransactions(database: SqliteDatabase): () => void {
+function createTurnTransaction(database: SqliteDatabase): () => void {
   const begin = database.prepare('BEGIN')
   const commit = database.prepare('COMMIT')
   let isOpen = false

@@ -12,7 +12,7 @@ import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
 import { claimingOnlyFor } from '#services/progress/bind-log.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
-import { createTurns } from '#services/shared/turns.ts'
+import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
 import { createFlagUsageKeeper } from '#services/worker/cache-flag-usage.ts'
 import { createCountRetention } from '#services/worker/count-retention.ts'
@@ -76,7 +76,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const mirror = createSubjectMirrorKeeper({ state: management, events, logger, newUuid: randomUUID, mayRun })
   const ownerId = randomUUID()
   const underWay = new UnderWay()
-  const inTurn = createTurns()
+  const serialize = createSerializer()
   const jobsOfDays = createJobsOfDays({ jobs: management, clock })
   let hasOtherProjects = false
   const processor = createProcessor({
@@ -109,7 +109,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     jobsOfDays,
     saltOf,
     underWay,
-    inTurn,
+    serialize,
     mayRun,
     rejectRetentionDays: config.rejectRetentionDays,
     // A server lets rows expire by a clock of its own.
@@ -125,7 +125,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     underWay,
   })
   const erasures = createErasureKeeper({
-    ...{ state: management, events, log, logId, underWay, inTurn, clock, logger, mayRun },
+    ...{ state: management, events, log, logId, underWay, serialize, clock, logger, mayRun },
   })
   const retentionMs = config.logRetentionHours * 3_600_000
   const worker: Worker = createWorker({

@@ -163,12 +163,12 @@ describe('the room for answers', () => {
     })
     await ask('one')
     await eventually(() => seen.length === 3)
-    const inTurn = [
+    const inOrder = [
       ['when a reader was ended', true],
       ['first', false],
       ['second', false],
     ]
-    assert.deepEqual([seen, ended], [inTurn, ['no_room']])
+    assert.deepEqual([seen, ended], [inOrder, ['no_room']])
   })
 })
 

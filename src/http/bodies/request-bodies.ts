@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderBudget } from './body-reader.ts'
 import { DrainedBodies } from './drained-bodies.ts'
-import { ReadTurns } from './read-turns.ts'
+import { ReadLimiter } from './read-limiter.ts'
 import { SlowBodies } from './slow-bodies.ts'
 import { PieceCount } from './tiny-pieces.ts'
 
@@ -50,7 +50,7 @@ export interface BodyBudgetOptions {
 
 export class BodyBudget implements ReaderBudget {
   readonly #limits: BodyLimits
-  readonly #turns = new ReadTurns()
+  readonly #readLimiter = new ReadLimiter()
   readonly #slow: SlowBodies
   readonly #drained: DrainedBodies
   readonly #onEnded: (why: EndedBody) => void
@@ -93,7 +93,7 @@ export class BodyBudget implements ReaderBudget {
       done(isTooLarge ? 'too_large' : 'busy', emptyBody)
       return
     }
-    const takesTurns = !(announced <= this.#limits.smallBytesMax)
+    const isLarge = !(announced <= this.#limits.smallBytesMax)
     const reader = new BodyReader(this, request, announced, bytesMax, (fault, body) => {
       this.#slow.delete(reader)
       // After a whole body the listeners get only `close` and disappear with the request, so they are left in place.
@@ -101,10 +101,10 @@ export class BodyBudget implements ReaderBudget {
       if (fault === 'stalled') this.#onEnded(fault)
       done(fault, body)
     })
-    const pieces = takesTurns ? new PieceCount() : null
+    const pieces = isLarge ? new PieceCount() : null
     const onData = (chunk: Buffer) => {
       if (pieces !== null) {
-        this.#turns.noteRead(request, chunk.length)
+        this.#readLimiter.noteRead(request, chunk.length)
         if (!pieces.add(chunk.length)) {
           this.#onEnded('tiny_pieces')
           reader.fail('broken')

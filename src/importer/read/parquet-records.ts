@@ -11,12 +11,12 @@ import {
   type RowGroup,
 } from 'hyparquet'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
+import { yieldToEventLoop } from './event-loop.ts'
 import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
 import { checkGroups, checkPages, readMetadata } from './parquet-pages.ts'
 import { rowConverter, storedSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
 import { tableOf } from './table-name.ts'
-import { giveTurn } from './turns.ts'
 import { isTooLarge, tooLargeRecord, typedRecord } from './typed-record.ts'
 
 const magic = Buffer.from('PAR1')
@@ -89,7 +89,7 @@ async function* rowsOf(file: AsyncBuffer) {
   for (const { rowStart, rowEnd, group } of slicesOf(metadata)) {
     if (group !== null) await checkPages(file, group)
     // Rows that take no bytes wait for no disk, and neither signals nor timers would have their turn.
-    await giveTurn()
+    await yieldToEventLoop()
     const rows = Array.from({ length: rowEnd - rowStart }, (): Record<string, unknown> => ({}))
     for (const column of columns) {
       // One at a time: of several, the error of one would be caught, and that of another would end the process.

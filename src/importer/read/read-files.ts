@@ -6,12 +6,12 @@ import { RecordReject } from '../records/imported-event.ts'
 import { avroRecords, isAvro } from './avro-records.ts'
 import { ByteReader } from './byte-reader.ts'
 import { PackingDamage } from './decompress.ts'
+import { isYieldDue, yieldToEventLoop } from './event-loop.ts'
 import { isParquet, parquetRecords } from './parquet-records.ts'
 import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
 import { onDisk, type SpoolOptions } from './spooled-file.ts'
 import { tableOf } from './table-name.ts'
 import { textFormat, textRecords } from './text-records.ts'
-import { giveTurn, isTurnDue } from './turns.ts'
 import { type UnpackedFile, unpackedFiles } from './unpacked-files.ts'
 
 export interface ReadOptions {
@@ -42,7 +42,7 @@ async function* readFile(
   try {
     for await (const unpacked of unpackedFiles(file.object, source))
       for await (const record of recordsOf(unpacked, file, options)) {
-        if (isTurnDue()) await giveTurn()
+        if (isYieldDue()) await yieldToEventLoop()
         yield record
       }
   } finally {

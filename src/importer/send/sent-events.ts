@@ -1,8 +1,8 @@
 // What the service took of a job: its staged events up to where sending is, without those that were refused.
 
+import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
-import { giveTurn, isTurnDue } from '../read/turns.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import type { Checkpoint, PartProgress } from './checkpoint.ts'
 import { sentRejects } from './sent-rejects.ts'
@@ -27,7 +27,7 @@ export async function* sentSteps({ folder, job, checkpoint }: SentJob): AsyncGen
   const refusedLinks = await refusedUuids(folder, generated)
   for (const { index, event } of job.generatedEvents()) {
     if (index >= generated.committed.line) break
-    if (isTurnDue()) await giveTurn()
+    if (isYieldDue()) await yieldToEventLoop()
     if (!refusedLinks.has(event.uuid)) yield { kind: 'generated', event }
   }
   const begun = new Map(checkpoint.parts.map(part => [part.id, part]))

@@ -2,11 +2,11 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { zstdDecompressSync } from 'node:zlib'
+import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedPart } from '../job/staged-part.ts'
-import { giveTurn, isTurnDue } from '../read/turns.ts'
 import { decodeLine, type StagedLine } from './staged-line.ts'
 
 const lineFeed = 0x0a
@@ -25,7 +25,7 @@ export async function* partLines(folder: JobFolder, part: StagedPart, afterLine 
     const end = bytes.indexOf(lineFeed, at)
     if (number > afterLine) {
       yield { number, byteEnd: end + 1, staged: decodeLine(bytes.toString('utf8', at, end)) }
-      if (isTurnDue()) await giveTurn()
+      if (isYieldDue()) await yieldToEventLoop()
     }
     at = end + 1
   }

@@ -2,6 +2,7 @@
 // person approves. It begins again where it is stopped, since it changes nothing. Source: docs/wire/import.md §2.7.
 
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
+import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { damagedFiles } from '#importer/stages/report/damaged-files.ts'
 import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
 import { filesWithoutRecords } from '#importer/stages/report/empty-files.ts'
@@ -31,7 +32,6 @@ import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
-import { giveTurn, isTurnDue } from '../read/turns.ts'
 import { envelopeBytesMax } from '../records/convert-record.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
@@ -84,7 +84,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   try {
     for (const { event } of staged.generatedEvents()) {
       counts.generated(event)
-      if (isTurnDue()) await giveTurn()
+      if (isYieldDue()) await yieldToEventLoop()
       checkPause(signal)
     }
     for (const part of staged.parts) {

@@ -27,7 +27,7 @@ import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { createSliceQueue, type SlicedWork, unfinished } from './slice-queue.ts'
 import { type GuardOptions, guardStore, storeLimits } from './store-guard.ts'
-import { createStoreTurns } from './store-turns.ts'
+import { createStoreRoundRobin } from './store-round-robin.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of the project with this API key; null when there is none. */
@@ -130,7 +130,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     metrics,
     ...limits,
   })
-  const turns = createStoreTurns({
+  const roundRobin = createStoreRoundRobin({
     guard: writes,
     atOnceMax: options.writesAtOnceMax,
     onDropped: why => metrics.loginsDropped.inc({ why }),
@@ -141,11 +141,11 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     loadHashKeys: createHashKeyLoader({
       hashKeys,
       reads,
-      writes: turns,
+      writes: roundRobin,
       lateLogins: createLateLogins({
         hashKeys,
         reads,
-        writes: turns,
+        writes: roundRobin,
         onDropped: () => metrics.loginsDropped.inc({ why: 'person_missing' }),
         ...limits,
       }),

@@ -10,12 +10,12 @@ import type {
   HashKeyOverrideWriter,
 } from '#ports/state/hash-key-overrides.ts'
 import type { GuardOptions, StoreGuard } from './store-guard.ts'
-import { keepInTurn, type StoreTurns } from './store-turns.ts'
+import { keepHashKeyFairly, type StoreRoundRobin } from './store-round-robin.ts'
 
 export interface LateLoginsOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
   readonly reads: StoreGuard
-  readonly writes: StoreTurns
+  readonly writes: StoreRoundRobin
   readonly startTimer: GuardOptions['startTimer']
   /** Called for each log-in that is dropped because too many wait. */
   readonly onDropped: () => void
@@ -89,7 +89,7 @@ export function createLateLogins(options: LateLoginsOptions): LateLogins {
     const { projectId, distinctId } = login.assignment
     const found = await reads.run(() => hashKeys.findHashKeys(projectId, distinctId))
     if (login.isDropped) return
-    const kept = found.ok && found.value !== null && (await keepInTurn(writes, hashKeys, login.assignment)).ok
+    const kept = found.ok && found.value !== null && (await keepHashKeyFairly(writes, hashKeys, login.assignment)).ok
     if (login.isDropped) return
     if (kept) remove(login)
     else lookLater(login, look + 1)

@@ -15,14 +15,14 @@ import type {
 } from '#ports/state/hash-key-overrides.ts'
 import type { LateLogins } from './late-logins.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
-import { keepInTurn, type StoreTurns } from './store-turns.ts'
+import { keepHashKeyFairly, type StoreRoundRobin } from './store-round-robin.ts'
 
 export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
   /** The guard of the store that is read. */
   readonly reads: StoreGuard
   /** Writes have a guard of their own: while nothing can be written, stored rows still count. */
-  readonly writes: StoreTurns
+  readonly writes: StoreRoundRobin
   /** For persons who are not stored yet. */
   readonly lateLogins: LateLogins
   /** Bounds reading and writing together. */
@@ -89,7 +89,7 @@ export function createHashKeyLoader(
     const leftMs = untilMs - monotonicNowMs()
     if (leftMs <= 0) return { rows, failure }
     const assignment = assignmentOf(project, request, flagKeys)
-    const kept = keepInTurn(writes, hashKeys, assignment, leftMs)
+    const kept = keepHashKeyFairly(writes, hashKeys, assignment, leftMs)
     // The stored rows count, not those this request wanted: another request of this person may have been first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
       stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }

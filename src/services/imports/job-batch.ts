@@ -14,10 +14,10 @@ import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 import type { ImportJobStore, ImportWorkStore } from '#ports/state/import-job-store.ts'
+import type { Serialize } from '#services/shared/serializer.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
-import type { InTurn } from '../shared/turns.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 import { isOfQuestion } from './look-up.ts'
 
@@ -49,7 +49,7 @@ export interface ImportWorkDeps {
   readonly ownerId: string
   readonly random: () => number
   /** Batches of jobs that are worked on at once: one at a time, in the order in which they ask. */
-  readonly inTurn: InTurn
+  readonly serialize: Serialize
   /** Notes each batch from its load to its commit. */
   readonly underWay?: UnderWay
 }
@@ -82,7 +82,7 @@ export async function runBatch<Item>(
 ): Promise<void> {
   const { underWay } = deps
   const run = () => underWay?.run(runWhole) ?? runWhole()
-  if (items.length === 0 || (await deps.inTurn(run)) === 'done') return
+  if (items.length === 0 || (await deps.serialize(run)) === 'done') return
   if (items.length === 1) return runBatch(deps, signal, items, subjectsOf, leave!)
   const middle = Math.ceil(items.length / 2)
   await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, leave)

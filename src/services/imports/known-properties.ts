@@ -12,14 +12,14 @@ const textBytesMax = 64 * 1024 * 1024
 
 /** Repeating it adds what has become known since. @throws PortError, NotOwnerError */
 export async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  const { events, inTurn, underWay } = deps
+  const { events, serialize, underWay } = deps
   // Rows that are being restored since before the job was closed are still inserted among the pending ones.
   await underWay?.settled()
   // One share at least, since each clears what a worker that was killed has left behind.
   const count = Math.max(1, Math.ceil((await events.countPendingIds(job.id)) / idsPerShare))
   for (let index = 0; index < count && !signal.aborted; index++) {
     const add = () => events.addKnownProperties(job.id, { index, count }, ids => knownOf(job, ids, deps), signal)
-    await inTurn(() => underWay?.run(add) ?? add())
+    await serialize(() => underWay?.run(add) ?? add())
     // A worker that took over has cleared what this one was about to add.
     await findOwnPosition(deps)
   }

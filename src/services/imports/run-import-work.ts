@@ -5,8 +5,8 @@ import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#co
 import { ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
+import { createSerializer } from '#services/shared/serializer.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
-import { createTurns } from '../shared/turns.ts'
 import { checkRows } from './check-rows.ts'
 import { createDrain } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
@@ -26,13 +26,13 @@ export interface ImportWork {
   workNow(signal: AbortSignal): Promise<void>
 }
 
-export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'inTurn'> {
+export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'serialize'> {
   /** By which jobs become final. */
   readonly retentionClock: Clock & { isBelieved(): boolean }
 }
 
 export function createImportWork({ retentionClock, ...options }: ImportWorkOptions): ImportWork {
-  const deps = { ...options, inTurn: createTurns() }
+  const deps = { ...options, serialize: createSerializer() }
   const { jobs, clock, logger } = deps
   /** Jobs of deleted projects, as of the last look. */
   let gone: ReadonlySet<number> = new Set()

@@ -7,7 +7,7 @@ import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import { inDefinitionTurn } from './definition-turns.ts'
+import { serializeDefinitionWrite } from './definition-writes.ts'
 
 export interface RetireFlagsDeps {
   readonly management: Pick<FlagStore, 'listFlagsById' | 'listFlagUses' | 'updateFlag'> & DefinitionLinkReader
@@ -52,7 +52,7 @@ export async function retireFlags(
   by: string,
 ): Promise<readonly RetiredFlag[]> {
   const results = new Map<number, RetiredFlag>()
-  const revision = await inDefinitionTurn(deps.management, projectId, () =>
+  const revision = await serializeDefinitionWrite(deps.management, projectId, () =>
     retireInRounds(deps, projectId, flagIds, how, results, by),
   )
   if (revision !== null) await deps.definitionsReady(revision)

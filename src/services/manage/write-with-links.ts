@@ -9,7 +9,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
 import { dependencyVersionIssues, type ReferenceReader } from './check-stored.ts'
-import { inDefinitionTurn } from './definition-turns.ts'
+import { serializeDefinitionWrite } from './definition-writes.ts'
 
 /** Only writes of other fronts, and of flags that an experiment, survey or feature owns, come in between. */
 const attemptCountMax = 30
@@ -23,7 +23,7 @@ export function writeWithLinks<T, E>(
   projectId: number,
   write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
 ): Promise<Result<T, E>> {
-  return inDefinitionTurn(store, projectId, () => writeChecked(store, projectId, write))
+  return serializeDefinitionWrite(store, projectId, () => writeChecked(store, projectId, write))
 }
 
 async function writeChecked<T, E>(
@@ -85,7 +85,7 @@ export async function writeDefinition<W, E>(
   const { self, references, issues, skipValidation, refuse } = definition
   if (issues.length > 0 && !skipValidation) return err({ kind: 'invalid', issues })
   if (references.length === 0 && refuse === undefined) {
-    const written = await inDefinitionTurn(store, definition.projectId, () => definition.write({}))
+    const written = await serializeDefinitionWrite(store, definition.projectId, () => definition.write({}))
     if (written.ok) return ok({ written: written.value, warnings: issues })
     if (written.error === 'definitions_changed') throw new Error('a write that relies on nothing was refused for it')
     return err(written.error as E)

@@ -176,18 +176,18 @@ export function createProcessor(options: ProcessorOptions): Processor {
    * The live cursors, beginning after the one that had the last turn, then those of imports. Imports take turns with
    * deferred projects, which may keep the worker busy for as long as somebody sends.
    */
-  function inTurn(): readonly StreamCursor[] {
+  function orderCursors(): readonly StreamCursor[] {
     const live = cursors.all.filter(({ traffic }) => traffic === 'live')
     const after = live.findIndex(({ name }) => name === lastTurn) + 1
     const imports = cursors.all.filter(({ traffic }) => traffic === 'import')
-    const liveInTurn = [...live.slice(after), ...live.slice(0, after)]
-    const place = areImportsNext ? liveInTurn.findIndex(({ takesDeferred }) => takesDeferred) : live.length
-    return liveInTurn.toSpliced(place, 0, ...imports)
+    const liveInOrder = [...live.slice(after), ...live.slice(0, after)]
+    const place = areImportsNext ? liveInOrder.findIndex(({ takesDeferred }) => takesDeferred) : live.length
+    return liveInOrder.toSpliced(place, 0, ...imports)
   }
 
   /** The next chunk of the first cursor in turn that has records; null when none has. */
   async function readNext(signal: AbortSignal): Promise<NextChunk | null> {
-    for (const cursor of inTurn()) {
+    for (const cursor of orderCursors()) {
       if (pace.restMs(cursor) > 0) continue
       if (cursor.takesDeferred) await patiently(signal, 'waiting_for_state', () => noteReleased(cursor.stream))
       let chunk: LogChunk | null = null

@@ -84,7 +84,7 @@ export function listCohortsOf(
     const byId = definitionsById(served.definitions)
     for (const cohort of cohorts) {
       if (!cohort.isStatic) probes.set(cohort, memberProbe(served, cohort.id, byId))
-      await takeTurn()
+      await takeLock()
     }
     const staticIds = cohorts.flatMap(cohort => probes.get(cohort)?.staticCohortIds ?? cohort.id)
     const { results } = await deps.management.listPersonsAfter(projectId, { afterPersonId: personId - 1, limit: 1 }, [
@@ -101,12 +101,12 @@ export function listCohortsOf(
           ? ok(person.staticCohortIds.includes(cohort.id))
           : await testBy(probe, deps.scans, nowMs)(person)
       if (isMember.ok && isMember.value) found.push(cohort)
-      await takeTurn()
+      await takeLock()
     }
     return ok(found)
   })
 
-  async function takeTurn(): Promise<void> {
+  async function takeLock(): Promise<void> {
     if (!pace.isTimeUp()) return
     await pace.turn()
     signal.throwIfAborted()

@@ -30,8 +30,8 @@ const waitingMax = 16
 
 export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
   const full = () => new TooManyScansError('as many scans of this project wait as may')
-  const turns = () => new ProjectQueue({ runningMax: 1, waitingMax }, full)
-  return { pace: createScanPace({ monotonicNowMs }), counts: turns(), searches: turns() }
+  const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, full)
+  return { pace: createScanPace({ monotonicNowMs }), counts: createQueue(), searches: createQueue() }
 }
 
 /** Works through an evaluation, with turns of the event loop in between when it takes long. */

@@ -56,7 +56,7 @@ it('erasures of a deferred project, however many wait, hold up none of others an
       },
     },
     underWay: new UnderWay(),
-    inTurn: run => run(),
+    serialize: run => run(),
     clock: { nowMs: () => 9 },
     logger: silentLogger(),
   })

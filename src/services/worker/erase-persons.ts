@@ -22,10 +22,10 @@ import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
+import type { Serialize } from '#services/shared/serializer.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { findProgress, isProcessed, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
-import type { InTurn } from '../shared/turns.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
 export interface ErasureKeeper {
@@ -55,7 +55,7 @@ export interface ErasureKeeperOptions {
   /** What loads from the state and writes to the event store. */
   readonly underWay: Pick<UnderWay, 'settled'>
   /** Not while the event store is compared with its mark. */
-  readonly inTurn: InTurn
+  readonly serialize: Serialize
   readonly clock: Clock
   readonly logger: Logger
   readonly mayRun?: () => Promise<boolean>
@@ -75,7 +75,7 @@ const everyMs = 500
 const forgetEveryMs = 60_000
 
 export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeeper {
-  const { state, events, log, logId, underWay, inTurn, clock, logger, faultPoint } = options
+  const { state, events, log, logId, underWay, serialize, clock, logger, faultPoint } = options
 
   /** By open erasure: at which stage warnings and notes that name its ids were last deleted. */
   const mentionsDeleted = new Map<number, Stage>()
@@ -94,7 +94,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     if (!(await countOnce(due.map(({ erasure }) => erasure)))) return true
     await faultPoint?.('counted')
     // In turn: what is being restored, and another copy of the event store, are looked at as well.
-    const end = await inTurn(() => removeAndFinish(due))
+    const end = await serialize(() => removeAndFinish(due))
     if (end === 'under_way') await faultPoint?.('removed')
     return true
   }

@@ -14,10 +14,10 @@ import { PortError } from '#ports/port-error.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
+import type { Serialize } from '#services/shared/serializer.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
 import { findProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
-import type { InTurn } from '../shared/turns.ts'
 
 const everyMs = 10_000
 /**
@@ -61,7 +61,7 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   /** By which the event store lets rows expire. */
   readonly expiryClock: Clock
   /** Nothing else changes the mark during a check. Default: nothing else ever does. */
-  readonly inTurn?: InTurn
+  readonly serialize?: Serialize
   readonly newUuid: () => string
   /** Whether this worker has the schedules. Default: it has. */
   readonly mayRun?: () => Promise<boolean>
@@ -78,7 +78,7 @@ const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 type Positions = ReadonlyMap<LogStream, Progress>
 
 export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventStoreKeeper {
-  const { events, log, marks, logId: instance, clock, logger, inTurn = run => run() } = options
+  const { events, log, marks, logId: instance, clock, logger, serialize = run => run() } = options
   let wasRefused = false
   let isRestoring = false
   let isChecked = false
@@ -251,7 +251,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 
   async function checkOn(signal: AbortSignal): Promise<void> {
-    await inTurn(() => check(!isChecked, signal))
+    await serialize(() => check(!isChecked, signal))
     isChecked = true
   }
 
@@ -287,7 +287,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       }),
     leave: async () => {
       try {
-        if (await mayRun()) await inTurn(() => check(false, new AbortController().signal))
+        if (await mayRun()) await serialize(() => check(false, new AbortController().signal))
       } catch (cause) {
         if (!(cause instanceof PortError)) throw cause
         logger.warn(

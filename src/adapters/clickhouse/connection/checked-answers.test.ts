@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
 import { holdRows } from '../exports/held-rows.ts'
-import { rowsInTurns } from '../queries/rows-in-turns.ts'
 import { createClickHouseClients } from './clickhouse-clients.ts'
 
 describe('an answer of the event store', () => {
@@ -24,7 +24,7 @@ describe('an answer of the event store', () => {
   const askForBytes = () => clients.read(client => client.exec({ query: 'SELECT FORMAT JSONCompactEachRow' }))
   const readings = {
     'as a whole': async () => (await ask()).json(),
-    'in turns': async () => rowsInTurns(await ask()),
+    'in turns': async () => readRowsInSlices(await ask()),
     'to be held as bytes': async () =>
       [...(await holdRows(await askForBytes(), json => json)).batches()].flatMap(batch => [...batch]),
   }
@@ -81,7 +81,7 @@ describe('an answer of the event store', () => {
         }
         const answer = await client.query(params)
         caller.abort(new Error('the caller left'))
-        return how === 'in turns' ? rowsInTurns(answer) : answer.json()
+        return how === 'in turns' ? readRowsInSlices(answer) : answer.json()
       }, caller.signal)
       await assert.rejects(read, /the caller left/)
     })

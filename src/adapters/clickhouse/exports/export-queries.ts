@@ -2,9 +2,9 @@
 // else keep their place in the engine; and again when the engine is away for the moment that a restart takes.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { createQueryTurns } from '../connection/query-turns.ts'
 
 /** Runs one query in the turn of exports, under the query limit. */
 export type Ask = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
@@ -33,7 +33,7 @@ export function exportQueries(
   clients: Pick<ClickHouseClients, 'read'>,
   { retryPausesMs = usualPausesMs }: Partial<ExportQueriesOptions> = {},
 ): (signal: AbortSignal) => ExportAsk {
-  const queue = createQueryTurns({ runningMax: 1, waitingMax })
+  const queue = createQueryQueue({ runningMax: 1, waitingMax })
   return signal => {
     const once: Ask = query => queue.run(everyProject, signal, () => clients.read(query, signal))
     const patiently: Ask = async query => {

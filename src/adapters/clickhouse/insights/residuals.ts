@@ -2,9 +2,9 @@
 // each against the same matcher that evaluates flags.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
 import { TooManyValues } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { rowsInTurns } from '../queries/rows-in-turns.ts'
 import { type Decided, digestOf, type Leaf } from './condition-sql.ts'
 import { matchesLeftOver } from './property-test.ts'
 
@@ -46,7 +46,7 @@ export async function decideLeftOver(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const rows = await rowsInTurns<[leaf: number, text: string, digest: string, bytes: number | string]>(result)
+  const rows = await readRowsInSlices<[leaf: number, text: string, digest: string, bytes: number | string]>(result)
   if (rows.length > valueCountMax || Number(rows.at(-1)?.[3] ?? 0) > valueBytesMax) throw new TooManyValues()
   const decided = leaves.map(() => ({ known: [] as string[], matching: [] as string[] }))
   let turnEndMs = performance.now() + turnMs

@@ -2,6 +2,7 @@
 // by Node, and when there are so many values of a breakdown that only the engine can put the rest together.
 
 import { ClickHouseError } from '@clickhouse/client'
+import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts'
 import type { NumberAggregate, TrendMath } from '#core/insights/trends-query.ts'
 import {
   type BreakdownValue,
@@ -10,7 +11,6 @@ import {
   type TrendLine,
 } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { rowsInTurns } from '../queries/rows-in-turns.ts'
 import { bucketParams } from './bucket-expression.ts'
 import type { Decided } from './condition-sql.ts'
 import { QueryParams } from './query-params.ts'
@@ -146,7 +146,7 @@ async function readCells(
   type Row = [bucket: number | string, figure: number, weight: number, undecided: number | string, other: number]
   const indexOf = new Map(query.buckets.edges.map((edge, index) => [edge, index]))
   const cells: Cell[] = []
-  const found = await rowsInTurns<[...Row, ...string[]]>(result)
+  const found = await readRowsInSlices<[...Row, ...string[]]>(result)
   for (const [edge, figure, weight, undecided, isOther, ...value] of found) {
     if (Number(undecided) > 0) return 'undecided'
     const bucket = indexOf.get(Number(edge))!

@@ -13,7 +13,7 @@ import { type AskedIdentities, askedIdentities } from '../parameters/identity-li
 import { type Filter, filterOf, tieBreak } from './event-filter.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
 import { eventsWithPersons } from './persons-of-today.ts'
-import { rowsInTurns } from './rows-in-turns.ts'
+import { readRowsInSlices } from './rows-in-slices.ts'
 
 export interface EventPage {
   readonly events: readonly EventView[]
@@ -131,7 +131,7 @@ async function readEvents(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const views = (await rowsInTurns<EventRow>(result)).map(viewOfRow)
+  const views = (await readRowsInSlices<EventRow>(result)).map(viewOfRow)
   const viewOf = new Map(views.map(view => [identityKey(view), view]))
   return places.flatMap(place => viewOf.get(identityKey(place)) ?? [])
 }

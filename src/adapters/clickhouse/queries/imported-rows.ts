@@ -1,6 +1,7 @@
 // The rows of one import job. It has partitions of its own in `events_pending` and, once published, in `events`; while it
 // is being published, some of its rows are here and some there.
 
+import type { Ask } from '#adapters/clickhouse/connection/query-queue.ts'
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { parseJson } from '#core/json.ts'
@@ -8,7 +9,6 @@ import { filteredProperties } from '#core/processing/properties/mapped-propertie
 import type { EventView } from '#ports/events/event-queries.ts'
 import { type ImportedRows, laterWriteCountMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import type { Ask } from '../connection/query-turns.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-list.ts'
 import { timeParam } from '../parameters/time-param.ts'

@@ -6,7 +6,7 @@ import { decodeRejectSource } from '#core/events/reject-source.ts'
 import type { RejectedCursor, RejectedFilter, RejectedQuery, RejectedView } from '#ports/events/reject-store.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
-import { rowsInTurns } from './rows-in-turns.ts'
+import { readRowsInSlices } from './rows-in-slices.ts'
 
 /** Bounds the bodies of one page, which only its first body may exceed. */
 const pageBytesMax = 8 * 1024 * 1024
@@ -94,7 +94,7 @@ async function readRows(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  return rowsInTurns<RejectedRow>(result)
+  return readRowsInSlices<RejectedRow>(result)
 }
 
 async function findReplayedTimes(

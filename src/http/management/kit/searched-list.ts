@@ -4,10 +4,10 @@
 import { err, ok, type Result } from '#core/result.ts'
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { answerScan } from './answer-scan.ts'
 import { type Answer, invalidInput } from './answers.ts'
 import { answerCursorList, type PageCall } from './full-page.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
-import { answerScan } from './scan-turns.ts'
 
 /** How long the rows of a page are looked for. */
 const searchMsMax = 10_000

@@ -4,8 +4,8 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { checkPause } from '#importer/job/job-paused.ts'
+import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import { appendToFile } from '#importer/read/own-files.ts'
-import { giveTurn, isTurnDue } from '#importer/read/turns.ts'
 
 const fileCount = 64
 const heldMax = 8_192
@@ -34,7 +34,7 @@ export class ReusedIds {
   async count(signal: AbortSignal): Promise<number> {
     let reused = 0
     for (let index = 0; index < fileCount; index++) {
-      if (isTurnDue()) await giveTurn()
+      if (isYieldDue()) await yieldToEventLoop()
       checkPause(signal)
       this.#flush(index)
       const path = this.#pathOf(index)

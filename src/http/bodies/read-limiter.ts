@@ -12,7 +12,7 @@ const chunkBytes = 64 * 1024
 const pieceBytesMin = 1024
 const requestsOfTurn = turnBytesMax / chunkBytes
 
-export class ReadTurns {
+export class ReadLimiter {
   #bytes = 0
   #isTurnEndAwaited = false
   #waiting: IncomingMessage[] = []

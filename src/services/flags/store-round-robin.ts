@@ -9,7 +9,7 @@ import { err } from '#core/result.ts'
 import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { GuardOptions, Loaded, StoreGuard } from './store-guard.ts'
 
-export interface StoreTurnsOptions extends Pick<GuardOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {
+export interface StoreRoundRobinOptions extends Pick<GuardOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {
   readonly guard: StoreGuard
   /** How many calls the store works on at once, including abandoned ones until it has answered them. */
   readonly atOnceMax: number
@@ -21,7 +21,7 @@ export interface StoreTurnsOptions extends Pick<GuardOptions, 'timeoutMs' | 'sta
   readonly onDropped: (why: 'queue_full' | 'queue_timeout') => void
 }
 
-export interface StoreTurns {
+export interface StoreRoundRobin {
   /**
    * Calls the store at once while it has room. Otherwise the call waits for its project's turn, in the order of the
    * project's calls; when too many wait, the project with the most loses its last one.
@@ -49,7 +49,7 @@ const waitingBytesMax = 8 * 1024 * 1024
 const bytesPerCall = 3_000
 const bytesPerRow = 8
 
-export function createStoreTurns(options: StoreTurnsOptions): StoreTurns {
+export function createStoreRoundRobin(options: StoreRoundRobinOptions): StoreRoundRobin {
   const { guard, monotonicNowMs, startTimer, onDropped, rowsAtOnceMax = defaultRowsAtOnceMax } = options
   const { waitingMax = defaultWaitingMax } = options
   const queue = new FairQueue<WaitingCall>({ jobCountMax: waitingMax, bytesMax: waitingBytesMax })
@@ -121,13 +121,13 @@ export function createStoreTurns(options: StoreTurnsOptions): StoreTurns {
   }
 }
 
-/** Writes the rows of a log-in in its project's turn. @param timeoutMs as in `StoreTurns.run`. */
-export function keepInTurn(
-  turns: StoreTurns,
+/** Writes the rows of a log-in in its project's turn. @param timeoutMs as in `StoreRoundRobin.run`. */
+export function keepHashKeyFairly(
+  roundRobin: StoreRoundRobin,
   hashKeys: HashKeyOverrideWriter,
   assignment: HashKeyAssignment,
   timeoutMs?: number,
 ): MaybePromise<Loaded<readonly HashKeyRow[]>> {
   const { projectId, flagKeys } = assignment
-  return turns.run(projectId, flagKeys.length, () => hashKeys.keepHashKey(assignment), timeoutMs)
+  return roundRobin.run(projectId, flagKeys.length, () => hashKeys.keepHashKey(assignment), timeoutMs)
 }

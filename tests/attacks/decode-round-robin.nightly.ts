@@ -20,7 +20,7 @@ describe('a queue of decode threads that one sender fills', () => {
       const server = await startCaptureServer(t)
       const from = () => ({ 'x-forwarded-for': '192.0.2.1' })
       const attack = attackers(attackerCount, { url: server.url + path, body, from })
-      await assertTurns(server, attack, `${name}, ${body.length} bytes × ${attackerCount}`)
+      await assertRoundRobin(server, attack, `${name}, ${body.length} bytes × ${attackerCount}`)
     })
   }
 })
@@ -40,7 +40,7 @@ describe('a queue of decode threads that one customer of a provider fills', () =
   it('takes good batches of others in their turn, though each of its networks sends no more than one', async t => {
     const server = await startCaptureServer(t)
     const attack = attackers(70, { url: `${server.url}/batch/`, body: escapes, from })
-    await assertTurns(server, attack, `70 networks of one /48, ${escapes.length} bytes each`)
+    await assertRoundRobin(server, attack, `70 networks of one /48, ${escapes.length} bytes each`)
   })
 
   it('does not work for clients that hung up', async t => {
@@ -85,7 +85,7 @@ function attackers(
 }
 
 /** Sends good batches, each from an address of its own, once the attack has been answered for the first time. */
-async function assertTurns(server: CaptureServer, attack: Attack, what: string): Promise<void> {
+async function assertRoundRobin(server: CaptureServer, attack: Attack, what: string): Promise<void> {
   await eventually(() => attack.statuses.length > 0)
   const ahead: number[] = []
   for (let n = 0; n < goodCount; n++) {

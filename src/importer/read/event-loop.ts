@@ -5,13 +5,13 @@ import { setImmediate } from 'node:timers/promises'
 const everyMs = 50
 let lastMs = 0
 
-/** Asked in each step of such a loop: whether it has run long enough for `giveTurn`. */
-export function isTurnDue(): boolean {
+/** Asked in each step of such a loop: whether it has run long enough for `yieldToEventLoop`. */
+export function isYieldDue(): boolean {
   return performance.now() - lastMs > everyMs
 }
 
 /** Signals, timers and whatever else waits have their turn. */
-export async function giveTurn(): Promise<void> {
+export async function yieldToEventLoop(): Promise<void> {
   await setImmediate()
   lastMs = performance.now()
 }

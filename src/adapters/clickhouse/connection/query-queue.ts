@@ -12,7 +12,7 @@ export type Ask = <T>(
 ) => Promise<T>
 
 /** A queue that refuses further queries with a PortError `full`. */
-export function createQueryTurns(limits: ProjectQueueLimits): ProjectQueue {
+export function createQueryQueue(limits: ProjectQueueLimits): ProjectQueue {
   return new ProjectQueue(limits, () => {
     return new PortError('event-store', 'full', new Error('too many queries of this project are waiting'))
   })

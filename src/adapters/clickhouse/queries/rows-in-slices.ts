@@ -8,7 +8,7 @@ import { checkAnswer } from '../connection/checked-answers.ts'
 const sliceMs = 10
 
 /** @throws PortError `unavailable` for an answer that was cut off. */
-export async function rowsInTurns<Row>(result: ResultSet<'JSONCompactEachRow'>): Promise<Row[]> {
+export async function readRowsInSlices<Row>(result: ResultSet<'JSONCompactEachRow'>): Promise<Row[]> {
   const rows: Row[] = []
   let sliceEndMs = performance.now() + sliceMs
   for await (const some of result.stream())

@@ -41,7 +41,7 @@ export async function startTwo(
 }
 
 /** Prepares what is asked of each server, and asks it. */
-export async function askInTurns(
+export async function askInterleaved(
   { own, other, isOtherFirst }: TwoServers,
   prepare: { readonly own: (server: Pennon) => Promise<Asked>; readonly other: (server: Pennon) => Promise<Asked> },
 ): Promise<Pair> {
