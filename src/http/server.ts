@@ -54,7 +54,7 @@ const refusedBodies = { busy: Symbol('busy'), too_large: Symbol('too large') } a
 const genericBusy = wireError(503, 'transient_error', 'transient error, please retry')
 /** Source: docs/wire/ingestion.md 1.3. */
 const busySecondsMax = 30
-const malformedUrl = wireError(400, 'invalid_url', 'The address is malformed: check its percent-encoding.')
+const malformedUrl = wireError(400, 'invalid_url', 'The URL is malformed: check its percent-encoding.')
 const severalHosts = wireError(400, 'invalid_request', 'The request has several Host headers.')
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
@@ -62,7 +62,7 @@ const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is
 const noSchemas = { buildValidator: unusedFactory, buildSerializer: unusedFactory }
 
 function unusedFactory(): never {
-  throw new Error('a route has a schema that Fastify is to compile')
+  throw new Error('routes must not have a schema for Fastify to compile')
 }
 
 /** Keep slow clients from holding what others need. An idle connection outlives the keep-alive of the usual proxies. */

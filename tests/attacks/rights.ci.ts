@@ -350,7 +350,7 @@ describe('a key that is limited to one project', () => {
         body: { feature_flag_key: flagKey, from_project: from, target_project_ids: [to] },
       })
     assert.equal((await copied(1, 2, flag.key)).status, 403)
-    assert.match((await copied(2, 1, own.body.key)).body.failed[0].errors[0], /limited to other projects/)
+    assert.match((await copied(2, 1, own.body.key)).body.failed[0].errors[0], /no access to this project/)
     const experiment = { key, body: { name: 'x', feature_flag_key: 'tested' } }
     const made = await api.call('POST', second('experiments'), experiment)
     assert.notEqual(made.body.feature_flag.id, flag.id, 'a flag of its own, of the same key')

@@ -128,7 +128,7 @@ describe('the route table', () => {
     for (const { method, path } of front.routes)
       if (!ofTheDocument.has(path)) assert.ok(paths[documentedPath(path)]?.[method.toLowerCase()], `${method} ${path}`)
     const metrics = paths['/metrics']?.get
-    assert.equal(metrics?.summary, 'From this machine, or with a personal API key.')
+    assert.equal(metrics?.summary, 'From this machine without authentication, otherwise with a personal API key.')
     assert.deepEqual(metrics?.security, [{}, { personalApiKey: [] }])
   })
 

@@ -49,7 +49,7 @@ describe('execute_sql', () => {
       '"line\\nbreak"|1.0|"(null)"',
     ])
     assert.match(lines[3], /^plain\|true\|\{"long":"x+\.\.\.truncated$/)
-    assert.match(content, /There are more rows than these 100/)
+    assert.match(content, /Only the first 100 rows are shown/)
     assert.match(content, /1 values were cut/)
     assert.deepEqual(structured_content, {
       ...{ query: { kind: 'HogQLQuery', query: 'SELECT 1' }, hasMore: true, limit: 100, complete: true },

@@ -49,8 +49,8 @@ describe('many flags', () => {
         { id: 3, key: 'three', rollout_state: 'fully_rolled_out', active_variant: 'a' },
       ],
       errors: [
-        { id: 'x', reason: 'This is no id of a flag: ids are whole numbers.', used_by: [] },
-        { id: -1, reason: 'This is no id of a flag: ids are whole numbers.', used_by: [] },
+        { id: 'x', reason: 'Not a flag id: flag ids are whole numbers.', used_by: [] },
+        { id: -1, reason: 'Not a flag id: flag ids are whole numbers.', used_by: [] },
         { id: 99, reason: 'The project has no flag with this id.', used_by: [] },
       ],
     })

@@ -199,7 +199,7 @@ describe('cohorts', () => {
     const longHead = `${field}${'X-Mine: 1\r\n'.repeat(400)}\r\ntrue\r\n--b--\r\n`
     assert.match(
       (await api.call('POST', path, { body: longHead, headers })).body.detail,
-      /head of less than 4096 bytes/,
+      /must have fewer than 4096 bytes/,
     )
     const form = new FormData()
     form.set('csv', new File(['x'.repeat(8 * 1024 * 1024)], 'ids.csv'))

@@ -225,7 +225,7 @@ describe('an export of events', () => {
       assert.deepEqual(last, {
         export_error: {
           code: 'event_store_unavailable',
-          detail: 'The event store failed on the way. Ask again with this cursor for the rest.',
+          detail: 'The event store failed during the export. Repeat the request with this cursor for the remaining rows.',
           cursor: cursorText(anExported(2)),
         },
       })

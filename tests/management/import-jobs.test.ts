@@ -124,7 +124,7 @@ describe('import jobs', () => {
     const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
     const { status, body } = await api.call('POST', jobs, { body: { source: 'csv' } })
     assert.deepEqual([status, body.code], [409, 'too_many_import_jobs'])
-    assert.match(body.detail, /1000 import jobs that are published or open.*import without a job/)
+    assert.match(body.detail, /1000 published or open import jobs.*import without a job/)
   })
 
   it('are refused where the project drops old events, unless that is meant', async t => {

@@ -144,7 +144,7 @@ describe('pennon flags', () => {
       /No instance answers at http:\/\/127\.0\.0\.1:1.*--host/,
     ],
     ['the address is none', ['list'], { host: 'ftp://x' }, /--host is an address such as/],
-    ['the project is unknown', ['list', '--project', '99'], {}, /no such project.* project 99 at .*--project/],
+    ['the project is unknown', ['list', '--project', '99'], {}, /project does not exist.* project 99 at .*--project/],
     [
       'a key is misspelt',
       ['show', 'new-chekout'],

@@ -282,7 +282,7 @@ export const dataRefusals: readonly Refusal[] = [
   ['execute-sql', { query: 'SELECT 1', connectionId: 'x' }, /connectionId/],
   ['read-data-schema', { query: { kind: 'event_properties', event_name: 'order place' } }, /no event of this name/],
   ['read-data-schema', { query: { kind: 'action_properties', action_id: 1 } }, /no actions/],
-  ['read-data-schema', { query: { kind: 'entity_properties', entity: 'session' } }, /no table of sessions/],
+  ['read-data-schema', { query: { kind: 'entity_properties', entity: 'session' } }, /no sessions table/],
   ['query-trends', { series, trendsFilter: { display: 'BoldNumber' } }, /display/],
   ['query-funnel', { series: [series[0], series[0]] }, /query\.kind/],
   ['query-trends-actors', { source: { kind: 'TrendsQuery', series }, day: '2026-11-27', series: 0 }, /query\.kind/],

@@ -56,7 +56,12 @@ describe('the private API as commands call it', () => {
   const refusals: [status: number, body: string, exitCode: number, message: RegExp][] = [
     [401, error('Invalid key.'), 2, /does not know the key in PENNON_PERSONAL_KEY: Invalid key\..*pennon new-key/],
     [403, error('It lacks the scope feature_flag:read.'), 2, /may not do this .*scope feature_flag:read/],
-    [404, error('There is no such project.'), 2, /^There is no such project\. .*project @current at .*--project\.$/],
+    [
+      404,
+      error('This project does not exist.'),
+      2,
+      /^This project does not exist\. .*project @current at .*--project\.$/,
+    ],
     [
       404,
       error(notFound.detail),

@@ -114,8 +114,8 @@ describe('one connection to a live view', () => {
       assert.equal(elsewhere.isFinal, true)
       assert.match(elsewhere.why, /it answered 404: There is nothing at this path.* Check --host: .*PENNON_ADMIN_PORT/)
     }
-    const misread = await watched(t, refusing(400, inItsWords('invalid_input', 'Must be some of main.', 'lane')))
-    assert.deepEqual([misread.isFinal, misread.why], [true, 'it answered 400: lane: Must be some of main.'])
+    const misread = await watched(t, refusing(400, inItsWords('invalid_input', 'Must be one or more of main.', 'lane')))
+    assert.deepEqual([misread.isFinal, misread.why], [true, 'it answered 400: lane: Must be one or more of main.'])
     const page = await watched(t, refusing(200, '<html>', { 'content-type': 'text/html' }))
     assert.deepEqual([page.isFinal, page.why], [true, 'it answered text/html, which is no live view'])
   })

@@ -10,10 +10,10 @@ import type { Route } from '../shared/route.ts'
 import { isDraining } from './drained-bodies.ts'
 
 const requestFaults: Record<string, WireError> = {
-  HPE_HEADER_OVERFLOW: wireError(431, 'invalid_request', 'The address and the headers are more than 16 KiB.'),
+  HPE_HEADER_OVERFLOW: wireError(431, 'invalid_request', 'The URL and the headers exceed 16 KiB.'),
   ERR_HTTP_REQUEST_TIMEOUT: wireError(408, 'invalid_request', 'The request did not arrive in time.'),
 }
-const notHttp = wireError(400, 'invalid_request', 'This is no HTTP request.')
+const notHttp = wireError(400, 'invalid_request', 'Not a valid HTTP request.')
 
 /** What a route decides itself about the answer to a request that stalls. */
 type OwnWords = Partial<Pick<Route, 'stalled' | 'encodeError' | 'retryAfterSeconds' | 'echoes'>>

@@ -53,7 +53,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     },
     connections.noting((request, response) => {
       void answer(request, response).catch(error => {
-        logger.error({ err: error }, 'a request of the events port failed')
+        logger.error({ err: error }, 'request to the events port failed')
         if (response.headersSent) response.destroy()
         else sendError(response, { status: 500, code: 1002, name: 'UNKNOWN_EXCEPTION', text: 'Internal error.' })
       })
@@ -90,7 +90,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     response: ServerResponse,
   ): Promise<void> {
     const ended = new AbortController()
-    response.once('close', () => ended.abort(new Error('the client has left')))
+    response.once('close', () => ended.abort(new Error('the client disconnected')))
     const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(timeouts.downloadMs)])
     try {
       const params = passedParams(url, request)
@@ -162,13 +162,13 @@ const unauthenticated: EngineError = {
   status: 401,
   code: 516,
   name: 'AUTHENTICATION_FAILED',
-  text: 'Authentication failed: the user is project_1 for project 1, and the password that of PENNON_EVENTS_PASSWORD.',
+  text: 'Authentication failed: the user name is project_1 for project 1, the password is PENNON_EVENTS_PASSWORD.',
 }
 const notFound: EngineError = {
   status: 404,
   code: 279,
   name: 'NOT_FOUND',
-  text: 'There is no such path here: queries go to /, and /ping answers Ok.',
+  text: 'Unknown path: send queries to /. /ping returns Ok.',
 }
 const severalHosts: EngineError = {
   status: 400,
@@ -196,7 +196,7 @@ function errorOf(failure: SqlFailure, sql: string): EngineError {
         status: 403,
         code: 497,
         name: 'ACCESS_DENIED',
-        text: 'Only events, persons, groups and flag_calls can be read, and nothing can be changed.',
+        text: 'Not allowed: queries may only read the tables events, persons, groups and flag_calls.',
       }
     case 'not_set_up':
       return { status: 503, code: 497, name: 'ACCESS_DENIED', text: failure.detail }
@@ -209,7 +209,7 @@ function storeErrorOf(error: PortError): EngineError {
       status: 503,
       code: 395,
       name: 'PERSONS_FILLING',
-      text: 'Persons and groups are being copied into the event store; try again later.',
+      text: 'Persons and groups are still being copied into the event store. Try again later.',
     }
   if (error.code === 'timeout') return tooSlow
   if (error.code === 'full')
@@ -217,9 +217,9 @@ function storeErrorOf(error: PortError): EngineError {
       status: 503,
       code: 202,
       name: 'TOO_MANY_SIMULTANEOUS_QUERIES',
-      text: 'Too many queries of this project are waiting; try again.',
+      text: 'Too many queries of this project are queued. Try again.',
     }
-  return { status: 503, code: 210, name: 'NETWORK_ERROR', text: 'The event store cannot be reached; try again.' }
+  return { status: 503, code: 210, name: 'NETWORK_ERROR', text: 'The event store is unavailable. Try again.' }
 }
 
 /** For a request whose body may not have been read. */

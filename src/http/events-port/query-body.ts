@@ -19,26 +19,26 @@ const decoders: Readonly<Record<string, (body: Buffer, options: { maxOutputLengt
 /** @returns why it cannot be read; the rest of the body is then not read either. */
 export async function readQueryBody(request: IncomingMessage): Promise<Result<string, string>> {
   if (/^multipart\//i.test(request.headers['content-type'] ?? ''))
-    return err('Send the query as the body, and its parameters as param_… in the address.')
+    return err('Send the query as the request body, and its parameters as param_… in the URL.')
   const chunks: Buffer[] = []
   let bytes = 0
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      if (bytes > bytesMax) return err(`A query may have ${sqlLengthMax} characters.`)
+      if (bytes > bytesMax) return err(`The query exceeds ${sqlLengthMax} characters.`)
       chunks.push(chunk)
     }
   } catch {
-    return err('The body broke off.')
+    return err('The request body ended early.')
   }
   const body = Buffer.concat(chunks)
   const encoding = String(request.headers['content-encoding'] ?? 'identity').toLowerCase()
   if (encoding === 'identity') return ok(body.toString())
   const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
-  if (decode === undefined) return err(`The Content-Encoding ${encoding.slice(0, 40)} is not known here; use gzip.`)
+  if (decode === undefined) return err(`Unsupported Content-Encoding ${encoding.slice(0, 40)}. Use gzip.`)
   try {
     return ok((await decode(body, { maxOutputLength: bytesMax })).toString())
   } catch {
-    return err(`The body is not ${encoding}, or longer than a query may be.`)
+    return err(`The body is not valid ${encoding}, or the decompressed query is too long.`)
   }
 }

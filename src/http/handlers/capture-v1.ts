@@ -139,7 +139,7 @@ async function answerWhenStored(stored: Promise<CaptureOutcome<V1Results>>, repl
     case 'unknown_project':
       return sendV1Error(reply, v1CaptureErrors.invalidApiToken)
     case 'refused':
-      throw new Error(`an event refused its whole v1 batch: ${outcome.refusal}`)
+      throw new Error(`v1 batch rejected because of one event: ${outcome.refusal}`)
   }
 }
 

@@ -73,7 +73,7 @@ function misreadQuery(query: Query): WireError | null {
   }
   const unknown = requiredParts(query).find(part => !(parts as readonly string[]).includes(part))
   if (unknown === undefined) return null
-  return wireError(400, 'invalid_input', `Nothing is called so here. There are ${parts.join(', ')}.`, parameter)
+  return wireError(400, 'invalid_input', `Unknown part. Known parts: ${parts.join(', ')}.`, parameter)
 }
 
 /** Ready while flags can be answered: a full disk must not remove a front from its load balancer. Source: ours. */

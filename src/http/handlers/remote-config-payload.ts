@@ -71,11 +71,11 @@ async function findPayload(
     if (opened !== null) return ok(opened)
     options.logger.error(
       { requestId: request.id, projectId, flagId: flag.id },
-      'a payload cannot be decrypted: its encryption key is not here',
+      'cannot decrypt a flag payload: its encryption key is not configured',
     )
   } catch (error) {
     const concerned = { requestId: request.id, projectId, flagId: flag.id }
-    options.logger.error({ err: error, ...concerned }, 'encryption keys cannot be read')
+    options.logger.error({ err: error, ...concerned }, 'cannot read the encryption keys')
   }
   return err(serverKeyErrors.decryptFailed)
 }

@@ -173,6 +173,10 @@ function isKnown(request: FastifyRequest, config: PreparedConfig, hasAge: boolea
 const badToken = wireError(
   400,
   'invalid_api_key',
-  'A project API key has up to 200 letters, digits, dashes and underscores.',
+  'Malformed project API key: up to 200 letters, digits, dashes and underscores.',
 )
-const unknownToken = wireError(404, 'unknown_api_key', 'The project API key of this address belongs to no project.')
+const unknownToken = wireError(
+  404,
+  'unknown_api_key',
+  'The project API key in this URL does not belong to any project.',
+)

@@ -92,15 +92,15 @@ function startPage({ version, serves }: StartPageOptions, address: string | null
 <main>
 ${serves === 'private_api' ? '' : forSdks(address ?? 'https://pennon.example')}
 ${serves === 'wire' ? '' : privateApi}
-<h2>Is it well?</h2>
+<h2>Health</h2>
 <dl>
-<dt><a href="_readiness">_readiness</a></dt><dd>Whether flags, capture and processing work now.</dd>
-<dt><a href="_liveness">_liveness</a></dt><dd>Whether the process answers at all.</dd>
+<dt><a href="_readiness">_readiness</a></dt><dd>Whether flags, capture and processing are working.</dd>
+<dt><a href="_liveness">_liveness</a></dt><dd>Whether the process responds.</dd>
 </dl>
 </main>
 <footer>
-<p>There are no screens yet: everything else here is HTTP and JSON. The documentation is in the
-repository of Pennon, in <code>README.md</code> and <code>docs/</code>.</p>
+<p>There is no web interface yet: everything else is HTTP and JSON. The documentation is in the
+Pennon repository, in <code>README.md</code> and <code>docs/</code>.</p>
 </footer>
 </body>
 </html>
@@ -109,9 +109,9 @@ repository of Pennon, in <code>README.md</code> and <code>docs/</code>.</p>
 
 function forSdks(address: string): string {
   return `<h2>Point an SDK here</h2>
-<p>Any PostHog SDK works unchanged. Give it the address of this page as its host, and the project API key
-(<code>phc_…</code>) that the first start printed.</p>
-<h3 id="node">A program on Node</h3>
+<p>Any PostHog SDK works unchanged. Set its host to the URL of this page, and its key to the project API key
+(<code>phc_…</code>) printed on first start.</p>
+<h3 id="node">A Node.js program</h3>
 <pre tabindex="0" role="region" aria-labelledby="node"><code>// npm install posthog-node
 import { PostHog } from "posthog-node"
 const posthog = new PostHog("phc_…", { host: "${address}" })</code></pre>
@@ -124,9 +124,9 @@ const posthog = new PostHog("phc_…", { host: "${address}" })</code></pre>
 }
 
 const privateApi = `<h2>The private API</h2>
-<p>Flags, cohorts, persons, events and projects are managed with a personal API key (<code>phx_…</code>) in the header
-<code>Authorization: Bearer</code>. A lost one is replaced by <code>pennon new-key</code>, where Pennon runs.</p>
+<p>Manage flags, cohorts, persons, events and projects with a personal API key (<code>phx_…</code>) in the header
+<code>Authorization: Bearer</code>. If you lose the key, create another with <code>pennon new-key</code> on the machine that runs Pennon.</p>
 <dl>
-<dt><a href="api/schema/">api/schema</a></dt><dd>Every path, as OpenAPI 3.1.</dd>
-<dt><a href="metrics">metrics</a></dt><dd>Numbers for Prometheus, from this machine or with a personal API key.</dd>
+<dt><a href="api/schema/">api/schema</a></dt><dd>All endpoints, as OpenAPI 3.1.</dd>
+<dt><a href="metrics">metrics</a></dt><dd>Prometheus metrics, from this machine or with a personal API key.</dd>
 </dl>`

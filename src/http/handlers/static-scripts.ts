@@ -63,7 +63,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
 const notInstalled = wireError(
   404,
   'not_found',
-  'There is no such script here. /static/array.js is the library in the version that is installed.',
+  'No such script. /static/array.js is the installed version of posthog-js.',
 )
 
 function fileOf(request: FastifyRequest): string {

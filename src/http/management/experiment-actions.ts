@@ -36,25 +36,32 @@ const conclusionFields = {
 }
 /** PostHog opens a pull request with these; nothing here does. */
 const cleanupFields = {
-  open_cleanup_pr: Type.Optional(Type.Literal(false, { description: 'Nothing here opens pull requests.' })),
+  open_cleanup_pr: Type.Optional(Type.Literal(false, { description: 'Pull requests are not supported.' })),
   repository: Type.Optional(Type.Null()),
 }
 const endSchema = Type.Object({ ...conclusionFields, ...cleanupFields })
 const archiveSchema = Type.Object({
-  disable_feature_flag: Type.Optional(Type.Boolean({ description: 'Switch the flag off as well.' })),
+  disable_feature_flag: Type.Optional(Type.Boolean({ description: 'Also disable the flag.' })),
 })
 const shipSchema = Type.Object({
   ...conclusionFields,
   ...cleanupFields,
   variant_key: Type.String({ minLength: 1, maxLength: 400 }),
   release_to_everyone: Type.Optional(
-    Type.Boolean({ description: 'Put a set for everybody before the others; otherwise they stay.' }),
+    Type.Boolean({
+      description:
+        'true: insert a condition set for all users before the others. false: keep the condition sets unchanged.',
+    }),
   ),
 })
 const duplicateSchema = Type.Object({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 400, pattern: '\\S' })),
   feature_flag_key: Type.Optional(
-    Type.String({ minLength: 1, maxLength: flagKeyLengthMax, description: 'The flag of the original unless given.' }),
+    Type.String({
+      minLength: 1,
+      maxLength: flagKeyLengthMax,
+      description: 'Default: the flag of the original experiment.',
+    }),
   ),
 })
 
@@ -80,29 +87,29 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
   return [
     ownerAction({
       name: 'launch',
-      summary: 'Start a draft now, and switch its flag on.',
+      summary: 'Start a draft now and enable its flag.',
       run: (call: Call) => from(call, ['draft'], () => ok({ startDateMs: clock.nowMs() })),
     }),
     ownerAction({
       name: 'end',
-      summary: 'End an experiment now. Its flag stays as it is.',
+      summary: 'End an experiment now. The flag is not changed.',
       body: endSchema,
       run: (call: Call<Static<typeof endSchema>>) =>
         from(call, ['running', 'paused'], () => ok({ endDateMs: clock.nowMs(), content: concluded(call.body) })),
     }),
     ownerAction({
       name: 'pause',
-      summary: 'Switch the flag of an experiment that runs off.',
+      summary: 'Pause a running experiment: disable its flag.',
       run: (call: Call) => switchFlag(call, ['running'], false),
     }),
     ownerAction({
       name: 'resume',
-      summary: 'Switch the flag of a paused experiment on again.',
+      summary: 'Resume a paused experiment: enable its flag.',
       run: (call: Call) => switchFlag(call, ['paused'], true),
     }),
     ownerAction({
       name: 'archive',
-      summary: 'Archive an experiment that is over.',
+      summary: 'Archive an ended experiment.',
       body: archiveSchema,
       run: (call: Call<Static<typeof archiveSchema>>) =>
         from(call, ['stopped'], () =>
@@ -111,12 +118,12 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
     }),
     ownerAction({
       name: 'unarchive',
-      summary: 'Take an experiment out of the archive.',
+      summary: 'Unarchive an experiment.',
       run: (call: Call) => write(call, () => ok({ archived: false })),
     }),
     ownerAction({
       name: 'reset',
-      summary: 'Make an experiment a draft again. Its flag stays as it is.',
+      summary: 'Reset an experiment to a draft. The flag is not changed.',
       run: (call: Call) =>
         from(call, ['running', 'paused', 'stopped'], () =>
           ok({
@@ -127,7 +134,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
     }),
     ownerAction({
       name: 'ship_variant',
-      summary: 'Give one variant to everybody that the flag lets in, or to everybody, and end the experiment.',
+      summary: 'Serve one variant to every user the flag matches, or to all users, and end the experiment.',
       body: shipSchema,
       run: (call: Call<Static<typeof shipSchema>>) =>
         from(call, ['running', 'paused', 'stopped'], (current, flag) => {
@@ -143,7 +150,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
     }),
     ownerAction({
       name: 'duplicate',
-      summary: 'Make a draft like this one, on the same flag or on one of another key with the same variants.',
+      summary: 'Duplicate the experiment as a draft, on the same flag or on another flag with the same variants.',
       body: duplicateSchema,
       status: 201,
       run: async (call: Call<Static<typeof duplicateSchema>>) => {
@@ -183,5 +190,5 @@ const noFlag = invalidInput('feature_flag', 'The flag of the experiment is delet
 const noSuchVariant = invalidInput('variant_key', 'The flag of the experiment has no variant with this key.')
 
 function wrongStatus(status: ExperimentStatus, statuses: readonly ExperimentStatus[]): WireError {
-  return invalidInput('status', `The experiment is ${status}; this is for one that is ${statuses.join(' or ')}.`)
+  return invalidInput('status', `The experiment is ${status}; this action needs one that is ${statuses.join(' or ')}.`)
 }

@@ -92,24 +92,27 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
     missing: noSuchExperiment,
     summaries: {
       list: 'List experiments, newest first.',
-      create: 'Create an experiment on the flag of this key; where there is none, it is made.',
-      retrieve: 'One experiment.',
-      update: 'Change some of an experiment. Its first `start_date` switches the flag on.',
-      destroy: 'Delete an experiment. Its flag stays.',
+      create: 'Create an experiment on the flag with this key; the flag is created if it does not exist.',
+      retrieve: 'Get one experiment.',
+      update: 'Update fields of an experiment. Setting `start_date` for the first time enables the flag.',
+      destroy: 'Delete an experiment. Its flag is kept.',
     },
     schemas: { item: experimentSchema, create: createExperimentSchema, update: updateExperimentSchema },
     postHogFields: postHogExperimentFields,
     filters: {
-      search: searchParam('Part of a name, in any case.'),
+      search: searchParam('Substring of the name, case-insensitive.'),
       status: statusParam(),
-      archived: withDefault(booleanParam('Only archived experiments, or only the others (unless given).'), false),
+      archived: withDefault(
+        booleanParam('true: only archived experiments. false (default): only unarchived ones.'),
+        false,
+      ),
       feature_flag_id: asFilter(wholeNumberParam({ description: 'Only experiments on this flag.', minimum: 1 })),
       created_by_id: authorsParam(),
       order: orderParam(),
-      event: refusedParam('metrics are kept as they were sent.'),
-      prompt_name: refusedParam('there are no prompts here.'),
-      tags: refusedParam('experiments have no tags here.'),
-      excluded_tags: refusedParam('experiments have no tags here.'),
+      event: refusedParam('metrics are stored as sent.'),
+      prompt_name: refusedParam('prompts are not supported.'),
+      tags: refusedParam('experiments have no tags.'),
+      excluded_tags: refusedParam('experiments have no tags.'),
     },
     find: async (projectId, text): Promise<ShownExperiment | null> => {
       const id = idNumber(text)
@@ -148,13 +151,13 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
 /** `all` is no filter, and PostHog's tools also say `complete` for `stopped`. */
 function statusParam(): QueryParam<ExperimentStatus | undefined> {
   const words = ['all', 'complete', ...experimentStatuses] as const
-  const param = choiceParam(words, 'Running with its flag switched off is `paused`; `complete` is `stopped`.')
+  const param = choiceParam(words, '`paused`: running with its flag disabled. `complete` is an alias of `stopped`.')
   return asFilter(mapParam(param, word => (word === 'all' ? undefined : word === 'complete' ? 'stopped' : word)))
 }
 
 function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
   const words = experimentOrders.flatMap(order => [order, `-${order}` as const])
-  const param = choiceParam(words, 'What to order by, with `-` from the last to the first; newest first unless given.')
+  const param = choiceParam(words, 'Sort field; prefix `-` for descending. Default: newest first.')
   return mapParam(param, word => {
     const by = experimentOrders.find(order => word?.endsWith(order))
     return by === undefined ? undefined : { by, isDescending: word!.startsWith('-') }
@@ -179,7 +182,7 @@ function readFlagConfig(
         name => !isSameJson(others[name as keyof typeof others], flag?.[name as keyof typeof others]),
       )
   if (changed !== undefined)
-    return err(invalidInput(`feature_flag.${changed}`, 'This is changed at the flag itself: PATCH it.'))
+    return err(invalidInput(`feature_flag.${changed}`, 'This field belongs to the flag: PATCH the flag.'))
   const parameters = own === null ? null : (ownValue(own.content, 'parameters') ?? {})
   const said = decodeSaidOfFlag(body, isJsonObject(parameters) ? parameters : null)
   const { filters, ensureExperienceContinuity } = said
@@ -191,18 +194,18 @@ function readFlagConfig(
   return ok({ ...active, flagConfig: { ...definedOf({ filters, ensureExperienceContinuity }), mayChangeRunning } })
 }
 
-const twoKeys = invalidInput('feature_flag.key', 'Must be the same as feature_flag_key, or be left out.')
+const twoKeys = invalidInput('feature_flag.key', 'Must equal feature_flag_key, or be omitted.')
 const keepsItsFlag = invalidInput(
   'feature_flag_key',
-  'An experiment keeps its flag: make another one for another flag.',
+  'The flag of an experiment cannot be changed: create another experiment for another flag.',
 )
-const noSuchExperiment = missing('There is no experiment with this id here.')
+const noSuchExperiment = missing('The project has no experiment with this id.')
 const errors = {
   not_found: noSuchExperiment,
-  flag_without_variants: invalidInput('feature_flag_key', 'The flag of this key has fewer than two variants.'),
+  flag_without_variants: invalidInput('feature_flag_key', 'The flag with this key has fewer than two variants.'),
   flag_not_started: invalidInput(
     'feature_flag.active',
-    'The flag becomes active when its experiment starts: send start_date, or leave this out.',
+    'The flag becomes active when its experiment starts: send start_date, or omit this field.',
   ),
   flag_archived: invalidInput(
     'start_date',
@@ -210,11 +213,11 @@ const errors = {
   ),
   flag_taken_with_config: invalidInput(
     'feature_flag',
-    'There is a flag with this key, and an experiment takes it as it is: change the flag, or leave feature_flag and the variants out.',
+    'A flag with this key exists, and creating an experiment does not change it: update the flag itself, or omit feature_flag and the variants.',
   ),
   flag_of_running: invalidInput(
     'feature_flag',
-    'The experiment runs: send update_feature_flag_params=true to change its flag all the same.',
+    'The experiment is running: send update_feature_flag_params=true to change its flag anyway.',
   ),
   flag_not_writable: flagNotWritable,
 }
@@ -237,7 +240,7 @@ function orError<T>(
     return err(
       invalidInput(
         'deleted',
-        `Rules of ${firstFew(error.of).join(', ')} belong to the experiment: take its experiment_id out of them first.`,
+        `Rules of ${firstFew(error.of).join(', ')} belong to the experiment: remove its experiment_id from them first.`,
       ),
     )
   const attrOf = (flagPath: string) => {

@@ -50,7 +50,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       method: 'POST',
       paths,
       id: 'personal_api_keys_create',
-      summary: 'Create a personal API key. `value`, the key itself, is in this answer only.',
+      summary: 'Create a personal API key. The key itself, `value`, is returned only once.',
       body: createPersonalKeySchema,
       postHogFields: postHogKeyFields,
       success: { status: 201, schema: createdPersonalKeySchema },
@@ -69,7 +69,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       paths: currentPath,
       id: 'personal_api_keys_current',
       tag,
-      summary: 'The key that asks: its scopes and projects.',
+      summary: 'Get the calling key: its scopes and projects.',
       scope: 'any',
       success: { status: 200, schema: personalKeySchema },
       handle: async ({ caller }) => answer(200, encodePersonalKey(caller)),
@@ -79,7 +79,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       paths: currentPath,
       id: 'personal_api_keys_current_destroy',
       tag,
-      summary: 'End the key that asks. It stops working at once.',
+      summary: 'Delete the calling key. It stops working immediately.',
       scope: 'any',
       success: { status: 204 },
       handle: ({ caller }) => endKey(deps, caller.id),
@@ -88,7 +88,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       method: 'GET',
       paths: onePath,
       id: 'personal_api_keys_retrieve',
-      summary: 'One personal API key, without its secret.',
+      summary: 'Get one personal API key, without its secret.',
       success: { status: 200, schema: personalKeySchema },
       handle: async ({ params }) => {
         const key = await deps.management.findPersonalKey(params.keyId!)
@@ -99,7 +99,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       method: 'DELETE',
       paths: onePath,
       id: 'personal_api_keys_destroy',
-      summary: 'Delete a personal API key. It stops working at once.',
+      summary: 'Delete a personal API key. It stops working immediately.',
       success: { status: 204 },
       handle: ({ params }) => endKey(deps, params.keyId!),
     }),
@@ -128,17 +128,17 @@ const limitedKey = permissionDenied('A key that is limited to some projects cann
 
 function unknownScope(scope: string): string {
   const known = `* or ${scopeObjects.join(', ')} with :read or :write`
-  return `There is no scope '${scope}'. Did you mean ${nearestScope(scope)}? Scopes are ${known}.`
+  return `Unknown scope '${scope}'. Did you mean ${nearestScope(scope)}? Scopes are ${known}.`
 }
 
 function keyError(error: KeyRefusal): WireError {
   switch (error.kind) {
     case 'no_scopes':
-      return invalidInput('scopes', 'Name at least one scope; ["*"] is everything.')
+      return invalidInput('scopes', 'Send at least one scope; ["*"] grants all.')
     case 'unknown_scope':
       return invalidInput(`scopes.${error.index}`, unknownScope(error.scope))
     case 'unknown_project':
-      return invalidInput(`scoped_teams.${error.index}`, `There is no project ${error.projectId}.`)
+      return invalidInput(`scoped_teams.${error.index}`, `Project ${error.projectId} does not exist.`)
     default:
       return error satisfies never
   }

@@ -52,7 +52,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       paths: listPaths,
       id: 'projects_list',
       tag,
-      summary: 'List the projects that the key may see, by ascending id.',
+      summary: 'List the projects that the key can access, by ascending id.',
       scope: 'project:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(projectSchema) },
@@ -76,7 +76,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       success: { status: 201, schema: projectSchema },
       handle: async ({ caller, body }) => {
         if (isLimited(caller)) {
-          return refusal(permissionDenied('A key that is limited to some projects cannot create another.'))
+          return refusal(permissionDenied('A key limited to some projects cannot create projects.'))
         }
         const fields = decodeProject(body)
         const wrongSetting = settingRefusal(fields.clientSettings)
@@ -95,7 +95,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       prefixes,
       id: 'projects_retrieve',
       tag,
-      summary: 'One project.',
+      summary: 'Get one project.',
       scope: 'project:read',
       success: { status: 200, schema: projectSchema },
       handle: async ({ project }) => answerProject(deps, 200, project),
@@ -106,7 +106,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       prefixes,
       id: 'projects_update',
       tag,
-      summary: 'Change some of a project. Quotas and settings that are not named stay as they are; null unsets one.',
+      summary: 'Update fields of a project. Omitted quotas and settings are unchanged; null unsets them.',
       scope: 'project:write',
       body: updateProjectSchema,
       postHogFields: postHogProjectFields,
@@ -125,7 +125,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       prefixes,
       id: 'projects_destroy',
       tag,
-      summary: 'Delete a project. Its id and its events are never given to another one.',
+      summary: 'Delete a project. Its id is never reused.',
       scope: 'project:write',
       success: { status: 204 },
       handle: async ({ project }) => {
@@ -139,7 +139,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       prefixes,
       id: 'projects_reset_token',
       tag,
-      summary: 'Give the project a new project API key. The old one stops working at once.',
+      summary: 'Generate a new project API key. The old key stops working immediately.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },
       handle: async ({ project }) => {
@@ -154,7 +154,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       id: 'projects_rotate_secret_token',
       tag,
       summary:
-        'Make a new secret key, `secret_api_token`, shown in this answer only. The one before becomes the backup.',
+        'Generate a new secret key, `secret_api_token`, returned only once. The previous key becomes the backup.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },
       handle: async ({ project }) => {
@@ -169,7 +169,7 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       prefixes,
       id: 'projects_delete_secret_token_backup',
       tag,
-      summary: 'End the secret key of before the last rotation.',
+      summary: 'Delete the backup secret key, from before the last rotation.',
       scope: 'project:write',
       success: { status: 200, schema: projectSchema },
       handle: async ({ project }) => {
@@ -218,12 +218,12 @@ function settingRefusal(settings: Project['clientSettings'] | undefined): Answer
 }
 
 const projectErrors: Record<Exclude<ProjectRefusal, 'not_found'>, WireError> = {
-  token_taken: wireError(400, 'unique', 'Another project has this project API key.', 'api_token'),
+  token_taken: wireError(400, 'unique', 'Another project uses this project API key.', 'api_token'),
   invalid_token: invalidInput(
     'api_token',
     'A project API key has 1 to 64 printable ASCII characters, no white space, slash, question mark, hash or per cent ' +
       'sign, and does not start with phx_ or phs_.',
   ),
-  unknown_timezone: invalidInput('timezone', 'There is no such time zone; use an IANA name such as Europe/Berlin.'),
+  unknown_timezone: invalidInput('timezone', 'Unknown time zone: use an IANA name such as Europe/Berlin.'),
   blank_name: invalidInput('name', 'This field may not be blank.'),
 }

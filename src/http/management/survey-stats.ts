@@ -24,8 +24,8 @@ const scope = 'survey:read'
 /** An answer about all surveys covers the newest ones, at most this many. */
 const surveysMax = 1_000
 const query = {
-  date_from: textParam('Only events from then on: an instant, a date, or a span such as -30d.'),
-  date_to: textParam('Only events until then.'),
+  date_from: textParam('Only events from this time on: a time, a date, or a span such as -30d.'),
+  date_to: textParam('Only events until this time.'),
 }
 
 export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
@@ -35,7 +35,7 @@ export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
       path: '/surveys/stats',
       id: 'surveys_stats',
       tag,
-      summary: `How often surveys were shown, dismissed and answered: those that are not archived, the newest ${surveysMax}.`,
+      summary: `Count how often surveys were shown, dismissed and answered: the newest ${surveysMax} that are not archived.`,
       scope,
       query,
       success: { status: 200, schema: surveysStatsSchema },
@@ -46,16 +46,16 @@ export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
       path: '/surveys/:surveyId/stats',
       id: 'surveys_stats_of_one',
       tag,
-      summary: 'How often one survey was shown, dismissed and answered.',
+      summary: 'Count how often one survey was shown, dismissed and answered.',
       scope,
       // PostHog's tools say the id twice.
-      query: { ...query, survey_id: textParam('The id in the path once more.') },
+      query: { ...query, survey_id: textParam('Must equal the survey id in the path.') },
       success: { status: 200, schema: surveyStatsSchema },
       handle: async call => {
         const survey = await deps.management.findSurvey(call.project.id, call.params.surveyId!.toLowerCase())
-        if (survey === null) return refusal(missing('There is no survey with this id here.'))
+        if (survey === null) return refusal(missing('The project has no survey with this id.'))
         if ((call.query.survey_id ?? survey.id).toLowerCase() !== survey.id)
-          return refusal(invalidInput('survey_id', 'The path names another survey.'))
+          return refusal(invalidInput('survey_id', 'Must equal the survey id in the path.'))
         const dateOf = (epochMs: number | null) => (epochMs === null ? null : instant(epochMs))
         const { id, startDateMs, endDateMs } = survey
         return count(call, [id], { survey_id: id, start_date: dateOf(startDateMs), end_date: dateOf(endDateMs) })

@@ -76,19 +76,19 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     missing: noSuchSurvey,
     summaries: {
       list: 'List surveys, newest first.',
-      create: 'Create a survey. Browsers show it from the moment it has a `start_date`.',
-      retrieve: 'One survey.',
-      update: 'Change some of a survey. An `end_date` stops it, `archived` hides it.',
-      destroy: 'Delete a survey with the flags that were made for it. Answers stay: they are events.',
+      create: 'Create a survey. Browsers show it once it has a `start_date`.',
+      retrieve: 'Get one survey.',
+      update: 'Update fields of a survey. `end_date` stops it, `archived` hides it.',
+      destroy: 'Delete a survey and the flags created for it. Responses are kept, as events.',
     },
     schemas: { item: surveySchema, create: createSurveySchema, update: updateSurveySchema },
     postHogFields: postHogSurveyFields,
     filters: {
-      search: searchParam('Part of a name or description, in any case.'),
-      archived: booleanParam('Only archived surveys, or only others.'),
-      status: asFilter(choiceParam(surveyStatuses, 'Only drafts, surveys that run, or those that are over.')),
+      search: searchParam('Substring of the name or description, case-insensitive.'),
+      archived: booleanParam('true: only archived surveys. false: only unarchived ones.'),
+      status: asFilter(choiceParam(surveyStatuses, 'Only drafts, running or ended surveys.')),
       type: asFilter(choiceParam(surveyTypes, 'Only surveys of this type.')),
-      ids: uuidsParam('Only surveys with these ids, separated by commas.'),
+      ids: uuidsParam('Only surveys with these ids, comma-separated.'),
       created_by: authorsParam(),
     },
     find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
@@ -116,19 +116,19 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     },
     update,
     replace: {
-      summary: 'As PATCH, with `name` and `type` needed: what is not named stays, as in PostHog.',
+      summary: 'Like PATCH, but `name` and `type` are required. Omitted fields are unchanged, as in PostHog.',
       update,
     },
     actions: [
       ownerAction({
         name: 'launch',
-        summary: 'Start a survey now. Only a draft starts.',
+        summary: 'Start a survey now. It must be a draft.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
           write(call, ({ startDateMs }) => (startDateMs === null ? ok({ startDateMs: clock.nowMs() }) : err(noDraft))),
       }),
       ownerAction({
         name: 'stop',
-        summary: 'Stop a survey now. Only one that runs stops.',
+        summary: 'Stop a survey now. It must be running.',
         run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
           write(call, ({ startDateMs, endDateMs }) =>
             startDateMs !== null && endDateMs === null ? ok({ endDateMs: clock.nowMs() }) : err(notRunning),
@@ -139,21 +139,21 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   })
 }
 
-const noInsights = invalidInput('linked_insight_id', 'There are no insights here that a survey could be linked to.')
+const noInsights = invalidInput('linked_insight_id', 'Insights are not supported, so a survey cannot be linked to one.')
 const foreignTargetingFlag = invalidInput(
   'targeting_flag_id',
-  'A survey makes its own targeting flag: send targeting_flag_filters, or linked_flag_id for a flag that is there.',
+  'The targeting flag is created for the survey: send targeting_flag_filters, or linked_flag_id for an existing flag.',
 )
 const noDraft = invalidInput(
   'start_date',
-  'The survey has started already. One that is over goes on with `end_date: null`.',
+  'The survey has already started. To resume an ended survey, send `end_date: null`.',
 )
-const notRunning = invalidInput('end_date', 'Only a survey that runs stops.')
+const notRunning = invalidInput('end_date', 'The survey is not running.')
 const noSuchSurvey = missing('There is no survey with this id here.')
 const errors = {
   not_found: noSuchSurvey,
   no_questions: wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'),
-  no_such_flag: invalidInput('linked_flag_id', 'There is no feature flag with this id here.'),
+  no_such_flag: invalidInput('linked_flag_id', 'The project has no feature flag with this id.'),
   flag_not_readable: flagNotReadable,
 }
 

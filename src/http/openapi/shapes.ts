@@ -26,9 +26,12 @@ const object = (properties: Json, required: readonly string[] = [], description?
 })
 
 const condition = {
-  key: { type: 'string', description: 'Name of the property; of a flag its id, as text; of a cohort `id`.' },
-  value: { description: 'What it is compared with; of several in a list one has to fit. Of a cohort its id.' },
-  operator: { type: ['string', 'null'], enum: [...flagOperators, null], description: '`exact` unless given.' },
+  key: {
+    type: 'string',
+    description: 'Property name. For `type: flag`, the flag id as text; for `type: cohort`, `id`.',
+  },
+  value: { description: 'Value to compare with. A list matches if any of its values does. For a cohort, its id.' },
+  operator: { type: ['string', 'null'], enum: [...flagOperators, null], description: 'Default: `exact`.' },
   group_type_index: groupTypeIndex,
 }
 
@@ -37,18 +40,18 @@ const definitionShapes: Readonly<Record<string, Json>> = {
   PropertyFilter: object(
     { ...condition, type: { type: 'string', enum: ['person', 'group', 'cohort', 'flag', 'person_metadata'] } },
     ['key', 'type'],
-    'One condition. docs/wire/evaluation.md 5.9 says what each operator takes.',
+    'One condition. docs/wire/evaluation.md 5.9 lists the operators and the values they accept.',
   ),
   ConditionSet: object(
     {
-      properties: orNull({ ...list(ref('PropertyFilter')), description: 'All of them must hold.' }),
-      rollout_percentage: { type: ['number', 'null'], minimum: 0, maximum: 100, description: 'null: everybody.' },
-      variant: { type: ['string', 'null'], description: 'For whoever matches, instead of the hash.' },
+      properties: orNull({ ...list(ref('PropertyFilter')), description: 'All must match.' }),
+      rollout_percentage: { type: ['number', 'null'], minimum: 0, maximum: 100, description: 'null: all users.' },
+      variant: { type: ['string', 'null'], description: 'Variant for every match, instead of hashing.' },
       description: { type: ['string', 'null'] },
       aggregation_group_type_index: groupTypeIndex,
     },
     [],
-    'The flag is on for whoever fits one of its sets.',
+    'The flag is on for every subject that matches one of its condition sets.',
   ),
   FlagVariant: object(
     { key: text, name: { type: ['string', 'null'] }, rollout_percentage: { type: 'number', minimum: 0, maximum: 100 } },
@@ -56,16 +59,22 @@ const definitionShapes: Readonly<Record<string, Json>> = {
   ),
   FlagFilters: object(
     {
-      groups: { ...list(ref('ConditionSet')), description: 'Condition sets, asked in this order.' },
+      groups: { ...list(ref('ConditionSet')), description: 'Condition sets, evaluated in this order.' },
       multivariate: orNull(object({ variants: list(ref('FlagVariant')) }, ['variants'], 'Percentages sum to 100.')),
-      payloads: byName(anyValue, 'By variant, or by `true`: JSON, as text.'),
-      aggregation_group_type_index: { ...groupTypeIndex, description: 'Decided for groups of this type.' },
-      feature_enrollment: { type: ['boolean', 'null'], description: "A person's own choice decides first." },
+      payloads: byName(anyValue, 'JSON text by variant key, or by `true` for a flag without variants.'),
+      aggregation_group_type_index: {
+        ...groupTypeIndex,
+        description: 'Evaluates the flag for groups of this type instead of persons.',
+      },
+      feature_enrollment: {
+        type: ['boolean', 'null'],
+        description: "The person's early access choice takes precedence.",
+      },
       super_groups: orNull(list(ref('ConditionSet'))),
       holdout: orNull({ type: 'object' }),
     },
     [],
-    'Other fields are kept; misspelt ones are refused.',
+    'Unknown fields are stored; misspelt known ones are rejected.',
   ),
   CohortFilter: object(
     {
@@ -81,12 +90,12 @@ const definitionShapes: Readonly<Record<string, Json>> = {
       values: list({ anyOf: [ref('CohortFilterGroup'), ref('CohortFilter')] }),
     },
     ['type', 'values'],
-    'At most 64 deep.',
+    'Nested at most 64 levels deep.',
   ),
   CohortFilters: object({ properties: ref('CohortFilterGroup') }, [], 'Empty for a static cohort.'),
   SurveyQuestion: object(
     {
-      id: { type: 'string', description: 'Made when it is absent; answers name it.' },
+      id: { type: 'string', description: 'Generated if absent. Survey responses refer to it.' },
       type: { type: 'string', enum: ['open', 'link', 'rating', 'single_choice', 'multiple_choice'] },
       question: { type: 'string', minLength: 1 },
       ...{
@@ -98,7 +107,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
       ...{ shuffleOptions: { type: 'boolean' }, hasOpenChoice: { type: 'boolean' }, branching: { type: 'object' } },
     },
     ['type', 'question'],
-    'Handed to browsers as it is.',
+    'Passed to browsers unchanged.',
   ),
   SurveyConditions: object(
     {
@@ -111,15 +120,15 @@ const definitionShapes: Readonly<Record<string, Json>> = {
       ...{ events: { type: ['object', 'null'] }, actions: { type: ['object', 'null'] } },
     },
     [],
-    'Where and when it is shown; handed to browsers as they are.',
+    'Where and when the survey is shown. Passed to browsers unchanged.',
   ),
   ExperimentParameters: object({
-    feature_flag_variants: { ...list(ref('FlagVariant')), description: 'Of a flag that is made: two or more.' },
+    feature_flag_variants: { ...list(ref('FlagVariant')), description: 'Variants of the flag to create: two or more.' },
   }),
 }
 
 const flagValue: Json = { type: ['boolean', 'string'] }
-const distinctId: Json = { ...textOrNumber, description: 'A number becomes its text.' }
+const distinctId: Json = { ...textOrNumber, description: 'Numbers are converted to text.' }
 const properties = byName(anyValue)
 const apiKey: Json = { type: 'string', description: 'The project API key (`phc_â€¦`).' }
 
@@ -127,28 +136,37 @@ const apiKey: Json = { type: 'string', description: 'The project API key (`phc_â
 const wireShapes: Readonly<Record<string, Json>> = {
   EvaluationRequest: object(
     {
-      ...{ api_key: apiKey, token: { ...apiKey, description: 'The same.' }, distinct_id: distinctId },
-      groups: byName(textOrNumber, 'Group type to group key.'),
-      person_properties: byName(anyValue, 'Replace stored ones, key by key.'),
-      group_properties: byName(properties, 'By group type; replace stored ones, key by key.'),
+      ...{ api_key: apiKey, token: { ...apiKey, description: 'Alias of `api_key`.' }, distinct_id: distinctId },
+      groups: byName(textOrNumber, 'Group keys by group type.'),
+      person_properties: byName(anyValue, 'Override stored properties, key by key.'),
+      group_properties: byName(properties, 'Properties by group type. Override stored properties, key by key.'),
       $anon_distinct_id: { type: ['string', 'null'] },
       $device_id: { type: ['string', 'null'] },
       disable_flags: { type: 'boolean' },
       flag_keys_to_evaluate: { anyOf: [list(text), { type: 'null' }] },
       evaluation_contexts: { anyOf: [list(text), { type: 'null' }] },
       geoip_disable: { type: 'boolean' },
-      timezone: { type: ['string', 'null'], description: 'Of a visitor without cookies (evaluation.md 1.7).' },
-      cookieless_hash_extra: { type: ['string', 'null'], description: 'Hashed for a visitor without cookies.' },
+      timezone: { type: ['string', 'null'], description: 'Time zone of a cookieless visitor (evaluation.md 1.7).' },
+      cookieless_hash_extra: {
+        type: ['string', 'null'],
+        description: 'Added to the hash that identifies a cookieless visitor.',
+      },
     },
     ['distinct_id'],
-    '`api_key` or `token` has to be there. Source: docs/wire/evaluation.md 1.4.',
+    '`api_key` or `token` is required. Source: docs/wire/evaluation.md 1.4.',
   ),
   EvaluationResponse: object(
     {
-      errorsWhileComputingFlags: { type: 'boolean', description: 'Flags that are missing could not be computed.' },
-      featureFlags: { description: 'Flag to value; of `v=1` a list of keys.', anyOf: [byName(flagValue), list(text)] },
+      errorsWhileComputingFlags: {
+        type: 'boolean',
+        description: 'True if some flags could not be computed; those are missing.',
+      },
+      featureFlags: {
+        description: 'Values by flag key; with `v=1`, a list of enabled keys.',
+        anyOf: [byName(flagValue), list(text)],
+      },
       featureFlagPayloads: byName(text),
-      flags: byName(ref('FlagDetail'), 'With `v=2` and above of /flags, in place of `featureFlags`.'),
+      flags: byName(ref('FlagDetail'), 'Replaces `featureFlags` on /flags with `v=2` and above.'),
       quotaLimited: list(text),
       ...{
         requestId: text,
@@ -159,7 +177,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
       ...{ isAuthenticated: { type: 'boolean' }, supportedCompression: list(text), sessionRecording: flagOrObject() },
     },
     [],
-    'With the configuration of clients where that is asked for.',
+    'Includes the client configuration if requested.',
   ),
   FlagDetail: object(
     {
@@ -169,7 +187,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
         variant: { type: ['string', 'null'] },
         failed: { type: 'boolean' },
       },
-      value: { ...anyValue, description: 'With `v=3` and above of /flags, in place of `enabled` and `variant`.' },
+      value: { ...anyValue, description: 'Replaces `enabled` and `variant` on /flags with `v=3` and above.' },
       reason: object({
         ...{ code: text, condition_index: { type: ['integer', 'null'] }, description: { type: ['string', 'null'] } },
       }),
@@ -187,10 +205,13 @@ const wireShapes: Readonly<Record<string, Json>> = {
   CaptureEvent: object(
     {
       event: { type: 'string', minLength: 1 },
-      distinct_id: { ...distinctId, description: 'Here or among the properties.' },
+      distinct_id: { ...distinctId, description: 'Required here or in `properties`.' },
       properties,
-      timestamp: { type: 'string', description: 'ISO 8601; when it happened.' },
-      uuid: { type: 'string', description: 'An event that is sent again with it counts once.' },
+      timestamp: { type: 'string', description: 'When the event happened, in ISO 8601.' },
+      uuid: {
+        type: 'string',
+        description: 'Deduplication key: an event sent again with the same uuid is stored once.',
+      },
       ...{ $set: properties, $set_once: properties },
     },
     ['event'],
@@ -206,16 +227,22 @@ const wireShapes: Readonly<Record<string, Json>> = {
   BatchRequest: object(
     {
       ...{ api_key: apiKey, token: apiKey, batch: someOf(ref('CaptureEvent')) },
-      historical_migration: { type: 'boolean', description: 'An import: never charged, times are taken as written.' },
+      historical_migration: {
+        type: 'boolean',
+        description: 'Marks an import: events are not billed, and timestamps are stored as sent.',
+      },
       sent_at: text,
     },
     ['api_key', 'batch'],
   ),
   CaptureAnswer: object(
     {
-      status: { description: '`Ok`; old SDKs ask /engage and the like for 1.', anyOf: [text, { type: 'integer' }] },
+      status: {
+        description: '`Ok`. On endpoints of old SDKs, such as /engage, 1.',
+        anyOf: [text, { type: 'integer' }],
+      },
       quota_limited: list(text),
-      events: { description: 'With `verbose=1`: what became of each.', ...list({ type: 'object' }) },
+      events: { description: 'With `verbose=1`: the outcome of each event.', ...list({ type: 'object' }) },
     },
     ['status'],
   ),
@@ -231,7 +258,10 @@ const wireShapes: Readonly<Record<string, Json>> = {
     'Source: docs/wire/ingestion.md 4.',
   ),
   CaptureV1Answer: object({
-    results: byName(object({ result: { enum: ['ok', 'warning', 'drop', 'retry'] }, details: text }), 'By uuid.'),
+    results: byName(
+      object({ result: { enum: ['ok', 'warning', 'drop', 'retry'] }, details: text }),
+      'Results by event uuid.',
+    ),
   }),
   RecordingRequest: {
     description: 'A `$snapshot` event or a list of them, with `$session_id`. Source: docs/wire/ingestion.md 1.8.',
@@ -241,7 +271,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
     context: {
       ...object({ targetingKey: distinctId, groups: byName(textOrNumber), groupProperties: byName(properties) }),
       description:
-        '`targetingKey` is the distinct id, everything else a person property. `$timezone` and `$cookieless_extra` are read for a visitor without cookies, too.',
+        '`targetingKey` is the distinct id; all other fields are person properties. `$timezone` and `$cookieless_extra` also identify cookieless visitors.',
       required: ['targetingKey'],
     },
   }),
@@ -269,8 +299,8 @@ const wireShapes: Readonly<Record<string, Json>> = {
   FlagDefinitions: object(
     {
       flags: list({ type: 'object' }),
-      group_type_mapping: byName(text, 'Index to name of a group type.'),
-      cohorts: byName({ type: 'object' }, 'By id, for SDKs that evaluate by themselves.'),
+      group_type_mapping: byName(text, 'Group type names by index.'),
+      cohorts: byName({ type: 'object' }, 'Cohorts by id, for local evaluation.'),
     },
     ['flags'],
   ),

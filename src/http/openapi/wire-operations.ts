@@ -24,26 +24,25 @@ export interface WireOperation {
   readonly security?: readonly string[]
 }
 
-const refused = { 400: 'The body, or what is in it, cannot be read; `code` says what.' }
-const busy = { 503: 'Nothing was stored; Retry-After says when to try again.' }
-const noSuchKey = { 401: 'No project API key, or nobody’s.' }
-const tooLarge = { 413: 'The body is too large, as sent or decompressed.' }
+const refused = { 400: 'Malformed body or invalid content; see `code`.' }
+const busy = { 503: 'Overloaded or unavailable; nothing was stored. Retry after `Retry-After` seconds.' }
+const noSuchKey = { 401: 'Missing or unknown project API key.' }
+const tooLarge = { 413: 'The body is too large, compressed or decompressed.' }
 const html = (...contentType: string[]): WireOperation['success'] => ({ schema: text, contentType })
 const anyObject: Json = { type: 'object' }
 
-const inBody = 'The project API key stands in the body (`api_key` or `token`).'
+const inBody = 'Send the project API key in the body (`api_key` or `token`).'
 const evaluationQuery = {
   v: {
     type: 'integer',
-    description:
-      'Version of the answer. The newest are 4 of /decide, and of /flags 2, and 3 with values of every type.',
+    description: 'Response version. Latest: 4 for /decide; for /flags 2, or 3 for values of any type.',
   },
-  config: { type: 'boolean', description: 'Whether the answer holds the configuration of clients.' },
+  config: { type: 'boolean', description: 'Whether to include the client configuration.' },
 } satisfies WireOperation['query']
 
 function evaluation(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
   const common = { tag: 'flags' }
-  const summary = endpoint === 'flags' ? 'Evaluate flags for one person.' : 'Evaluate flags, as older SDKs ask.'
+  const summary = endpoint === 'flags' ? 'Evaluate flags for one person.' : 'Evaluate flags for older SDKs.'
   return [
     [
       `POST /${endpoint}`,
@@ -52,10 +51,10 @@ function evaluation(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
         id: `evaluate_${endpoint}`,
         summary,
         query: evaluationQuery,
-        description: `${inBody} Also gzip, base64 and forms, as SDKs send them.`,
+        description: `${inBody} Accepts JSON, gzip, base64 and form encoding.`,
         body: ref('EvaluationRequest'),
         success: { schema: ref('EvaluationResponse') },
-        statuses: { ...refused, ...noSuchKey, ...tooLarge, 503: 'Too much waits; Retry-After says when to try again.' },
+        statuses: { ...refused, ...noSuchKey, ...tooLarge, 503: 'Overloaded. Retry after `Retry-After` seconds.' },
       },
     ],
     [
@@ -63,33 +62,33 @@ function evaluation(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
       {
         ...common,
         id: `${endpoint}_minimal`,
-        summary: 'A fixed answer without flags.',
+        summary: 'Return a fixed response without flags.',
         success: { schema: anyObject },
       },
     ],
-    [`HEAD /${endpoint}`, { ...common, id: `${endpoint}_head`, summary: 'Whether somebody is there.', success: {} }],
-    [`OPTIONS /${endpoint}`, { id: `${endpoint}_options`, tag: 'flags', summary: 'For pages.', success: {} }],
+    [`HEAD /${endpoint}`, { ...common, id: `${endpoint}_head`, summary: 'Health probe.', success: {} }],
+    [`OPTIONS /${endpoint}`, { id: `${endpoint}_options`, tag: 'flags', summary: 'CORS preflight.', success: {} }],
   ]
 }
 
 const captureQuery = {
-  data: { type: 'string', description: 'The body of a GET: base64 or a form, as old SDKs send it.' },
+  data: { type: 'string', description: 'Request body, base64- or form-encoded.' },
   compression: { type: 'string' },
-  verbose: { type: 'string', description: '1: the answer tells what became of each event, and stores the good ones.' },
+  verbose: { type: 'string', description: '1: store the valid events and return the outcome of each event.' },
 } satisfies WireOperation['query']
 const captureByGetQuery = { ...captureQuery, data: { ...captureQuery.data, required: true } }
 const captureStatuses = {
   ...refused,
   ...noSuchKey,
-  408: 'The body stopped coming in.',
+  408: 'The client stopped sending the body.',
   ...tooLarge,
-  503: 'Nothing was stored; Retry-After says when to try again.',
+  503: 'Overloaded or unavailable; nothing was stored. Retry after `Retry-After` seconds.',
 }
 
 function capture(path: string, id: string, summary: string): [string, WireOperation][] {
   const common = {
     tag: 'capture',
-    description: `${inBody} 200 means on disk. Also gzip, base64 and forms, as SDKs send them.`,
+    description: `${inBody} 200 means the events are on disk. Accepts JSON, gzip, base64 and form encoding.`,
     query: captureQuery,
     success: { schema: ref('CaptureAnswer') },
     statuses: captureStatuses,
@@ -103,7 +102,7 @@ function capture(path: string, id: string, summary: string): [string, WireOperat
         ...common,
         id: `${id}_by_get`,
         query: captureByGetQuery,
-        summary: `${summary} In the address, as old pages send it.`,
+        summary: `${summary} Events are in the query string.`,
       },
     ],
   ]
@@ -115,10 +114,14 @@ function captureV1(path: string, id: string, summary: string): [string, WireOper
     {
       ...{ id, tag: 'capture', summary, body: ref('CaptureV1Request'), security: ['projectApiKey'] },
       description:
-        'With the headers `PostHog-Sdk-Info`, `PostHog-Attempt`, `PostHog-Request-Id` and `PostHog-Request-Timestamp`.',
+        'Requires the headers `PostHog-Sdk-Info`, `PostHog-Attempt`, `PostHog-Request-Id` and `PostHog-Request-Timestamp`.',
       success: { schema: ref('CaptureV1Answer') },
       error: 'CaptureV1Error',
-      statuses: { ...captureStatuses, 402: 'Over the quota of events.', 415: 'Neither JSON nor a known encoding.' },
+      statuses: {
+        ...captureStatuses,
+        402: 'The event quota is exceeded.',
+        415: 'Unsupported content type or encoding.',
+      },
     },
   ]
 }
@@ -128,7 +131,7 @@ function openTelemetry({ path, signal }: OtlpPath): [string, WireOperation] {
   return [
     `POST ${path}`,
     {
-      ...{ id, tag: 'capture', summary: `Take ${signal} of OpenTelemetry, of which none is stored.` },
+      ...{ id, tag: 'capture', summary: `Accept and discard OpenTelemetry ${signal}.` },
       description: 'OTLP/HTTP in JSON or protobuf. `partialSuccess` says how many items were not stored.',
       ...{ body: ref('OtlpRequest'), query: { token: text }, security: ['projectApiKey'] },
       success: { schema: ref('OtlpAnswer'), contentType: ['application/json', 'application/x-protobuf'] },
@@ -139,12 +142,20 @@ function openTelemetry({ path, signal }: OtlpPath): [string, WireOperation] {
 }
 
 const ofrepKeys = ['projectApiKey', 'projectApiKeyHeader']
-const ofrepStatuses = { ...refused, ...noSuchKey, ...tooLarge, 429: 'Over the quota of flag requests.', ...busy }
+const ofrepStatuses = { ...refused, ...noSuchKey, ...tooLarge, 429: 'The quota of flag requests is exceeded.', ...busy }
 
 function definitions(path: string, id: string, summary: string, schema: Json): [string, WireOperation][] {
   const statuses = {
-    ...{ 304: 'Unchanged since the `ETag` in `If-None-Match`.', 400: 'No `token`.', 401: 'No valid key.' },
-    ...{ 402: 'Over the quota of flag requests.', 403: 'The key lacks `feature_flag:read` or the project.', ...busy },
+    ...{
+      304: 'Unchanged since the `ETag` in `If-None-Match`.',
+      400: 'Missing `token`.',
+      401: 'Missing or invalid key.',
+    },
+    ...{
+      402: 'The quota of flag requests is exceeded.',
+      403: 'The key lacks `feature_flag:read` or access to the project.',
+      ...busy,
+    },
   }
   const query = { token: { ...text, required: true, description: 'The project API key.' } }
   return [
@@ -154,8 +165,8 @@ function definitions(path: string, id: string, summary: string, schema: Json): [
       {
         id: `${id}_options`,
         tag: 'definitions',
-        summary: 'For pages.',
-        success: { description: 'The methods, in `Allow`.' },
+        summary: 'CORS preflight.',
+        success: { description: 'Allowed methods in `Allow`.' },
       },
     ],
   ]
@@ -177,7 +188,7 @@ function forPages(
 }
 
 const scripts = 'application/javascript'
-const badToken = { 400: 'Not the form of a project API key.' }
+const badToken = { 400: 'Malformed project API key.' }
 const withToken = {
   query: { token: { ...text, required: true, description: 'The project API key.' } },
   statuses: noSuchKey,
@@ -185,7 +196,7 @@ const withToken = {
 }
 const readiness = {
   type: 'object',
-  description: 'The state of flags, capture and processing.',
+  description: 'State of flag evaluation, capture and processing.',
 } satisfies Json
 
 function remoteConfig(prefix: 'projects' | 'environments'): [string, WireOperation] {
@@ -193,11 +204,15 @@ function remoteConfig(prefix: 'projects' | 'environments'): [string, WireOperati
     `GET /api/${prefix}/:projectId/feature_flags/:flagId/remote_config`,
     {
       id: prefix === 'projects' ? 'feature_flags_remote_config' : 'environments_feature_flags_remote_config',
-      ...{ tag: 'definitions', summary: 'The payload of a flag that is remote configuration, decrypted.' },
-      query: { token: { ...text, description: 'The project API key, in place of the project of the path.' } },
-      success: { schema: { description: 'Whatever JSON the payload is.' } },
+      ...{ tag: 'definitions', summary: 'Get the decrypted payload of a remote configuration flag.' },
+      query: { token: { ...text, description: 'Project API key; overrides the project in the path.' } },
+      success: { schema: { description: 'The payload: any JSON value.' } },
       statuses: {
-        ...{ 401: 'No valid key.', 403: 'The key lacks the scope or the project.', 404: 'No such flag.' },
+        ...{
+          401: 'Missing or invalid key.',
+          403: 'The key lacks the scope or access to the project.',
+          404: 'No such flag.',
+        },
         ...{ 500: 'The payload cannot be decrypted.', ...busy },
       },
     },
@@ -208,20 +223,20 @@ function remoteConfig(prefix: 'projects' | 'environments'): [string, WireOperati
 export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
   ...evaluation('flags'),
   ...evaluation('decide'),
-  ...capture('/capture', 'capture', 'Take one event, or several.'),
-  ...capture('/batch', 'batch', 'Take events; with `historical_migration` an import.'),
-  ...capture('/e', 'capture_e', 'Take events of browsers.'),
-  ...capture('/i/v0/e', 'capture_i_v0_e', 'Take events of newer SDKs.'),
-  ...capture('/track', 'track', 'Take events of SDKs of before 2021.'),
-  ...capture('/engage', 'engage', 'Take changes of persons, of SDKs of before 2021.'),
-  ...capture('/i/v0/ai/batch', 'capture_ai_batch', 'Take events of language models.'),
-  captureV1('/i/v1/analytics/events', 'capture_v1', 'Take events, with a result for each.'),
-  captureV1('/i/v1/ai/events', 'capture_v1_ai', 'Take events of language models, with a result for each.'),
+  ...capture('/capture', 'capture', 'Capture one or more events.'),
+  ...capture('/batch', 'batch', 'Capture a batch of events; with `historical_migration`, import them.'),
+  ...capture('/e', 'capture_e', 'Capture events from browsers.'),
+  ...capture('/i/v0/e', 'capture_i_v0_e', 'Capture events from newer SDKs.'),
+  ...capture('/track', 'track', 'Capture events from SDKs released before 2021.'),
+  ...capture('/engage', 'engage', 'Update persons, for SDKs released before 2021.'),
+  ...capture('/i/v0/ai/batch', 'capture_ai_batch', 'Capture AI events.'),
+  captureV1('/i/v1/analytics/events', 'capture_v1', 'Capture events; returns a result for each.'),
+  captureV1('/i/v1/ai/events', 'capture_v1_ai', 'Capture AI events; returns a result for each.'),
   ...otlpPaths.map(openTelemetry),
   [
     'POST /s',
     {
-      ...{ id: 'session_replay', tag: 'capture', summary: 'Take snapshots of a session.', description: inBody },
+      ...{ id: 'session_replay', tag: 'capture', summary: 'Capture session recording snapshots.', description: inBody },
       ...{ body: ref('RecordingRequest'), query: captureQuery, success: { schema: ref('CaptureAnswer') } },
       statuses: captureStatuses,
     },
@@ -232,7 +247,7 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
       ...{
         id: 'session_replay_by_get',
         tag: 'capture',
-        summary: 'The same, in the address.',
+        summary: 'Capture session recording snapshots sent in the query string.',
         query: captureByGetQuery,
       },
       ...{ description: inBody, success: { schema: ref('CaptureAnswer') }, statuses: captureStatuses },
@@ -256,88 +271,111 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     {
       ...{ id: 'ofrep_evaluate_flag', tag: 'openfeature', summary: 'Evaluate one flag (OpenFeature, OFREP).' },
       ...{ body: ref('OfrepRequest'), security: ofrepKeys, error: 'OfrepError', success: { schema: ref('OfrepFlag') } },
-      statuses: { ...ofrepStatuses, 404: 'No such flag for this kind of client.', 500: 'It cannot be computed.' },
+      statuses: {
+        ...ofrepStatuses,
+        404: 'No such flag, or not available to this client type.',
+        500: 'The flag cannot be computed.',
+      },
     },
   ],
   [
     'GET /ofrep/v1/events',
     {
-      ...{ id: 'ofrep_events', tag: 'openfeature', summary: 'The change stream: that definitions changed.' },
-      query: { token: { ...text, description: 'The project API key, where no header can be set.' } },
+      ...{ id: 'ofrep_events', tag: 'openfeature', summary: 'Stream notifications of changed flag definitions.' },
+      query: { token: { ...text, description: 'Project API key, for clients that cannot set headers.' } },
       ...{ security: [...ofrepKeys, 'projectApiKeyInQuery'], error: 'OfrepError' },
       success: { schema: text, contentType: 'text/event-stream' },
-      statuses: { ...noSuchKey, 429: 'As many streams of the project are open as may be.', ...busy },
+      statuses: { ...noSuchKey, 429: 'The project has reached its limit of open streams.', ...busy },
     },
   ],
-  ...definitions('/flags/definitions', 'flag_definitions', 'Definitions for local evaluation.', ref('FlagDefinitions')),
+  ...definitions(
+    '/flags/definitions',
+    'flag_definitions',
+    'Get flag definitions for local evaluation.',
+    ref('FlagDefinitions'),
+  ),
   ...definitions(
     '/api/feature_flag/local_evaluation',
     'local_evaluation',
-    'The same, where older SDKs ask for it.',
+    'Get flag definitions for local evaluation, for older SDKs.',
     ref('FlagDefinitions'),
   ),
-  ...definitions('/api/feature_flag', 'flag_list', 'The list of flags that SDKs of before 2022 read.', anyObject),
+  ...definitions('/api/feature_flag', 'flag_list', 'List flags, for SDKs released before 2022.', anyObject),
   remoteConfig('projects'),
   remoteConfig('environments'),
-  ...forPages('/array/:token/config', 'client_config', 'What a page is told, as JSON.', {
+  ...forPages('/array/:token/config', 'client_config', 'Get the client configuration of a web page, as JSON.', {
     success: { schema: anyObject },
-    statuses: { ...badToken, 404: 'The key is nobody’s.' },
+    statuses: { ...badToken, 404: 'Unknown project API key.' },
     security: [],
   }),
-  ...forPages('/array/:token/config.js', 'client_config_script', 'What a page is told, as a script.', {
+  ...forPages(
+    '/array/:token/config.js',
+    'client_config_script',
+    'Get the client configuration of a web page, as a script.',
+    {
+      success: html(scripts),
+      statuses: badToken,
+      security: [],
+    },
+  ),
+  ...forPages('/array/:token/array.js', 'client_script', 'Get posthog-js with the client configuration.', {
     success: html(scripts),
     statuses: badToken,
     security: [],
   }),
-  ...forPages('/array/:token/array.js', 'client_script', 'posthog-js with what a page is told.', {
-    success: html(scripts),
-    statuses: badToken,
-    security: [],
-  }),
-  ...forPages('/api/surveys', 'page_surveys', 'Surveys, as pages read them.', {
+  ...forPages('/api/surveys', 'page_surveys', 'List surveys for web pages.', {
     ...withToken,
     success: { schema: anyObject },
   }),
-  ...forPages('/api/early_access_features', 'page_early_access_features', 'Features that people may try.', {
+  ...forPages('/api/early_access_features', 'page_early_access_features', 'List early access features for web pages.', {
     ...withToken,
     success: { schema: anyObject },
   }),
-  ...forPages('/api/web_experiments', 'page_web_experiments', 'Changes of a page without code: there are none.', {
+  ...forPages('/api/web_experiments', 'page_web_experiments', 'List web experiments. Always empty.', {
     ...withToken,
     success: { schema: anyObject },
   }),
-  ...forPages('/api/product_tours', 'page_product_tours', 'Tours through a page: there are none.', {
+  ...forPages('/api/product_tours', 'page_product_tours', 'List product tours. Always empty.', {
     ...withToken,
     success: { schema: anyObject },
   }),
-  ...forPages('/static/:file', 'static_file', 'Scripts of posthog-js, and the loader.', {
+  ...forPages('/static/:file', 'static_file', 'Get a posthog-js script or the loader.', {
     success: html(scripts),
     statuses: { 404: 'No such file.' },
   }),
-  ...forPages('/static/:version/:file', 'static_file_of_version', 'Scripts of one version of posthog-js.', {
+  ...forPages('/static/:version/:file', 'static_file_of_version', 'Get a script of one posthog-js version.', {
     success: html(scripts),
     statuses: { 404: 'No such file or version.' },
   }),
-  ['GET /', { id: 'start_page', tag: 'health', summary: 'What runs here.', success: html('text/html', 'text/plain') }],
   [
-    'GET /_liveness',
-    { id: 'liveness', tag: 'health', summary: 'The process answers.', success: { schema: anyObject } },
+    'GET /',
+    {
+      id: 'start_page',
+      tag: 'health',
+      summary: 'Start page of this instance.',
+      success: html('text/html', 'text/plain'),
+    },
   ],
+  ['GET /_liveness', { id: 'liveness', tag: 'health', summary: 'Liveness probe.', success: { schema: anyObject } }],
   [
     'GET /_readiness',
     {
-      ...{ id: 'readiness', tag: 'health', summary: 'Whether flags can be answered, and events taken.' },
-      query: { require: { type: 'string', description: '`capture`: 503 while events are refused, too.' } },
+      ...{
+        id: 'readiness',
+        tag: 'health',
+        summary: 'Readiness probe: whether flags can be evaluated and events accepted.',
+      },
+      query: { require: { type: 'string', description: '`capture`: also return 503 while events are refused.' } },
       success: { schema: readiness },
-      statuses: { 400: '`require` names no part.', 503: 'Not now; the body says why.' },
+      statuses: { 400: 'Unknown part in `require`.', 503: 'Not ready; see the body for the reason.' },
       error: { 503: 'Readiness' },
     },
   ],
   [
     'GET /metrics',
     {
-      ...{ id: 'metrics', tag: 'health', summary: 'Numbers for Prometheus.' },
-      ...{ success: html('text/plain'), statuses: { 401: 'From elsewhere without a valid key.' } },
+      ...{ id: 'metrics', tag: 'health', summary: 'Prometheus metrics.' },
+      ...{ success: html('text/plain'), statuses: { 401: 'Remote request without a valid key.' } },
     },
   ],
 ])

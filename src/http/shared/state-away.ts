@@ -19,9 +19,7 @@ export function createStateAwayNote(logger: Logger, monotonicNowMs: () => number
     atFailure(times =>
       logger.warn(
         { err: error, times, requestId, path: routeOptions.url },
-        error.code === 'conflict'
-          ? 'the state refused a write for others at the same moment'
-          : 'the state cannot be reached',
+        error.code === 'conflict' ? 'state write conflict with concurrent writers' : 'the state store is unavailable',
       ),
     )
 }

@@ -35,14 +35,17 @@ export const unlimited = Number.MAX_SAFE_INTEGER
 export const exportParams = {
   format: formatParam(),
   limit: withDefault(
-    wholeNumberParam({ description: 'Ends after so many rows, and says where the next export goes on.', minimum: 1 }),
+    wholeNumberParam({
+      description: 'Maximum number of rows. The export ends with a cursor for the rest.',
+      minimum: 1,
+    }),
     unlimited,
   ),
-  offset: refusedParam('an export goes on with cursor.'),
+  offset: refusedParam('use cursor to continue an export.'),
 }
 
 function formatParam(): QueryParam<ExportFormat> {
-  const schema = Type.String({ enum: [...exportFormats], description: 'jsonl unless given.' })
+  const schema = Type.String({ enum: [...exportFormats], description: 'Default: jsonl.' })
   const read = (text: string, name: string) => {
     const format = exportFormats.find(one => one === text)
     return format === undefined ? err(invalidInput(name, `Must be one of ${exportFormats.join(', ')}.`)) : ok(format)
@@ -139,7 +142,7 @@ export async function answerExport<Row>(
       if (!isGone)
         deps.logger.warn(
           { err: error, requestId: request.id, projectId: project.id, rowCount, path: request.routeOptions.url },
-          'an export was broken off',
+          'export aborted',
         )
       await response.breakOff(isGone ? null : encoder.brokenOff(why))
     } finally {
@@ -161,13 +164,13 @@ async function* continued<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): 
 }
 
 const stopDetails: Readonly<Record<ExportStopped['code'], string>> = {
-  access_ended: 'The key may not read this any more.',
+  access_ended: 'The key no longer has access: it was deleted, or lost its scope or project.',
   project_deleted: 'The project was deleted.',
-  too_slow: 'The reader took nothing for too long.',
+  too_slow: 'The client stopped reading for too long.',
 }
 
 function breakOf(error: unknown, { cursor }: ExportProgress): ExportBreak {
-  const goOn = cursor === null ? 'Ask again.' : 'Ask again with this cursor for the rest.'
+  const goOn = cursor === null ? 'Repeat the request.' : 'Repeat the request with this cursor for the remaining rows.'
   if (error instanceof ExportStopped) {
     const detail = stopDetails[error.code]
     return { code: error.code, detail: error.code === 'too_slow' ? `${detail} ${goOn}` : detail, cursor }
@@ -176,18 +179,22 @@ function breakOf(error: unknown, { cursor }: ExportProgress): ExportBreak {
     const store = error.port === 'event-store' ? 'event store' : 'state'
     return {
       code: `${store.replace(' ', '_')}_${error.code}`,
-      detail: `The ${store} failed on the way. ${goOn}`,
+      detail: `The ${store} failed during the export. ${goOn}`,
       cursor,
     }
   }
-  return { code: 'error', detail: `The export failed on the way. ${goOn}`, cursor }
+  return { code: 'error', detail: `The export failed before it was complete. ${goOn}`, cursor }
 }
 
 const refusals: Record<'full' | 'project_full', WireError> = {
-  full: wireError(503, 'too_many_exports', 'As many exports run here as may; try again when one of them has ended.'),
+  full: wireError(
+    503,
+    'too_many_exports',
+    'This instance is running its maximum number of exports. Try again when one of them has ended.',
+  ),
   project_full: wireError(
     429,
     'too_many_exports',
-    'As many exports of this project run as may; try again when one of them has ended.',
+    'This project is running its maximum number of exports. Try again when one of them has ended.',
   ),
 }

@@ -12,10 +12,12 @@ import { optional, type QueryParam } from '../kit/query-params.ts'
 const separator = '~'
 
 export function exportCursorParam(): QueryParam<ExportCursor | undefined> {
-  const schema = Type.String({ description: 'The cursor of the last row that the export before has.' })
+  const schema = Type.String({ description: 'Cursor of the last row of the previous export.' })
   return optional(schema, (text, name) => {
     const cursor = cursorOf(text)
-    return cursor === null ? err(invalid(name, 'Not a cursor; pass one on as the export has it.')) : ok(cursor)
+    return cursor === null
+      ? err(invalid(name, 'Not a cursor: pass the value from the previous export unchanged.'))
+      : ok(cursor)
   })
 }
 

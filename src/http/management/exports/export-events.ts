@@ -24,7 +24,7 @@ export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
     path: '/events/export',
     id: 'events_export',
     tag: 'events',
-    summary: 'All events that fit, as a download in the order of the list. `cursor` goes on with one that broke off.',
+    summary: 'Download all matching events, in the order of the event list. `cursor` resumes an interrupted export.',
     scope,
     group: 'exports',
     query: { ...eventFilters, cursor: exportCursorParam(), ...exportParams },

@@ -31,12 +31,12 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
     path: '/persons/export',
     id: 'persons_export',
     tag: 'persons',
-    summary: 'All persons that fit, newest first, as a download. `cursor` goes on with one that broke off.',
+    summary: 'Download all matching persons, newest first. `cursor` resumes an interrupted export.',
     scope,
     group: 'exports',
     query: {
       ...personFilters,
-      cursor: wholeNumberParam({ description: 'Goes on behind the person with this cursor.', minimum: 1 }),
+      cursor: wholeNumberParam({ description: 'Resumes after the person with this cursor.', minimum: 1 }),
       ...exportParams,
     },
     success: {

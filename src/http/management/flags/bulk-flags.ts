@@ -29,7 +29,7 @@ export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): Managemen
       ...endpoint,
       path: '/feature_flags/bulk_delete',
       id: 'feature_flags_bulk_delete',
-      summary: 'Delete flags by id. One that something uses stays, and the answer says what does.',
+      summary: 'Delete flags by id. Flags in use are kept; the response says what uses them.',
       success: { status: 200, schema: bulkDeletedSchema },
       handle: async ({ caller, project, body }) => {
         const { done, errors } = await retire(deps, project.id, body.ids, 'delete', caller)
@@ -41,7 +41,7 @@ export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): Managemen
       path: '/feature_flags/bulk_archive',
       id: 'feature_flags_bulk_archive',
       summary:
-        'Archive flags by id, and so switch them off. One that something uses stays, and the answer says what does.',
+        'Archive flags by id, which also disables them. Flags in use are kept; the response says what uses them.',
       success: { status: 200, schema: bulkArchivedSchema },
       handle: async ({ caller, project, body }) => {
         const { done, errors } = await retire(deps, project.id, body.ids, 'archive', caller)
@@ -65,7 +65,7 @@ async function retire(
   return {
     done: results.flatMap(({ flag, refused }) => (flag !== null && refused === null ? [flag] : [])),
     errors: [
-      ...unreadable.map(id => ({ id, reason: 'This is no id of a flag: ids are whole numbers.', used_by: [] })),
+      ...unreadable.map(id => ({ id, reason: 'Not a flag id: flag ids are whole numbers.', used_by: [] })),
       ...results.flatMap(result => encodeRefused(result, how, caller)),
     ],
   }
@@ -77,6 +77,6 @@ function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, 
     return [{ id, reason: 'The project has no flag with this id.', used_by: [] }]
   const { key } = flag
   if (refused.kind === 'busy')
-    return [{ id, key, reason: 'The definitions of the project keep changing. Try again.', used_by: [] }]
+    return [{ id, key, reason: "The project's definitions changed during every attempt. Try again.", used_by: [] }]
   return [{ id, key, ...encodeInUse(refused.by, how, caller) }]
 }

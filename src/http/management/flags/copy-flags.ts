@@ -18,11 +18,15 @@ const copySchema = Type.Object({
   feature_flag_key: Type.String({ minLength: 1, maxLength: 1_600 }),
   from_project: idSchema,
   target_project_ids: Type.Array(idSchema, { minItems: 1, maxItems: targetCountMax }),
-  disable_copied_flag: Type.Optional(Type.Boolean({ description: 'The copy is inactive, whatever its source is.' })),
-  copy_schedule: Type.Optional(
-    Type.Boolean({ description: 'Flags have no scheduled changes here, so none are copied.' }),
+  disable_copied_flag: Type.Optional(
+    Type.Boolean({ description: 'true: the copy is inactive even if the source is active.' }),
   ),
-  copy_dependencies: Type.Optional(Type.Boolean({ description: 'Only false: copy flags that it depends on first.' })),
+  copy_schedule: Type.Optional(
+    Type.Boolean({ description: 'Scheduled changes are not supported, so none are copied.' }),
+  ),
+  copy_dependencies: Type.Optional(
+    Type.Boolean({ description: 'Only false is supported: copy the flags it depends on first.' }),
+  ),
 })
 
 const copiedSchema = Type.Object({
@@ -30,7 +34,7 @@ const copiedSchema = Type.Object({
     Type.Object({
       ...flagSchema.properties,
       project_id: Type.Integer(),
-      notes: Type.Array(Type.String({ description: 'Cohorts that were copied, and what of them was not.' })),
+      notes: Type.Array(Type.String({ description: 'Copied cohorts, and what could not be copied with them.' })),
     }),
   ),
   failed: Type.Array(Type.Object({ project_id: Type.Integer(), errors: Type.Array(Type.String()) })),
@@ -42,14 +46,14 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
     paths: ['@current', organizationId].map(id => `/api/organizations/${id}/feature_flags/copy_flags`),
     id: 'feature_flags_copy',
     tag: 'feature_flags',
-    summary: 'Copy a flag to other projects. One of the same key there becomes the same, as a new version.',
+    summary: 'Copy a flag to other projects. A flag with the same key there is overwritten as a new version.',
     scope: 'feature_flag:write',
     body: copySchema,
     success: { status: 200, schema: copiedSchema },
     handle: async ({ caller, body }) => {
       if (body.copy_dependencies === true) return refusal(noDependencies)
       if (!mayUseProject(caller, body.from_project))
-        return refusal(permissionDenied('This key is limited to other projects.'))
+        return refusal(permissionDenied('This API key has no access to this project.'))
       const flag = await deps.management.findFlagByKey(body.from_project, body.feature_flag_key)
       if (flag === null) return refusal(missing('The project has no flag with this key.'))
       if (body.target_project_ids.includes(body.from_project))
@@ -63,8 +67,8 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
       }
       for (const projectId of new Set(body.target_project_ids)) {
         const fail = (errors: readonly string[]) => failed.push({ project_id: projectId, errors })
-        if (!mayUseProject(caller, projectId)) fail(['This key is limited to other projects.'])
-        else if ((await deps.management.findProject(projectId)) === null) fail(['There is no such project.'])
+        if (!mayUseProject(caller, projectId)) fail(['This API key has no access to this project.'])
+        else if ((await deps.management.findProject(projectId)) === null) fail(['This project does not exist.'])
         else {
           const copied = await copyFlag(deps, flag, projectId, options)
           if (copied.ok) {
@@ -80,7 +84,7 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
 
 const noDependencies = invalidInput(
   'copy_dependencies',
-  'Flags that this one depends on are found by key: copy those that the project lacks first.',
+  'Dependencies are not copied with the flag: copy the flags it depends on first.',
 )
 
 function errorsOf(error: CopyRefusal): readonly string[] {
@@ -90,11 +94,11 @@ function errorsOf(error: CopyRefusal): readonly string[] {
     case 'invalid':
       return error.issues.map(({ message }) => message)
     case 'stale_version':
-      return ['The flag of this key was changed there at the same moment. Try again.']
+      return ['The flag with this key was changed in the target project by another request. Try again.']
     case 'key_taken':
-      return ['A flag of this key was created there at the same moment. Try again.']
+      return ['A flag with this key was created in the target project by another request. Try again.']
     case 'not_found':
-      return ['The flag of this key was deleted there at the same moment. Try again.']
+      return ['The flag with this key was deleted in the target project by another request. Try again.']
     default:
       return error satisfies never
   }

@@ -37,10 +37,11 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
     summaries: {
       list: 'List early access features, newest first.',
       create:
-        'Create a feature that people may try. Its flag then follows their choice; without one given, one is made.',
-      retrieve: 'One early access feature.',
-      update: 'Change some of a feature. Archiving it ends what people chose; another stage brings it back.',
-      destroy: 'Delete a feature. Its flag stays and no longer follows what people chose.',
+        "Create an early access feature. Its flag follows users' opt-ins; without `feature_flag_id`, a flag is created.",
+      retrieve: 'Get one early access feature.',
+      update:
+        "Update fields of an early access feature. Archiving suspends users' choices; any other stage restores them.",
+      destroy: "Delete an early access feature. Its flag is kept and no longer follows users' choices.",
     },
     schemas: {
       item: earlyAccessFeatureSchema,
@@ -64,7 +65,8 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
       return orError(await createEarlyAccessFeature(deps, project.id, input, writerOf(caller)))
     },
     update: async ({ caller, project, item, body }) => {
-      if ((body.feature_flag_id ?? item.flagId) !== item.flagId) return err(unfit('A feature keeps its flag.'))
+      if ((body.feature_flag_id ?? item.flagId) !== item.flagId)
+        return err(unfit('The flag of an early access feature cannot be changed.'))
       const fields = decodeEarlyAccessFeature(body)
       if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
       return orError(await updateEarlyAccessFeature(deps, project.id, item.id, fields, writerOf(caller)))
@@ -80,15 +82,15 @@ function isWebAddress(text: string | undefined): boolean {
 }
 
 const noWebAddress = invalidInput('documentation_url', 'Must be an http or https address, or empty.')
-const noSuchFeature = missing('There is no early access feature with this id here.')
+const noSuchFeature = missing('The project has no early access feature with this id.')
 const unfit = (why: string) => invalidInput('feature_flag_id', why)
 const errors = {
   not_found: noSuchFeature,
-  no_such_flag: unfit('There is no feature flag with this id here.'),
-  flag_of_rules: unfit('A flag with rules of version 2 cannot follow what people chose.'),
-  flag_of_groups: unfit('A flag that decides for groups cannot follow what people chose.'),
-  flag_with_variants: unfit('A flag with variants cannot follow what people chose.'),
-  flag_in_use: unfit('Another early access feature has this flag.'),
+  no_such_flag: unfit('The project has no feature flag with this id.'),
+  flag_of_rules: unfit('A version 2 flag (with rules) cannot be used for early access.'),
+  flag_of_groups: unfit('A flag that targets groups cannot be used for early access.'),
+  flag_with_variants: unfit('A flag with variants cannot be used for early access.'),
+  flag_in_use: unfit('Another early access feature uses this flag.'),
   flag_not_writable: flagNotWritable,
 }
 

@@ -27,23 +27,25 @@ const asInFlags = (description?: string) =>
 /** Only names the fields: the parser of /flags reads them and knows all their forms. */
 const explainSchema = Type.Object({
   distinct_id: asInFlags('Required.'),
-  person_properties: asInFlags('Replace the stored ones, key by key.'),
-  groups: asInFlags('Group type to group key.'),
-  group_properties: asInFlags('Group type to properties.'),
+  person_properties: asInFlags('Override stored properties, key by key.'),
+  groups: asInFlags('Group keys by group type.'),
+  group_properties: asInFlags('Group properties by group type.'),
   $device_id: asInFlags(),
   $anon_distinct_id: asInFlags(),
-  evaluation_runtime: asInFlags('`client` or `server`; without it, flags of either are explained alike.'),
+  evaluation_runtime: asInFlags('`client` or `server`. If omitted, flags of both runtimes are explained.'),
   evaluation_contexts: asInFlags(),
   only_use_override_person_properties: Type.Optional(nullable(Type.Boolean())),
   ip: Type.Optional(
-    nullable(Type.String({ maxLength: 100, description: 'Its location is looked up. Without it: no location.' })),
+    nullable(
+      Type.String({ maxLength: 100, description: 'IP address to look up the location of. If omitted: no location.' }),
+    ),
   ),
   at: Type.Optional(
     nullable(
       Type.String({
         maxLength: 100,
         description:
-          'When: 2026-01-31T12:00:00Z, a date, or a span such as -7d; now unless given. Data is as stored now.',
+          'Evaluation time: 2026-01-31T12:00:00Z, a date, or a span such as -7d. Default: now. Properties are always the current ones.',
       }),
     ),
   ),
@@ -68,7 +70,7 @@ export function explainFlagRoutes(deps: ExplainFlagDeps): ManagementRoute[] {
     path: '/explain',
     id: 'feature_flags_explain',
     tag: 'feature_flags',
-    summary: 'Why the flag has its value for one person: every step of the evaluation. Nothing is written.',
+    summary: 'Explain the value of the flag for one person, step by step. Nothing is stored.',
     scope: 'feature_flag:read',
     body: explainSchema,
     success: { status: 200, schema: explanationSchema },
@@ -112,7 +114,7 @@ export function readSubject(body: JsonObject, apiKey: string): Result<SubjectReq
       address: typeof ip === 'string' ? ip : '',
     },
   )
-  if (!parsed.ok) return err(invalid(null, 'One of the fields has a type that /flags does not take.'))
+  if (!parsed.ok) return err(invalid(null, 'One of the fields has a type that /flags does not accept.'))
   return hasDistinctId(parsed.value) ? ok(parsed.value) : err(required('distinct_id'))
 }
 

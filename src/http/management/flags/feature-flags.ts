@@ -47,14 +47,14 @@ type FlagsDeps = FlagEndpointDeps &
 
 const tag = 'feature_flags'
 
-const activeText = 'Only active or only inactive flags, or with `STALE` only active ones with that status.'
+const activeText = 'Only active or only inactive flags. `STALE`: only active flags with that status.'
 const isActive = booleanParam(activeText)
 const activeParam: QueryParam<boolean | 'STALE' | undefined> = {
   ...isActive,
   schema: Type.Union([Type.Boolean(), Type.Literal('STALE')], { description: activeText }),
   read: (text, name) => (text?.toUpperCase() === 'STALE' ? ok('STALE' as const) : isActive.read(text, name)),
 }
-const archivedText = 'Only archived flags, or only the others (unless given), or with `all` both.'
+const archivedText = 'true: only archived flags. false (default): only unarchived flags. `all`: both.'
 const isArchived = booleanParam(archivedText)
 const archivedParam = withDefault<boolean | 'all'>(
   {
@@ -67,21 +67,24 @@ const archivedParam = withDefault<boolean | 'all'>(
 const hasContexts = booleanParam('Only flags with evaluation contexts, or only those without.')
 /** PostHog's, all of which have to hold; `has_evaluation_tags` is an older name. */
 const flagFilters = {
-  search: searchParam('Part of a key or name, in any case.'),
-  key: textParam('The key, in any case.'),
+  search: searchParam('Substring of the key or name, case-insensitive.'),
+  key: textParam('The flag key, case-insensitive.'),
   active: activeParam,
   archived: archivedParam,
   type: asFilter(
-    choiceParam(flagTypes, '`boolean` and `multivariant` by variants, `experiment` with one, `remote_config`.'),
+    choiceParam(
+      flagTypes,
+      '`boolean`: without variants. `multivariant`: with variants. `experiment`: with an experiment. `remote_config`.',
+    ),
   ),
   created_by_id: authorsParam(),
-  evaluation_runtime: asFilter(choiceParam(['all', 'client', 'server'], 'Where the flag is evaluated.')),
+  evaluation_runtime: asFilter(choiceParam(['all', 'client', 'server'], 'Evaluation runtime of the flag.')),
   has_evaluation_contexts: hasContexts,
   has_evaluation_tags: { ...hasContexts, schema: { ...hasContexts.schema, deprecated: true } },
-  tags: namesParam('JSON list of tags, of which a flag has at least one.'),
-  excluded_tags: namesParam('JSON list of tags, of which a flag has none.'),
-  excluded_properties: namesParam('JSON list of keys of flags that are left out.'),
-  eligible_for_experiment: booleanParam('Only flags with 2 to 20 variants, or only others.'),
+  tags: namesParam('JSON list of tags: only flags with at least one of them.'),
+  excluded_tags: namesParam('JSON list of tags: only flags with none of them.'),
+  excluded_properties: namesParam('JSON list of flag keys to exclude.'),
+  eligible_for_experiment: booleanParam('true: only flags with 2 to 20 variants. false: only other flags.'),
 }
 
 async function readTraits(deps: FlagsDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
@@ -126,7 +129,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       path: '/feature_flags',
       id: 'feature_flags_list',
       tag,
-      summary: 'List flags that are neither deleted nor archived, newest first.',
+      summary: 'List flags, newest first. Deleted flags are excluded, archived ones by default.',
       scope: 'feature_flag:read',
       query: {
         ...pageParams(),
@@ -159,7 +162,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       path: '/feature_flags',
       id: 'feature_flags_create',
       tag,
-      summary: 'Create a flag. It is served by this process when the answer comes.',
+      summary: 'Create a flag. This process serves it as soon as it responds.',
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       body: createFlagSchema,
@@ -188,7 +191,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       path: '',
       id: 'feature_flags_retrieve',
       tag,
-      summary: 'One flag by id or key; deleted ones by id.',
+      summary: 'Get one flag by id or key. Deleted flags are found by id only.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagSchema },
       handle: async ({ caller, item: flag }) => answer(200, (await encodeFlags(deps, caller, [flag]))[0]),
@@ -198,7 +201,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       path: '/status',
       id: 'feature_flags_status',
       tag,
-      summary: 'Whether the flag is in use, and why that is said.',
+      summary: 'Get whether the flag is in use, and the reason for this status.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagStatusSchema },
       handle: async ({ item: flag }) => {
@@ -211,7 +214,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       path: '',
       id: 'feature_flags_update',
       tag,
-      summary: 'Change some of a flag; adds 1 to its version. `deleted: true` deletes it, `false` takes it back.',
+      summary: 'Update fields of a flag; increments its version. `deleted: true` deletes it, `false` restores it.',
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       body: updateFlagSchema,
@@ -242,7 +245,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       path: '',
       id: 'feature_flags_destroy',
       tag,
-      summary: 'Delete a flag: it leaves every answer and frees its key; its history stays.',
+      summary: 'Delete a flag: it is no longer served, and its key can be reused. Its history is kept.',
       scope: 'feature_flag:write',
       success: { status: 204 },
       handle: async ({ caller, item: flag }) => {
@@ -260,7 +263,7 @@ function uniqueKeysIn({ filters }: JsonObject): string | null {
 
 const percentageOfRules = invalidInput(
   'rollout_percentage',
-  'A flag with rules of version 2 has no percentage of its own: each rule has one.',
+  'A version 2 flag has no rollout percentage: each rule has one.',
 )
 
 /**
@@ -281,5 +284,7 @@ export function legacyPercentage(
   const first = Array.isArray(groups) ? groups[0] : undefined
   const current = isJsonObject(first) ? (ownValue(first, 'rollout_percentage') ?? null) : null
   if (percentage === null || compactJson(percentage) === compactJson(current)) return ok({})
-  return err(invalidInput('rollout_percentage', 'A percentage is one of a set: filters.groups.0.rollout_percentage.'))
+  return err(
+    invalidInput('rollout_percentage', 'Set the percentage in a condition set: filters.groups.0.rollout_percentage.'),
+  )
 }

@@ -51,7 +51,7 @@ const taggedSchema = Type.Object({
   skipped: Type.Array(Type.Object({ id: Type.Union([Type.Integer(), Type.String()]), reason: Type.String() })),
 })
 const keysSchema = Type.Object({
-  keys: jsonObjectSchema('Each id with its key; ids of no flag are left out.'),
+  keys: jsonObjectSchema('Keys by id; unknown ids are omitted.'),
   warning: Type.Optional(Type.String()),
 })
 const dependentSchema = Type.Array(Type.Object({ id: Type.Integer(), key: Type.String(), name: Type.String() }))
@@ -74,7 +74,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
   return [
     ...flagRoutes(deps, {
       ...{ method: 'GET', path: '/dependent_flags', id: 'feature_flags_dependent_flags', tag, scope: scope.read },
-      summary: 'The flags that test this one, inactive ones too.',
+      summary: 'List the flags that depend on this one, including inactive ones.',
       success: { status: 200, schema: dependentSchema },
       handle: async ({ project, item: flag }) => {
         const { flags } = await deps.management.findLinks(project.id)
@@ -88,7 +88,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
     }),
     ...projectRoutes(deps, {
       ...{ method: 'POST', path: '/feature_flags/bulk_keys', id: 'feature_flags_bulk_keys', tag, scope: scope.read },
-      summary: `The keys of flags by id, at most ${bulkFlagsMax}; deleted ones too.`,
+      summary: `Get the keys of up to ${bulkFlagsMax} flags by id, including deleted ones.`,
       body: bulkFlagsSchema,
       success: { status: 200, schema: keysSchema },
       handle: async ({ project, body }) => {
@@ -99,7 +99,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
         )
         const keys = Object.fromEntries(flags.map(({ id, key }) => [String(id), key]))
         const unreadable = body.ids.filter((_id, index) => numbers[index] === null)
-        const warning = `These are no ids of flags: ${unreadable.join(', ')}.`
+        const warning = `Not flag ids: ${unreadable.join(', ')}.`
         return answer(200, { keys, ...(unreadable.length > 0 && { warning }) })
       },
     }),
@@ -125,15 +125,15 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
             writtenBy(caller),
           )
           if (written.ok) updated.push({ id: flag.id, tags: written.value.flag.tags })
-          else skipped.push({ id: flag.id, reason: `The tags could not be written: ${written.error.kind}.` })
+          else skipped.push({ id: flag.id, reason: `The tags could not be saved: ${written.error.kind}.` })
         }
         return answer(200, { updated, skipped })
       },
     }),
     ...projectRoutes(deps, {
       ...{ method: 'GET', path: '/feature_flags/evaluation_reasons', id: 'feature_flags_evaluation_reasons', tag },
-      ...{ scope: scope.read, summary: 'What all flags are for a person, and why. Nothing is written or counted.' },
-      query: { ...subjectQuery, distinct_id: requiredParam(textParam('Whose flags.')) },
+      ...{ scope: scope.read, summary: 'Evaluate all flags for a person, with reasons. Nothing is stored or counted.' },
+      query: { ...subjectQuery, distinct_id: requiredParam(textParam('Distinct id to evaluate flags for.')) },
       success: { status: 200, schema: reasonsSchema },
       handle: async ({ project, query }) => {
         const evaluated = await evaluate(deps, project, query.distinct_id, query)
@@ -153,7 +153,7 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
     }),
     ...projectRoutes(deps, {
       ...{ method: 'GET', path: '/feature_flags/my_flags', id: 'feature_flags_my_flags', tag, scope: scope.read },
-      summary: 'Flags with their value for the key that asks: for a person whose distinct id is the id of the key.',
+      summary: 'List flags with their value for the calling key: the person whose distinct id is the id of the key.',
       query: subjectQuery,
       success: { status: 200, schema: myFlagsSchema },
       handle: async ({ caller, project, query, signal }) => {
@@ -171,7 +171,10 @@ export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
         return answerWholeList([...evaluated.value.keys()], encodeTogether(encodeKeys), {
           ...{ signal, sliceRows: shownTogether },
           tooLarge: sizeMax =>
-            invalidInput('flag_keys', `These flags are more than the ${sizeMax} of an answer: ask for some of them.`),
+            invalidInput(
+              'flag_keys',
+              `The flags exceed the response limit of ${sizeMax}: request some of them by key.`,
+            ),
         })
       },
     }),
@@ -216,7 +219,7 @@ async function evaluate(
 
 /** Keys of flags, one for each time the parameter appears, or a JSON list. */
 function flagKeysParam(): QueryParam<readonly string[] | undefined> {
-  const param = textListParam('Only these flags: keys, or a JSON list of keys.', 500)
+  const param = textListParam('Only these flags: repeated keys, or a JSON list of keys.', 500)
   return {
     ...param,
     readAll(texts, name) {
@@ -228,7 +231,7 @@ function flagKeysParam(): QueryParam<readonly string[] | undefined> {
 }
 
 function groupsParam(): QueryParam<JsonObject | undefined> {
-  const schema = Type.String({ description: 'JSON object of group types and keys: {"company": "acme"}.' })
+  const schema = Type.String({ description: 'JSON object of group keys by group type: {"company": "acme"}.' })
   return optional(schema, (text, name) => {
     const groups = readJson(text)
     return isJsonObject(groups) ? ok(groups) : err(invalid(name, 'Must be a JSON object such as {"company": "acme"}.'))

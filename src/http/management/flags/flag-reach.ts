@@ -69,7 +69,7 @@ const tag = 'feature_flags'
 const scope = 'feature_flag:read person:read'
 const contentType = 'application/x-ndjson'
 const sentIdentityParam = booleanParam(
-  'Take ids and seeds of rules as they are sent, as such a write would. Needs a key with all scopes.',
+  'Use the ids and seeds of rules as sent, like a write with this option. Requires a key with all scopes.',
 )
 /** How often a line says how far a count is. */
 const lineMs = 250
@@ -84,7 +84,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         tag,
         scope,
       },
-      summary: 'For how many persons, or groups of a type, a condition holds, by what is stored of them.',
+      summary: 'Count the persons, or groups of a type, that match a condition, by their stored properties.',
       body: blastRadiusBodySchema,
       success: { status: 200, schema: blastRadiusSchema },
       handle: async call => {
@@ -143,7 +143,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     }),
     ...projectRoutes(deps, {
       ...{ method: 'POST', path: '/feature_flags/reach', id: 'feature_flags_reach', tag, scope },
-      summary: 'Whom a draft of a flag reaches: who gains it, who loses it, who moves between variants. JSON lines.',
+      summary: 'Count whom a draft of a flag affects: who gains it, who loses it, who changes variant. JSON lines.',
       group: 'exports',
       query: { skip_validation: sentIdentityParam },
       body: reachBodySchema,
@@ -196,7 +196,8 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     stored: Flag | null,
     version: number | null,
   ): Promise<Result<Flag | null, WireError>> {
-    if (stored === null) return version === null ? ok(null) : err(invalidInput('base', 'A new flag has no versions.'))
+    if (stored === null)
+      return version === null ? ok(null) : err(invalidInput('base', 'A new flag has no versions to compare with.'))
     if (version === null) return ok(flags.find(({ id }) => id === stored.id) ?? stored)
     const found = await deps.management.findFlagVersion(stored.projectId, stored.id, version)
     return found === null ? err(invalidInput('base', `The flag has no version ${version}.`)) : ok(found.flag)
@@ -262,7 +263,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     if (signal.aborted) return
     const [code, detail] = endOf(error)
     if (!(error instanceof CountEndedError))
-      deps.logger.warn({ err: error, requestId: request.id, projectId: project.id }, 'a count of reach broke off')
+      deps.logger.warn({ err: error, requestId: request.id, projectId: project.id }, 'flag reach count aborted')
     response.end(encodeReachError(code, detail))
   }
 
@@ -283,7 +284,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       scope.split(' ').every(one => holdsScope(key, one)) &&
       lackedScope(key, question) === null &&
       mayUseProject(key, project.id)
-    if (!isAllowed) return 'The key may not read this any more.'
+    if (!isAllowed) return 'The key no longer has access: it was deleted, or lost its scope or project.'
     return deps.servedProject(project.id) === null ? 'The project was deleted.' : null
   }
 }
@@ -324,8 +325,9 @@ class CountEndedError extends Error {
 
 function endOf(error: unknown): [code: string, detail: string] {
   if (error instanceof CountEndedError) return [error.code, error.message]
-  if (error instanceof PortError) return ['state_unavailable', 'The state failed on the way. Ask again.']
-  return ['internal_error', 'The count failed on the way. Ask again.']
+  if (error instanceof PortError)
+    return ['state_unavailable', 'The state store failed during the count. Repeat the request.']
+  return ['internal_error', 'The count failed before it was complete. Repeat the request.']
 }
 
 const takenOfCondition = {
@@ -345,33 +347,36 @@ const takenFields = {
 /** The error for the first scope beside the route's own that a count needs; null when the key holds them all. */
 function lackedScope(caller: PersonalKey, { population, before, after }: ReachQuestion): WireError | null {
   if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
-    return missingScope('group:read', 'It counts groups.')
+    return missingScope('group:read', 'The condition counts groups.')
   const readsCohorts = before?.readsCohorts === true || after?.readsCohorts === true
   return readsCohorts && !holdsScope(caller, 'cohort:read')
-    ? missingScope('cohort:read', 'A condition names a cohort, here or in a flag that it tests.')
+    ? missingScope('cohort:read', 'A condition refers to a cohort, directly or through a flag it depends on.')
     : null
 }
 
 const otherType = invalidInput(
   'group_type_index',
-  'The condition has another aggregation_group_type_index: leave one of them out.',
+  'The condition has another aggregation_group_type_index: omit one of them.',
 )
-const noSuchFlag = missing('There is no flag with the id of this definition here.')
+const noSuchFlag = missing('The project has no flag with the id of this definition.')
 
 const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
-  unreadable: attr => invalidInput(attr, 'The flag cannot be read: write its filters anew.'),
+  unreadable: attr => invalidInput(attr, 'The stored filters of the flag are invalid: save the flag with new filters.'),
   by_device: attr =>
     invalidInput(
       attr,
-      'A flag goes by the device id of a request, this one or one that it tests, and no device ids are stored of persons.',
+      'This flag, or one it depends on, hashes the device id of the request, and persons have no stored device id.',
     ),
   mixed: attr =>
     invalidInput(
       attr,
-      'It is for persons and for groups, or for several types, by its own conditions or by the cohorts and flags that they test: these cannot be counted together.',
+      'The flag targets both persons and groups, or several group types, directly or through its cohorts and flags: these cannot be counted together.',
     ),
   other_population: attr =>
-    invalidInput(attr, 'The version to compare with is for others (persons, or groups of a type) than the draft.'),
+    invalidInput(
+      attr,
+      'The version to compare with targets a different kind of subject (persons, or groups of a type) than the draft.',
+    ),
 }
 
 /** The condition as the one set of a flag. */

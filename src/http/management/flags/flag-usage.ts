@@ -25,12 +25,9 @@ export type FlagCallsEndpointDeps = EndpointDeps & {
 }
 
 const query = {
-  date_from: textParam('Start: a time, a date, a span such as -7d or mStart, or `all`; -30d unless given.'),
-  date_to: textParam('End, which belongs to the range; today unless given.'),
-  interval: withDefault(
-    choiceParam(['hour', 'day'], 'Buckets of hours or days of the project’s zone; day unless given.'),
-    'day',
-  ),
+  date_from: textParam('Start: a time, a date, a span such as -7d or mStart, or `all`. Default: -30d.'),
+  date_to: textParam('End, inclusive. Default: today.'),
+  interval: withDefault(choiceParam(['hour', 'day'], 'Bucket size, in the project’s time zone. Default: day.'), 'day'),
 }
 
 export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] {
@@ -41,7 +38,7 @@ export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] 
       path: '/usage',
       id: 'feature_flags_usage',
       tag: 'feature_flags',
-      summary: 'How often the flag was called with each value, and by how many persons, per hour or day.',
+      summary: 'Count flag calls and persons by value, per hour or day.',
       scope: 'feature_flag:read',
       query,
       success: { status: 200, schema: flagUsageSchema },
@@ -60,7 +57,8 @@ export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] 
       path: '/exposure',
       id: 'feature_flags_exposure',
       tag: 'feature_flags',
-      summary: 'How many persons first saw each variant, per hour or day, and whether they were split as defined.',
+      summary:
+        'Count persons by the variant they first saw, per hour or day, and check the split against the definition.',
       scope: 'feature_flag:read',
       query,
       success: { status: 200, schema: flagExposureSchema },
@@ -91,7 +89,7 @@ function rangeError(issue: FlagCallRangeIssue): WireError {
     case 'too_many_buckets':
       return invalidInput(
         'date_from',
-        `There would be more than ${issue.bucketsMax} buckets: ask for a shorter range or a longer interval.`,
+        `The result would have more than ${issue.bucketsMax} buckets: request a shorter range or a longer interval.`,
       )
   }
 }

@@ -44,7 +44,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       path: '/versions',
       id: 'feature_flags_versions_list',
       tag,
-      summary: 'All versions of a flag, newest first.',
+      summary: 'List all versions of a flag, newest first.',
       scope: 'feature_flag:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(flagVersionSchema) },
@@ -63,7 +63,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       path: '/versions/:version',
       id: 'feature_flags_versions_retrieve',
       tag,
-      summary: 'The flag as it stood at one version.',
+      summary: 'Get the flag as of one version.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagVersionSchema },
       handle: async ({ item: flag, params }) => {
@@ -78,7 +78,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       path: '/versions/:version/diff/:otherVersion',
       id: 'feature_flags_versions_diff',
       tag,
-      summary: 'What is different in the second version.',
+      summary: 'Compare two versions of a flag.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagDiffSchema },
       handle: async ({ item: flag, params }) => {
@@ -94,7 +94,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       path: '/versions/:version/restore',
       id: 'feature_flags_versions_restore',
       tag,
-      summary: 'Make an earlier version the newest one. What it refers to has to be there still.',
+      summary: 'Restore an earlier version as the newest one. Everything it refers to must still exist.',
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       success: { status: 200, schema: writtenFlagSchema },
@@ -113,7 +113,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       path: '/feature_flags/activity',
       id: 'feature_flags_activity_all',
       tag,
-      summary: 'Who changed which flag, newest first.',
+      summary: 'List changes of all flags with their authors, newest first.',
       scope: 'feature_flag:read',
       query: activityParams,
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
@@ -133,7 +133,7 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       path: '/activity',
       id: 'feature_flags_activity',
       tag,
-      summary: 'Who changed what, newest first.',
+      summary: 'List changes of the flag with their authors, newest first.',
       scope: 'feature_flag:read',
       query: activityParams,
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
@@ -159,7 +159,7 @@ const activityLimitMax = 1_000
 const activityParams = {
   ...pageParams(10, activityLimitMax),
   page: wholeNumberParam({
-    description: 'The page of `limit` entries, from 1; instead of `offset`.',
+    description: 'Page number from 1, with `limit` entries each; instead of `offset`.',
     minimum: 1,
     maximum: 1_000_000,
   }),
@@ -167,7 +167,9 @@ const activityParams = {
 
 function readActivityPage({ limit, offset, page }: QueryValues<typeof activityParams>): Result<PageRequest, WireError> {
   if (page === undefined) return ok({ limit, offset })
-  return offset > 0 ? err(invalidInput('page', 'Either page or offset.')) : ok({ limit, offset: (page - 1) * limit })
+  return offset > 0
+    ? err(invalidInput('page', 'Send either page or offset, not both.'))
+    : ok({ limit, offset: (page - 1) * limit })
 }
 
 async function flagActivity(

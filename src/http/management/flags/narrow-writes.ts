@@ -40,22 +40,22 @@ interface Switch {
 }
 
 const switches: Readonly<Record<string, Switch>> = {
-  enable: { change: enable, obstacle: disabledDependencies, summary: 'Switch a flag on.' },
-  disable: { change: disable, obstacle: activeDependents, summary: 'Switch a flag off.' },
-  archive: { change: archive, obstacle: anyUse, summary: 'Archive a flag that nothing uses, and so switch it off.' },
-  unarchive: { change: unarchive, summary: 'Take a flag out of the archive; it stays inactive.' },
+  enable: { change: enable, obstacle: disabledDependencies, summary: 'Enable a flag.' },
+  disable: { change: disable, obstacle: activeDependents, summary: 'Disable a flag.' },
+  archive: { change: archive, obstacle: anyUse, summary: 'Archive an unused flag, which also disables it.' },
+  unarchive: { change: unarchive, summary: 'Unarchive a flag; it stays inactive.' },
 }
 
-const version = Type.Integer({ description: 'The version that was looked at; when it is no longer current: 409.' })
+const version = Type.Integer({ description: 'Version the change is based on. 409 if it is no longer current.' })
 const conditionRolloutSchema = Type.Object({
-  condition_index: Type.Integer({ minimum: 0, description: 'Place in `filters.groups`; the first is 0.' }),
+  condition_index: Type.Integer({ minimum: 0, description: 'Index in `filters.groups`, from 0.' }),
   rollout_percentage: Type.Number({ minimum: 0, maximum: 100 }),
   version,
 })
 const everyoneSchema = Type.Object({
   version,
   variant_key: Type.Optional(
-    nullable(Type.String({ description: 'The variant that everyone gets; required for a flag with variants.' })),
+    nullable(Type.String({ description: 'Variant for all users; required for a flag with variants.' })),
   ),
 })
 
@@ -73,7 +73,7 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
     ...Object.entries(switches).flatMap(([name, { change, obstacle, summary }]) =>
       flagRoutes(deps, {
         ...action(name),
-        summary: `${summary} Whatever body is sent is ignored.`,
+        summary: `${summary} The request body is ignored.`,
         ignoresBody: true,
         handle: async ({ caller, item: flag }) => {
           const options = { by: caller.label, ...(obstacle && { obstacle }) }
@@ -83,7 +83,7 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
     ),
     ...flagRoutes(deps, {
       ...action('set_release_condition_rollout'),
-      summary: 'Set the percentage of one condition of a flag.',
+      summary: 'Set the rollout percentage of one condition set.',
       body: conditionRolloutSchema,
       handle: async ({ caller, item: flag, body }) => {
         const change = setConditionRollout(body.condition_index, body.rollout_percentage)
@@ -94,7 +94,7 @@ export function narrowWritesRoutes(deps: NarrowWritesDeps): ManagementRoute[] {
     ...flagRoutes(deps, {
       ...action('roll_out_to_everyone'),
       summary:
-        'Put a condition for everyone in front of the others of a flag, with one variant for all if it has some.',
+        'Roll the flag out to all users: insert a condition set before the others, with one variant if the flag has variants.',
       body: everyoneSchema,
       handle: async ({ caller, item: flag, body }) => {
         const change = rollOutToEveryone(body.variant_key ?? null)

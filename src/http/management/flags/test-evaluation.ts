@@ -25,19 +25,17 @@ type TestEvaluationDeps = FlagEndpointDeps &
 const idLengthMax = 1_000
 
 const bodySchema = Type.Object({
-  distinct_id: Type.Optional(Type.String({ maxLength: idLengthMax, description: 'Either this or `person_id`.' })),
+  distinct_id: Type.Optional(Type.String({ maxLength: idLengthMax, description: 'Send this or `person_id`.' })),
   person_id: Type.Optional(
     Type.String({
       maxLength: idLengthMax,
-      description: 'Uuid or id of a person, who gets the first of their distinct ids.',
+      description: "Uuid or id of a person; evaluated with the person's first distinct id.",
     }),
   ),
-  groups: Type.Optional(nullable(jsonObjectSchema('Group type to group key.'))),
-  person_properties: Type.Optional(nullable(jsonObjectSchema('Replace the stored ones, key by key.'))),
-  group_properties: Type.Optional(nullable(jsonObjectSchema('Group type to properties.'))),
-  timestamp: Type.Optional(
-    nullable(Type.String({ description: 'Only null: persons are stored as they are now, not as they were.' })),
-  ),
+  groups: Type.Optional(nullable(jsonObjectSchema('Group keys by group type.'))),
+  person_properties: Type.Optional(nullable(jsonObjectSchema('Override stored properties, key by key.'))),
+  group_properties: Type.Optional(nullable(jsonObjectSchema('Group properties by group type.'))),
+  timestamp: Type.Optional(nullable(Type.String({ description: 'Only null: past states of persons are not stored.' }))),
 })
 
 export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[] {
@@ -46,7 +44,8 @@ export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[
     path: '/test_evaluation',
     id: 'feature_flags_test_evaluation',
     tag: 'feature_flags',
-    summary: 'What the flag is for one person, and why. Nothing is written or counted. `explain` has every step.',
+    summary:
+      'Evaluate the flag for one person, with the reason. Nothing is stored or counted. `explain` returns every step.',
     // The answer holds what is stored about the person.
     scope: 'feature_flag:read person:read',
     body: bodySchema,
@@ -88,11 +87,11 @@ function withOverrides(storedJson: string, overrides: JsonObject): string {
   return `{${members.join(',')}}`
 }
 
-const deletedFlag = missing('This flag is deleted: nobody gets it.')
+const deletedFlag = missing('This flag is deleted and no longer served.')
 
 const noPast = invalidInput(
   'timestamp',
-  'Persons are stored as they are now, so what a flag was cannot be said. …/explain/ takes `at`, by which relative dates are read.',
+  'Past states of persons are not stored, so past flag values cannot be computed. …/explain/ accepts `at`, the time for relative dates.',
 )
 
 /** Nobody may have the distinct id, as a visitor before their first event; a `person_id` has to lead to somebody. */
@@ -102,7 +101,7 @@ async function findSubject(
   { distinct_id: distinctId, person_id: personId }: { readonly distinct_id?: string; readonly person_id?: string },
 ): Promise<Result<{ readonly distinctId: string; readonly person: PersonView | null }, WireError>> {
   if (distinctId !== undefined && personId !== undefined)
-    return err(invalidInput('person_id', 'Say who it is by distinct_id or by person_id, not by both.'))
+    return err(invalidInput('person_id', 'Send distinct_id or person_id, not both.'))
   if (personId === undefined) {
     if (distinctId === undefined || distinctId === '') return err(required('distinct_id'))
     const { results } = await persons.listPersons(projectId, { distinctId, limit: 1, offset: 0 })

@@ -36,10 +36,10 @@ function fittingCount(counts: readonly ImportedCount[]): number {
 }
 
 export function countsCursorParam(): QueryParam<DayAndEvent | undefined> {
-  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), (text, name) => {
+  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), (text, name) => {
     const match = /^(\d{4}-\d\d-\d\d)_(.+)$/s.exec(text)
     if (match === null || Number.isNaN(Date.parse(match[1]!)))
-      return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+      return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
     return ok({ day: match[1]!, event: match[2]! })
   })
 }

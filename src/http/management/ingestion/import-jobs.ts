@@ -64,14 +64,14 @@ type ImportJobsDeps = EndpointDeps &
 const tag = 'import_jobs'
 const uuidCountMax = 200
 const tooManyJobs: Readonly<Record<TooManyJobs, string>> = {
-  too_many_open: `The project has ${openJobsMax} import jobs that are neither published nor discarded: end one first.`,
-  too_many_kept: `The project has ${keptJobsMax} import jobs that are published or open, each of which slows its queries: send several files in one job, import without a job, or discard what is not needed.`,
-  too_many_per_day: `The project created ${jobsPerDayMax} import jobs within 24 hours: create the next one later, or send several files in one job.`,
+  too_many_open: `The project has ${openJobsMax} import jobs that are neither published nor discarded: publish or discard one first.`,
+  too_many_kept: `The project has ${keptJobsMax} published or open import jobs, each of which slows its queries: send several files in one job, import without a job, or discard jobs that are no longer needed.`,
+  too_many_per_day: `The project created ${jobsPerDayMax} import jobs within 24 hours: wait before you create the next one, or send several files in one job.`,
 }
 /** Source: docs/wire/import.md §3.10. */
 const noDestinations = invalidInput(
   'replay_side_effects',
-  'This service sends events to no destinations, webhooks or workflows, so an import can switch none on: leave it empty.',
+  'Pennon sends events to no destinations, webhooks or workflows: leave the list empty.',
 )
 const noSuchJob = missing('The project has no import job with this id.')
 
@@ -83,7 +83,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs',
       id: 'import_jobs_list',
       tag,
-      summary: 'List import jobs, the newest first.',
+      summary: 'List import jobs, newest first.',
       scope: 'import_job:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(importJobSchema) },
@@ -103,7 +103,8 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs',
       id: 'import_jobs_create',
       tag,
-      summary: 'Create an import job. Batches that name it in X-Import-Job wait until it is published.',
+      summary:
+        'Create an import job. Batches that name it in the X-Import-Job header stay hidden until it is published.',
       scope: 'import_job:write',
       body: createImportJobSchema,
       success: { status: 201, schema: importJobSchema },
@@ -128,7 +129,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs/:jobId',
       id: 'import_jobs_retrieve',
       tag,
-      summary: 'One import job: its state, and how far publishing or discarding is.',
+      summary: 'Get one import job: its state, and the progress of publishing or discarding.',
       scope: 'import_job:read',
       success: { status: 200, schema: importJobSchema },
       handle: async ({ project, caller, params }) => {
@@ -141,7 +142,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs/:jobId',
       id: 'import_jobs_update',
       tag,
-      summary: 'Say how far the importer is. 409 once the job is being published or discarded.',
+      summary: "Report the importer's progress. 409 once the job is being published or discarded.",
       scope: 'import_job:write',
       body: updateImportJobSchema,
       success: { status: 200, schema: importJobSchema },
@@ -152,9 +153,13 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
     }),
     ...projectRoutes(
       deps,
-      jobAction('publish', 'Publish the job: its events become visible, its persons and links part of the project.', {
-        handle: async ({ project, params }) => answerJob(await publishJob(deps, project.id, idOf(params))),
-      }),
+      jobAction(
+        'publish',
+        'Publish the job: its events become visible, and its persons and links are merged into the project.',
+        {
+          handle: async ({ project, params }) => answerJob(await publishJob(deps, project.id, idOf(params))),
+        },
+      ),
     ),
     ...projectRoutes(
       deps,
@@ -167,7 +172,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs/:jobId/report',
       id: 'import_jobs_report',
       tag,
-      summary: 'What is stored of the job, and what happened to the rest.',
+      summary: 'Report what is stored for the job, and the outcomes of all other events.',
       scope: 'import_job:read',
       success: { status: 200, schema: importReportSchema },
       handle: async ({ request, project, caller, params, signal }) => {
@@ -192,7 +197,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs/:jobId/counts',
       id: 'import_jobs_counts',
       tag,
-      summary: 'Stored events of the job by UTC day and name, where the report has not all of them.',
+      summary: 'List stored events of the job by UTC day and name, beyond those in the report.',
       scope: 'import_job:read',
       query: { cursor: countsCursorParam() },
       success: { status: 200, schema: importCountPageSchema },
@@ -210,7 +215,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs/:jobId/events',
       id: 'import_jobs_events',
       tag,
-      summary: `Stored events of the job by uuid, published or not, at most ${uuidCountMax}.`,
+      summary: `Get up to ${uuidCountMax} stored events of the job by uuid, published or not.`,
       scope: 'import_job:read query:read',
       query: { uuids: requiredParam(textParam('Uuids, separated by commas.')) },
       success: { status: 200, schema: Type.Object({ results: Type.Array(eventSchema) }) },
@@ -241,7 +246,7 @@ function jobAction(
     path: `/import_jobs/:jobId/${name}`,
     id: `import_jobs_${name}`,
     tag,
-    summary: `${summary} Repeating it changes nothing; the job's state says when it is done.`,
+    summary: `${summary} Idempotent; the job's state shows when it is complete.`,
     scope: 'import_job:write',
     success: { status: 202, schema: importJobSchema },
     handle,
@@ -268,12 +273,12 @@ function mayAddEvents(caller: PersonalKey): boolean {
 
 const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
   publishing: 'The job is being published.',
-  published: 'The job is published: what was sent cannot change any more, but the job can be discarded.',
+  published: 'The job is already published and can no longer change, but it can be discarded.',
   discarding: 'The job is being discarded.',
-  discarded: 'The job is discarded: create another one.',
-  too_many_of_day: `Imports of this day without a job were discarded ${discardsOfDayMax} times: import into a job, which can be discarded.`,
+  discarded: 'The job is discarded: create another job.',
+  too_many_of_day: `Imports of this day without a job were discarded ${discardsOfDayMax} times, the maximum: import into a job, which can always be discarded.`,
   final:
-    'The job was published 30 days ago or longer: what undoing it needs is deleted, so it cannot be discarded any more.',
+    'The job was published at least 30 days ago: the data needed to undo it has been deleted, so it can no longer be discarded.',
 }
 
 /** To a key that may write. */
@@ -296,8 +301,8 @@ function dropsOldEvents(seconds: number) {
   return wireError(
     409,
     'project_drops_old_events',
-    `The project drops events that are older than ${seconds} seconds (drop_events_older_than_seconds): ` +
-      'set that to 0, or send "accept_old": true to import older ones all the same.',
+    `The project drops events older than ${seconds} seconds (drop_events_older_than_seconds): ` +
+      'set that to 0, or send "accept_old": true to import older events anyway.',
     'accept_old',
   )
 }

@@ -33,7 +33,8 @@ export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRout
     path: '/ingestion_status',
     id: 'ingestion_status',
     tag: 'ingestion',
-    summary: 'Appended and processed records of each lane, of the whole instance; what became of those of the project.',
+    summary:
+      "Get appended and processed records per log stream, for the whole instance, and the outcomes of the project's events.",
     scope: 'project:read',
     success: { status: 200, schema: ingestionStatusSchema },
     handle: async ({ project }) => {

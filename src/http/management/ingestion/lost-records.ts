@@ -22,7 +22,7 @@ export function lostRecordsRoutes(deps: LostRecordsDeps): ManagementRoute[] {
     id: 'lost_records_list',
     tag: 'ingestion',
     summary:
-      'Accepted records of the whole instance that the log has lost or finds damaged, newest first, until somebody removes log/lost-records.jsonl.',
+      'List accepted records of the whole instance that the log lost or found damaged, newest first. Listed until log/lost-records.jsonl is removed.',
     scope: '*',
     query: pageParams(),
     success: { status: 200, schema: countedPageSchema(lostRecordsSchema) },
@@ -56,10 +56,6 @@ function encodeLoss(loss: LogLoss): LostRecordsJson {
   }
 }
 
-const limitedKey = permissionDenied('A key that is limited to some projects cannot see the records of all of them.')
+const limitedKey = permissionDenied('This key is limited to some projects; lost records concern all projects.')
 
-const logUnavailable = wireError(
-  503,
-  'transient_error',
-  'The log cannot be read at the moment; make the same call again.',
-)
+const logUnavailable = wireError(503, 'transient_error', 'The log is temporarily unavailable: repeat the request.')

@@ -48,20 +48,20 @@ type RejectsDeps = EndpointDeps & {
 
 const tag = 'events'
 const replayLimitMax = 1_000
-const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+const timeDescription = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
 
 const listQuery = {
   reason: textParam('Only rejects with this reason code.'),
-  field: textParam('The field at fault, with or without the place of its item (batch.3.uuid).'),
-  event: textParam('Name of the event, as far as it could be read.'),
-  distinct_id: textParam('Distinct id, as far as it could be read.'),
-  uuid: textParam('Uuid of the event, as far as it could be read.'),
-  id: uuidParam('The reject itself: `rejectId` of an ingestion warning.'),
+  field: textParam('The invalid field, with or without the index of its item (batch.3.uuid).'),
+  event: textParam('Event name, if it could be read.'),
+  distinct_id: textParam('Distinct id, if it could be read.'),
+  uuid: textParam('Event uuid, if it could be read.'),
+  id: uuidParam('Id of the reject: `rejectId` of an ingestion warning.'),
   lane: laneParam(),
-  search: searchParam('Text in the body, in any case.'),
-  after: textParam(`Only later receipts. ${timeDescription}`),
-  before: textParam(`Only earlier receipts. ${timeDescription}`),
-  replayed: booleanParam('Only those that were, or were not, replayed.'),
+  search: searchParam('Substring of the body, case-insensitive.'),
+  after: textParam(`Only rejects received after this time. ${timeDescription}`),
+  before: textParam(`Only rejects received before this time. ${timeDescription}`),
+  replayed: booleanParam('true: only replayed rejects. false: only rejects not replayed yet.'),
   limit: limitParam(),
   ...firstPageParams(),
   cursor: cursorParam(),
@@ -74,7 +74,8 @@ export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
       path: '/rejected_events',
       id: 'rejected_events_list',
       tag,
-      summary: 'What arrived and was not stored, with the reason, newest first. `next` neither skips nor repeats.',
+      summary:
+        'List rejects (data received but not stored) with their reason, newest first. Following `next` neither skips nor repeats any.',
       scope: 'query:read',
       query: listQuery,
       success: { status: 200, schema: uncountedPageSchema(rejectedEventSchema) },
@@ -85,7 +86,7 @@ export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
       path: '/rejected_events/:rejectId',
       id: 'rejected_events_retrieve',
       tag,
-      summary: 'One of them, as in the list; `rejectId` of an ingestion warning is its id.',
+      summary: 'Get one reject, as in the list. Its id is the `rejectId` of an ingestion warning.',
       scope: 'query:read',
       success: { status: 200, schema: rejectedEventSchema },
       handle: call => answerFromEventStore(() => findRejected(deps, call)),
@@ -96,7 +97,7 @@ export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
       id: 'rejected_events_replay',
       tag,
       summary:
-        'Takes rejects through capture once more: up to 1,000 by their ids, or those that fit a filter, oldest first.',
+        'Replay rejects: send up to 1,000 through capture again, by id, or those matching a filter, oldest first.',
       scope: 'query:write',
       body: rejectReplaySchema,
       wrongNames: Object.fromEntries(propertyNames(rejectFilterSchema).map(name => [name, `filter.${name}`])),
@@ -136,7 +137,7 @@ async function findRejected(
 }
 
 const noSuchReject = missing(
-  'This project has no reject of this id. Rejects go after PENNON_REJECT_RETENTION_DAYS; the list has those that are left.',
+  'The project has no reject with this id. Rejects are deleted after PENNON_REJECT_RETENTION_DAYS.',
 )
 
 async function replayRejects(
@@ -145,9 +146,11 @@ async function replayRejects(
 ): Promise<Answer> {
   const { ids, filter, limit = replayLimitMax, cursor, dry_run: isDryRun = false, partial: isPartial = false } = body
   if ((ids === undefined) === (filter === undefined))
-    return refusal(invalidInput('ids', 'Either ids or a filter; {"filter": {}} is everything not replayed yet.'))
+    return refusal(
+      invalidInput('ids', 'Send either ids or a filter; {"filter": {}} matches every reject not replayed yet.'),
+    )
   if (ids !== undefined && (cursor !== undefined || body.limit !== undefined))
-    return refusal(invalidInput(cursor === undefined ? 'limit' : 'cursor', 'Only with a filter.'))
+    return refusal(invalidInput(cursor === undefined ? 'limit' : 'cursor', 'Allowed only with a filter.'))
   const beyond = cursor === undefined ? ok(undefined) : readCursor(cursor, 'cursor')
   if (!beyond.ok) return refusal(beyond.error)
   const read = ids === undefined ? readFilter(deps, project, { replayed: false, ...filter }, 'filter.') : ok({ ids })
@@ -167,11 +170,7 @@ async function replayRejects(
   }
 }
 
-const logUnavailable = wireError(
-  503,
-  'transient_error',
-  'The log takes no events at the moment; make the same call again.',
-)
+const logUnavailable = wireError(503, 'transient_error', 'The log temporarily accepts no events: repeat the request.')
 
 function encodeReport(
   { results, next, remaining }: ReplayReport,
@@ -227,7 +226,7 @@ function readFilter(
   const given = Object.fromEntries(Object.entries({ ...filter, lane }).filter(([, value]) => value !== undefined))
   for (const [name, value] of Object.entries(named))
     if (typeof value === 'string' && value.includes('\0'))
-      return err(invalidInput(`${prefix}${name}`, 'NUL is no part of any text.'))
+      return err(invalidInput(`${prefix}${name}`, 'Must not contain NUL characters.'))
   const meant = reason === undefined ? null : reasonMeantBy(reason)
   if (meant !== null) return err(invalidInput(`${prefix}reason`, `Unknown reason ${reason}. Did you mean ${meant}?`))
   return ok(given)
@@ -239,19 +238,22 @@ function reasonMeantBy(reason: string): string | null {
 }
 
 function laneParam(): QueryParam<Lane | undefined> {
-  return filterParam(Type.String({ enum: [...lanes], description: 'Where it would have gone.' }), (text, name) => {
-    const lane = lanes.find(known => known === text)
-    return lane === undefined ? err(invalidInput(name, `Must be one of ${lanes.join(', ')}.`)) : ok(lane)
-  })
+  return filterParam(
+    Type.String({ enum: [...lanes], description: 'Lane that the event would have used.' }),
+    (text, name) => {
+      const lane = lanes.find(known => known === text)
+      return lane === undefined ? err(invalidInput(name, `Must be one of ${lanes.join(', ')}.`)) : ok(lane)
+    },
+  )
 }
 
 function cursorParam(): QueryParam<RejectedCursor | undefined> {
-  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), readCursor)
+  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), readCursor)
 }
 
 function readCursor(text: string, name: string): Result<RejectedCursor, WireError> {
   const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
-  if (match === null) return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+  if (match === null) return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
   return ok({ receivedAtMs: Number(match[1]), rejectId: match[2]! })
 }
 

@@ -25,13 +25,13 @@ type RecordingsDeps = EndpointDeps & { readonly events: RecordingStore; readonly
 
 const tag = 'replay'
 const scope = 'session_recording:read'
-const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+const timeDescription = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
 
 const listQuery = {
-  session_id: textParam('Session that was recorded.'),
-  distinct_id: textParam('Distinct id that it was recorded for.'),
-  after: textParam(`Only later recordings. ${timeDescription}`),
-  before: textParam(`Only earlier recordings. ${timeDescription}`),
+  session_id: textParam('Id of the recorded session.'),
+  distinct_id: textParam('Distinct id of the recording.'),
+  after: textParam(`Only recordings after this time. ${timeDescription}`),
+  before: textParam(`Only recordings before this time. ${timeDescription}`),
   limit: limitParam(),
   ...firstPageParams(),
   cursor: cursorParam(),
@@ -44,7 +44,7 @@ export function replayMessagesRoutes(deps: RecordingsDeps): ManagementRoute[] {
       path: '/replay_messages',
       id: 'replay_messages_list',
       tag,
-      summary: `Requests that brought snapshots of sessions, newest first; kept for ${recordingRetentionDays.row} days.`,
+      summary: `List requests with session recording snapshots, newest first. Kept for ${recordingRetentionDays.row} days.`,
       scope,
       query: listQuery,
       success: { status: 200, schema: replayMessagePageSchema },
@@ -55,7 +55,7 @@ export function replayMessagesRoutes(deps: RecordingsDeps): ManagementRoute[] {
       path: '/replay_messages/:uuid',
       id: 'replay_messages_retrieve',
       tag,
-      summary: `One of them with its snapshots, which are kept for ${recordingRetentionDays.items} days.`,
+      summary: `Get one request with its snapshots, which are kept for ${recordingRetentionDays.items} days.`,
       scope,
       success: { status: 200, schema: replayMessageWithItemsSchema },
       handle: ({ project, params, signal }) =>
@@ -90,9 +90,10 @@ async function listRecordings(deps: RecordingsDeps, call: ProjectCall<typeof lis
 }
 
 function cursorParam(): QueryParam<RecordingCursor | undefined> {
-  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), (text, name) => {
+  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), (text, name) => {
     const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
-    if (match === null || !isUuid(match[2]!)) return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+    if (match === null || !isUuid(match[2]!))
+      return err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.'))
     return ok({ timestampMs: Number(match[1]), uuid: match[2]! })
   })
 }

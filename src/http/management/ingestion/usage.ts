@@ -22,11 +22,11 @@ export function usageRoutes(deps: UsageDeps): ManagementRoute[] {
     path: '/usage',
     id: 'usage',
     tag: 'usage',
-    summary: 'What was used of each quota, and events imported, by UTC day. Days without any may be left out.',
+    summary: 'Get usage against each quota, and imported events, per UTC day. Days without usage may be omitted.',
     scope: 'project:read',
     query: {
-      date_from: textParam('First day: 2026-01-31, or a span such as -30d, which it is unless given.'),
-      date_to: textParam('Last day; today unless given.'),
+      date_from: textParam('First day: 2026-01-31, or a span such as -30d. Default: -30d.'),
+      date_to: textParam('Last day. Default: today.'),
     },
     success: { status: 200, schema: usageSchema },
     handle: async ({ project, query }) => {

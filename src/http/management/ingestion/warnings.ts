@@ -21,7 +21,7 @@ export function warningsRoutes(deps: WarningsDeps): ManagementRoute[] {
     path: '/ingestion_warnings',
     id: 'ingestion_warnings_list',
     tag: 'ingestion',
-    summary: `Warnings of the last 30 days by type, with up to ${sampleCountMax} examples each.`,
+    summary: `List ingestion warnings of the last 30 days by type, with up to ${sampleCountMax} examples each.`,
     scope: 'ingestion_warning:read',
     success: { status: 200, schema: warningsSchema },
     handle: async ({ project }) => {

@@ -16,5 +16,5 @@ export async function answerScan<A>(scan: () => Promise<A>): Promise<A | Answer>
 const tooManyScans = wireError(
   429,
   'too_many_scans',
-  'Other searches through the persons or groups of this project take all turns; try again when one of them has ended.',
+  'Too many searches through the persons or groups of this project are running. Try again when one of them has ended.',
 )

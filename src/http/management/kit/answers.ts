@@ -59,13 +59,13 @@ export function missing(detail: string): WireError {
   return wireError(404, 'not_found', detail)
 }
 
-export const stateUnavailable = wireError(503, 'state_unavailable', 'The state cannot be reached; try again.')
+export const stateUnavailable = wireError(503, 'state_unavailable', 'The state store is unavailable. Try again.')
 
 /** Others kept changing what a write was checked against. Source: ours, docs/wire/private-api.md. */
 export const changedAtOnce = wireError(
   409,
   'conflict',
-  'Others changed what this depends on at the same moment, again and again. Try again.',
+  'Other requests kept changing data that this one depends on. Try again.',
 )
 
 export function permissionDenied(detail: string): WireError {
@@ -87,26 +87,26 @@ export async function answerFromEventStore<A>(query: () => Promise<A>): Promise<
   }
 }
 
-const eventStoreUnavailable = wireError(503, 'event_store_unavailable', 'The event store cannot be reached; try again.')
+const eventStoreUnavailable = wireError(503, 'event_store_unavailable', 'The event store is unavailable. Try again.')
 /** Source: ours, docs/wire/private-api.md. */
 const mirrorFilling = wireError(
   503,
   'persons_filling',
-  'Persons and groups are being copied into the event store; queries that use them work when that is done. Try again.',
+  'Persons and groups are still being copied into the event store; queries that use them work afterwards. Try again later.',
 )
 const queryTooLarge = wireError(
   400,
   'query_too_large',
-  'The query needs more memory than one may use, or its answer is too large. Ask for a shorter span, longer intervals or fewer values.',
+  'The query exceeds its memory limit, or its result is too large. Request a shorter time range, longer intervals or fewer values.',
 )
 const eventStoreErrors = new Map([
-  ['timeout', wireError(503, 'event_store_timeout', 'The query took too long. Ask for less, or try again.')],
+  ['timeout', wireError(503, 'event_store_timeout', 'The query took too long. Request less data, or try again.')],
   [
     'full',
     wireError(
       503,
       'event_store_busy',
-      'Too many queries of this project are waiting, or queries use all the memory that they may. Try again.',
+      'Too many queries of this project are queued, or running queries use all available memory. Try again.',
     ),
   ],
 ])

@@ -41,7 +41,7 @@ const callers = new WeakMap<FastifyRequest, PersonalKey>()
 /** The key that a request was authorized with. @throws when the request was not authorized with a key. */
 export function callerOf(request: FastifyRequest): PersonalKey {
   const caller = callers.get(request)
-  if (caller === undefined) throw new Error('asked for the caller of a request that was not authorized')
+  if (caller === undefined) throw new Error('the caller of an unauthorized request was requested')
   return caller
 }
 
@@ -129,25 +129,25 @@ const notAuthenticated = wireError(
 const operatorUnknown = wireError(
   401,
   'not_authenticated',
-  'Send a personal API key: Authorization: Bearer phx_… Without one this answers on this machine alone: to http://127.0.0.1 or http://localhost, through no proxy, and unless PENNON_METRICS_REQUIRE_KEY is set.',
+  'Send a personal API key: Authorization: Bearer phx_… Without a key, only direct requests from this machine to http://127.0.0.1 or http://localhost are answered, without a proxy, and only if PENNON_METRICS_REQUIRE_KEY is not set.',
 )
 const withoutBearer = wireError(
   401,
   'not_authenticated',
-  'The header lacks the word Bearer before the key. Send Authorization: Bearer phx_…',
+  'The Authorization header lacks the word Bearer before the key. Send Authorization: Bearer phx_…',
 )
 export const keyInQuery = wireError(
   401,
   'not_authenticated',
-  'A secret key does not belong into a URL, where logs keep it. Send it as a header: Authorization: Bearer phx_…',
+  'Secret keys are not accepted in URLs, which end up in logs. Send the key as a header: Authorization: Bearer phx_…',
 )
 const unknownKey = wireError(401, 'not_authenticated', 'This personal API key is unknown or was deleted.')
 const otherKindOfKey = wireError(
   401,
   'not_authenticated',
-  'This is no personal API key: those begin with phx_. A project API key opens flags and capture, not the private API.',
+  'Not a personal API key, which starts with phx_. A project API key works for flags and capture, not for the private API.',
 )
-const otherProject = wireError(403, 'permission_denied', 'This personal API key is limited to other projects.')
+const otherProject = wireError(403, 'permission_denied', 'This personal API key has no access to this project.')
 
 /** @param why the reason, for a scope that only some requests to a route need. */
 export function missingScope(scope: string, why = ''): WireError {

@@ -28,7 +28,7 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
   return itemRoutes(deps, { itemPath: '/cohorts/:cohortId', find, missing: noSuchCohort }, endpoint)
 }
 
-export const noSuchCohort = missing('There is no cohort with this id here.')
+export const noSuchCohort = missing('The project has no cohort with this id.')
 
 /** The cohort after a write, what became of the ids, and, when validation was skipped, what it would have refused. */
 export function answerCohortWrite(
@@ -58,7 +58,7 @@ function hasFoundNobody({ changedCount, unchangedCount, unknownIds }: MemberRepo
 const nobodyFound = {
   attr: 'members',
   code: 'nobody_found',
-  detail: 'None of the ids leads to a person, so nobody was added or removed. members.unknown has the ids as read.',
+  detail: 'None of the ids belongs to a person, so the cohort is unchanged. members.unknown lists the ids as read.',
 }
 
 /** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
@@ -70,7 +70,7 @@ export function refuseCohort(error: CohortRefusal): Answer {
       return refusal(
         invalidInput(
           'is_static',
-          'Only a static cohort that is not deleted has members that are given. Send is_static: true when it is created.',
+          'Members can only be set for a static cohort that is not deleted. Send is_static: true when you create it.',
         ),
       )
     case 'invalid':

@@ -16,7 +16,7 @@ export function refuseStale(
   { current, sentVersion }: { readonly current: { readonly version: number }; readonly sentVersion: number },
 ): Answer {
   const { version } = current
-  const detail = `The ${kind} is at version ${version}; this change was made to version ${sentVersion}. Read it again and repeat the change.`
+  const detail = `The ${kind} is at version ${version}; this change is based on version ${sentVersion}. Read the ${kind} again and repeat the change.`
   const extra = { current_version: version, sent_version: sentVersion }
   return refusal(wireError(409, 'conflict', detail, 'version'), extra)
 }

@@ -131,14 +131,15 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
       const caller = callerOf(request)
       const project = await findProjectOf(deps.management, caller, request)
       if (project === null) return refusal(noSuchProject)
-      if (!mayUseProject(caller, project.id)) return refusal(permissionDenied('This key is limited to other projects.'))
+      if (!mayUseProject(caller, project.id))
+        return refusal(permissionDenied('This API key has no access to this project.'))
       const call = await read(request, signal)
       return 'status' in call ? call : endpoint.handle({ ...call, project })
     }),
   )
 }
 
-const noSuchProject = missing('There is no such project. @current names the first one that this key may see.')
+const noSuchProject = missing('This project does not exist. @current is the first project that this key can access.')
 
 /** `@current` is the first project that the key may see. */
 export async function currentProject(
@@ -165,7 +166,11 @@ function findProjectOf(
 }
 
 /** Elsewhere an empty body means `{}`; a creation would then report only its first missing field, which helps less. */
-const noBody = wireError(400, 'required', 'The request has no body: send a JSON object that says what is to be made.')
+const noBody = wireError(
+  400,
+  'required',
+  'The request body is missing: send a JSON object that describes what to create.',
+)
 
 /** The body of a write that takes none: any field in it is refused, since it would be ignored. */
 const noFields = Type.Object({})
@@ -244,11 +249,11 @@ function toRoute(
 
 function tooLarge(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
   const bytesMax = endpoint.bodyBytesMax ?? managementBodyBytesMax
-  const wayOut = ' Send the rows in several requests: a PATCH adds members.'
+  const wayOut = ' Split the rows into several requests: PATCH adds members.'
   const detail =
     endpoint.takesForms === true
-      ? `A form has at most ${bytesMax} bytes, a JSON body ${managementBodyBytesMax}.${wayOut}`
-      : `The request body has more than ${bytesMax} bytes.`
+      ? `The request body is too large: a form may have ${bytesMax} bytes, a JSON body ${managementBodyBytesMax}.${wayOut}`
+      : `The request body exceeds ${bytesMax} bytes.`
   return wireError(413, 'payload_too_large', detail)
 }
 

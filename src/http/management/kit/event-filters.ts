@@ -12,14 +12,14 @@ import { optional, type QueryParam, type QueryValues, textParam, uuidParam } fro
 /** A cursor's `tieBreak` is an unsigned 64-bit number in the event store. */
 const uint64Max = 2n ** 64n - 1n
 
-const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+const timeDescription = 'ISO 8601 time, date in the project’s time zone, or a span such as -7d; exclusive.'
 export const eventFilters = {
-  event: textParam('Name of the event.'),
-  distinct_id: textParam('Distinct id that the event was sent with.'),
-  person_id: uuidParam('Person that the event belongs to today.'),
-  uuid: uuidParam('Uuid of the event.'),
-  after: textParam(`Only later events. ${timeDescription} Without it, all of them.`),
-  before: textParam(`Only earlier events. ${timeDescription}`),
+  event: textParam('Event name.'),
+  distinct_id: textParam('Distinct id the event was sent with.'),
+  person_id: uuidParam('Person the event currently belongs to.'),
+  uuid: uuidParam('Event uuid.'),
+  after: textParam(`Only events after this time. ${timeDescription} Default: all events.`),
+  before: textParam(`Only events before this time. ${timeDescription}`),
   properties: propertiesParam(),
   orderBy: orderParam(),
   cursor: cursorParam(),
@@ -42,7 +42,7 @@ export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, '
 }
 
 function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
-  const description = '["-timestamp"] (newest first, as without it) or ["timestamp"].'
+  const description = '["-timestamp"] (newest first, the default) or ["timestamp"].'
   return optional(Type.String({ description }), (text, name) => {
     const list = text.startsWith('[') ? readJson(text) : [text]
     const [order, ...others] = Array.isArray(list) ? list : []
@@ -52,9 +52,9 @@ function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
 }
 
 function cursorParam(): QueryParam<EventCursor | undefined> {
-  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), (text, name) => {
+  return optional(Type.String({ description: 'Position after the previous page; part of `next`.' }), (text, name) => {
     const place = placeOf(text)
-    return place === null ? err(invalid(name, 'Not a cursor; follow `next` as it is.')) : ok(place)
+    return place === null ? err(invalid(name, 'Not a cursor: use the URL in `next` unchanged.')) : ok(place)
   })
 }
 

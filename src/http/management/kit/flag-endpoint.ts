@@ -35,7 +35,7 @@ export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
   return itemRoutes(deps, { itemPath: '/feature_flags/:flagId', find, missing: noSuchFlag }, endpoint)
 }
 
-const noSuchFlag = missing('There is no flag with this id or key here. A deleted flag is found by its id.')
+const noSuchFlag = missing('The project has no flag with this id or key. Deleted flags are found by id only.')
 
 /** Flags of one project with their owners, calls and status; features are shown only to a key that may read them. */
 export async function encodeFlags(
@@ -71,7 +71,7 @@ export async function answerFlagWrite(
   return answer(status, { ...flag, warnings })
 }
 
-export const keyTaken = wireError(400, 'unique', 'There is already a feature flag with this key.', 'key')
+export const keyTaken = wireError(400, 'unique', 'A feature flag with this key already exists.', 'key')
 
 /** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
 export function refuseFlag(error: FlagRefusal): Answer {

@@ -86,7 +86,7 @@ function charCountOf(texts: readonly string[]): number {
 function tooLarge(fittingCount: number): WireError {
   return invalidInput(
     'limit',
-    `These rows are more than the ${pageCharsMax / 2 ** 20} MiB of a page: ask for fewer at a time, limit=${fittingCount} fits here.`,
+    `The page exceeds ${pageCharsMax / 2 ** 20} MiB: request fewer rows at a time. limit=${fittingCount} fits.`,
   )
 }
 

@@ -38,14 +38,14 @@ export function uuidsParam(description: string): QueryParam<readonly string[] | 
   return filterParam(Type.String({ description }), (text, name) => {
     const ids = text.split(',').map(id => id.trim().toLowerCase())
     if (ids.length > namesMax) return err(invalidInput(name, `At most ${namesMax} ids.`))
-    return ids.every(isUuid) ? ok(ids) : err(invalid(name, 'Must be UUIDs, separated by commas.'))
+    return ids.every(isUuid) ? ok(ids) : err(invalid(name, 'Must be comma-separated UUIDs.'))
   })
 }
 
 /** One id of an author, several separated by commas, or a JSON list of them. */
 export function authorsParam(): QueryParam<readonly number[] | undefined> {
   const schema: TSchema = Type.String({
-    description: '`created_by.id`: one, several separated by commas, or a JSON list.',
+    description: 'Author ids (`created_by.id`): one, several separated by commas, or a JSON list.',
   })
   return filterParam(schema, (text, name) => {
     const list = text.startsWith('[') ? readJson(text) : text.split(',')
@@ -53,7 +53,7 @@ export function authorsParam(): QueryParam<readonly number[] | undefined> {
       ? list.map(id => (/^\d{1,15}$/.test(String(id).trim()) ? Number(id) : null))
       : [null]
     if (ids.length > namesMax) return err(invalidInput(name, `At most ${namesMax} ids.`))
-    return ids.includes(null) ? err(invalid(name, 'Must be ids of authors.')) : ok(ids as number[])
+    return ids.includes(null) ? err(invalid(name, 'Must be author ids.')) : ok(ids as number[])
   })
 }
 

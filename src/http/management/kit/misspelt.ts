@@ -55,12 +55,12 @@ export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | n
     if (known.includes(name) || ofPostHog.withoutEffect.includes(name)) continue
     if (ofPostHog.onlyOff.includes(name)) {
       if (asksForNothing(value)) continue
-      return invalidInput(name, 'Nothing here follows this field, so it is not kept.')
+      return invalidInput(name, 'This field is not supported, so it is not stored. Omit it.')
     }
     if (answered.has(name)) continue
     const meant = Object.hasOwn(wrong, name) ? wrong[name]! : meantBy(name, known)
     if (meant !== null) return misspelt('field', name, meant)
-    return invalidInput(shown(name), `Unknown field ${shown(name)}: nothing would come of it.`)
+    return invalidInput(shown(name), `Unknown field ${shown(name)}: it would have no effect.`)
   }
   return null
 }
@@ -105,7 +105,7 @@ function meantBy(name: string, known: readonly string[]): string | null {
 
 function findUnknown(sent: JsonObject, known: readonly string[]): WireError | null {
   const name = Object.keys(sent).find(name => !known.includes(name))
-  return name === undefined ? null : invalidInput(name, `Unknown field ${name}. There are ${known.join(', ')}.`)
+  return name === undefined ? null : invalidInput(name, `Unknown field ${name}. Known fields: ${known.join(', ')}.`)
 }
 
 /** The object schema of a value that may also be null. */

@@ -59,9 +59,9 @@ export function openApiDocument(deps: OpenApiDeps): Json {
     info: {
       title: 'Pennon',
       version: deps.version,
-      description: 'Feature flags and event ingestion. Paths are served with and without their trailing slash.',
+      description: 'Feature flags and event ingestion. Every path works with and without its trailing slash.',
     },
-    servers: [{ url: '/', description: 'The instance that answered this.' }],
+    servers: [{ url: '/', description: 'The instance that served this document.' }],
     security: [],
     tags: tagsOf(paths),
     paths,
@@ -78,7 +78,7 @@ const securitySchemes = {
   projectApiKeyInQuery: { type: 'apiKey', in: 'query', name: 'token', description: 'The project API key.' },
 }
 
-const readinessSchema: Json = { type: 'object', description: 'The state of flags, capture and processing.' }
+const readinessSchema: Json = { type: 'object', description: 'State of flag evaluation, capture and processing.' }
 
 const errorSchema: Json = {
   type: 'object',
@@ -87,38 +87,38 @@ const errorSchema: Json = {
     type: { type: 'string' },
     code: { type: 'string' },
     detail: { type: 'string' },
-    attr: { type: ['string', 'null'], description: 'The field that was wrong, as a path joined by dots.' },
-    hint: { type: 'string', description: "The way out here, where the text of `detail` is PostHog's." },
+    attr: { type: ['string', 'null'], description: 'Path of the invalid field, joined by dots.' },
+    hint: { type: 'string', description: 'What to do in Pennon, where the text of `detail` is PostHog’s.' },
     extra: { type: 'object' },
   },
 }
 
 const tagDescriptions: Readonly<Record<string, string>> = {
-  browser: 'What pages load and are told.',
-  capture: 'Events come in, with the project API key.',
-  cohorts: 'Groups of people that flags ask for.',
-  definitions: 'Definitions for SDKs that evaluate by themselves, and names of events and properties.',
-  early_access_feature: 'Features that people may try.',
-  events: 'Stored events, and those that come in now.',
-  experiments: 'Flags with variants, and why they run.',
-  feature_flags: 'Feature flags, their history and why they have a value.',
-  flags: 'Flags are evaluated, with the project API key.',
-  groups: 'Groups and their types.',
-  health: 'Whether the instance works, and numbers of it.',
-  import_jobs: 'Imports that wait until they are published, and can be undone.',
-  ingestion: 'What became of events, and what deserves a look.',
-  mcp_tools: 'What agents are told to call first: SQL, and which events and properties there are.',
-  openfeature: 'Remote evaluation by the protocol of OpenFeature.',
-  organizations: 'The one organization of an instance.',
-  personal_api_keys: 'Keys of the private API.',
-  persons: 'Persons with their properties and distinct ids.',
-  projects: 'Projects and their settings.',
-  query: 'Counts over events.',
-  rejected_events: 'Events that were refused, and their replay.',
-  replay: 'Recordings of sessions.',
-  surveys: 'Surveys, and what became of them.',
-  usage: 'What was used, by day.',
-  users: 'Who asks.',
+  browser: 'Scripts and configuration for web pages.',
+  capture: 'Event capture, with the project API key.',
+  cohorts: 'Sets of persons that flags can target.',
+  definitions: 'Flag definitions for local evaluation; names of events and properties.',
+  early_access_feature: 'Early access features, which users opt in to.',
+  events: 'Stored events and the live event stream.',
+  experiments: 'Experiments on flags with variants.',
+  feature_flags: 'Feature flags, their history and explanations of their values.',
+  flags: 'Flag evaluation, with the project API key.',
+  groups: 'Groups and group types.',
+  health: 'Health and metrics of the instance.',
+  import_jobs: 'Imports that are published together and can be undone.',
+  ingestion: 'Event processing status and ingestion warnings.',
+  mcp_tools: 'Tools for AI agents: SQL, and the available events and properties.',
+  openfeature: 'Remote flag evaluation over the OpenFeature protocol (OFREP).',
+  organizations: 'The single organization of the instance.',
+  personal_api_keys: 'Personal API keys of the private API.',
+  persons: 'Persons, their properties and distinct ids.',
+  projects: 'Projects and project settings.',
+  query: 'Queries over events.',
+  rejected_events: 'Rejected events and their replay.',
+  replay: 'Session recordings.',
+  surveys: 'Surveys and their statistics.',
+  usage: 'Usage per day.',
+  users: 'The calling key and its project.',
 }
 
 function tagsOf(paths: Readonly<Record<string, Json>>): Json[] {
@@ -166,15 +166,15 @@ function describeManagement(route: ManagementRoute): Json {
         ...(schema === null ? {} : { content: { [contentType]: { schema: documented(schema) } } }),
       },
       ...(operation.id === 'cohorts_recount' ? { 202: laterAnswer(schema) } : {}),
-      ...(takesInput || route.path.includes(':') ? { 400: errorAnswer('Wrong input.') } : {}),
-      401: errorAnswer('No valid personal API key.'),
-      403: errorAnswer('The key lacks the scope or the project.'),
+      ...(takesInput || route.path.includes(':') ? { 400: errorAnswer('Invalid input.') } : {}),
+      401: errorAnswer('Missing or invalid personal API key.'),
+      403: errorAnswer('The key lacks the scope or access to the project.'),
       404: errorAnswer('Not found.'),
       ...(operation.body === null
         ? {}
-        : { 409: errorAnswer('It was changed meanwhile.'), 413: errorAnswer('The body is too large.') }),
+        : { 409: errorAnswer('Changed by another request.'), 413: errorAnswer('The body is too large.') }),
       431: tooMuchHead,
-      503: errorAnswer('A store cannot be reached; Retry-After says when to try again.'),
+      503: errorAnswer('A store is unavailable. Retry after `Retry-After` seconds.'),
     },
   }
 }
@@ -184,7 +184,10 @@ function contentOf(types: string | readonly string[], schema: Json): Json {
 }
 
 function laterAnswer(schema: TSchema | null): Json {
-  return { description: 'Under way: ask again.', content: { 'application/json': { schema: documented(schema) } } }
+  return {
+    description: 'Still running: repeat the request.',
+    content: { 'application/json': { schema: documented(schema) } },
+  }
 }
 
 function describeOther(route: Route): Json {
@@ -243,11 +246,11 @@ function securityOf(route: Route, operation: WireOperation | undefined): Json[] 
 }
 
 const accessSummaries: Record<RouteAccess, string> = {
-  open: 'Open to everyone.',
-  project_key: 'With the project API key in the request.',
-  personal_key: 'With a personal API key.',
-  server_key: 'With a personal API key, or a secret key of the project.',
-  operator: 'From this machine, or with a personal API key.',
+  open: 'No authentication.',
+  project_key: 'Requires the project API key in the request.',
+  personal_key: 'Requires a personal API key.',
+  server_key: 'Requires a personal API key or a secret key of the project.',
+  operator: 'From this machine without authentication, otherwise with a personal API key.',
 }
 
 /** `{}` means no key, for processes on this machine. OpenAPI cannot describe a `project_key`, which is in the body. */
@@ -266,7 +269,7 @@ function pathParameters(path: string): Json[] {
     required: true,
     schema: { type: 'string' },
     ...(name === 'projectId'
-      ? { description: 'Id of a project, or @current: the first one that the key may see.' }
+      ? { description: 'Project id, or `@current` for the first project that the key can access.' }
       : {}),
   }))
 }
@@ -293,7 +296,7 @@ function errorAnswer(description: string, component = 'Error'): Json {
   return { description, content: { 'application/json': { schema: ref(component) } } }
 }
 
-const tooMuchHead = errorAnswer('More than 16 KiB of address and headers.')
+const tooMuchHead = errorAnswer('URL and headers exceed 16 KiB.')
 
 function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

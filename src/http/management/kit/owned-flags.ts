@@ -38,9 +38,9 @@ export function writerOf(caller: PersonalKey): Writer {
 
 export const flagNotWritable = missingScope(
   'feature_flag:write',
-  'It is asked for where a flag changes that others made.',
+  'It is required to change a flag that was created elsewhere.',
 )
-export const flagNotReadable = missingScope('feature_flag:read', 'It is asked for where a survey is linked to a flag.')
+export const flagNotReadable = missingScope('feature_flag:read', 'It is required to link a survey to a flag.')
 
 /**
  * @param errors the refusals that only this kind of owner has.
@@ -61,5 +61,5 @@ export function flagOwnerError<E extends string>(
 const flagKeepsChanging = wireError(
   409,
   'conflict',
-  'This, or its flag, was changed by somebody else at the same moment. Try again.',
+  'This object, or its flag, was changed by another request. Try again.',
 )

@@ -23,9 +23,9 @@ import { filterParam, type QueryParam, type QueryValues, textParam, wholeNumberP
 const types: readonly JsonValue[] = ['person', 'person_metadata', 'cohort']
 
 export const personConditions = {
-  email: textParam('The property `email`, in any case.'),
+  email: textParam('The property `email`, case-insensitive.'),
   cohort: asFilter(
-    wholeNumberParam({ description: 'Members of the cohort with this id. Needs `cohort:read`.', minimum: 1 }),
+    wholeNumberParam({ description: 'Members of the cohort with this id. Requires `cohort:read`.', minimum: 1 }),
   ),
   properties: personPropertiesParam(),
 }
@@ -50,7 +50,7 @@ export async function readPersonCondition(
   // The group type that a filter on a person may name means nothing.
   const references = referencesOfFlag(condition).filter(({ kind }) => kind === 'cohort')
   if (references.length > 0) {
-    if (!holdsScope(caller, 'cohort:read')) return err(missingScope('cohort:read', 'A filter names a cohort.'))
+    if (!holdsScope(caller, 'cohort:read')) return err(missingScope('cohort:read', 'A filter refers to a cohort.'))
     const links = await management.findLinks(project.id)
     const [issue] = referenceIssues({ kind: 'flag', id: null, name: 'filter' }, references, links)
     if (issue !== undefined) {
@@ -76,7 +76,7 @@ export function notEvaluable(reason: UnknownReason): WireError {
 
 function personPropertiesParam(): QueryParam<readonly JsonObject[] | undefined> {
   const description =
-    'JSON list of filters, all of which must hold, with the operators of flags: [{"key": "plan", "operator": "exact", "value": "pro", "type": "person"}]. Types are person (unless given), person_metadata and cohort, which needs `cohort:read`.'
+    'JSON list of filters, all of which must match, with the operators of flags: [{"key": "plan", "operator": "exact", "value": "pro", "type": "person"}]. Types are person (default), person_metadata and cohort, which requires `cohort:read`.'
   return filterParam(Type.String({ description, minLength: 2 }), readProperties)
 }
 
@@ -88,7 +88,7 @@ function readProperties(text: string, name: string): Result<readonly JsonObject[
     if (!isJsonObject(filter)) return err(invalid(`${name}.${index}`, 'A filter must be an object with key and value.'))
     const type = ownValue(filter, 'type') ?? 'person'
     if (!types.includes(type))
-      return err(invalidInput(`${name}.${index}.type`, `The type of a filter is one of ${types.join(', ')} here.`))
+      return err(invalidInput(`${name}.${index}.type`, `The type of a filter must be one of ${types.join(', ')}.`))
     filters.push({ ...filter, type })
   }
   const [issue] = validateFlag({ filters: { groups: [{ properties: filters }] } })

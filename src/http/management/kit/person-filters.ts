@@ -11,9 +11,9 @@ import { personConditions } from './person-conditions.ts'
 import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
 
 export const personFilters = {
-  distinct_id: textParam('The person that this distinct id leads to.'),
-  uuid: uuidParam('The person with this uuid; 404 when there is none, as after a merge.'),
-  search: searchParam('Part of a distinct id or of the properties.'),
+  distinct_id: textParam('The person with this distinct id.'),
+  uuid: uuidParam('The person with this uuid; 404 if there is none, for example after a merge.'),
+  search: searchParam('Substring of a distinct id or of the properties.'),
   ...personConditions,
 }
 
@@ -36,5 +36,5 @@ export async function findPersonById(store: PersonFinder, projectId: number, id:
 }
 
 export const noSuchPerson = missing(
-  'There is no person with this uuid or id here. By distinct id: /persons/?distinct_id=…',
+  'The project has no person with this uuid or id. To search by distinct id: /persons/?distinct_id=…',
 )

@@ -13,7 +13,7 @@ const filterCountMax = 20
 
 export function propertiesParam(): QueryParam<readonly PropertyEquality[] | undefined> {
   const description =
-    'JSON list of filters on event properties, all of which must hold: [{"key": "plan", "value": "pro"}].'
+    'JSON list of filters on event properties, all of which must match: [{"key": "plan", "value": "pro"}].'
   return filterParam(Type.String({ description, minLength: 2 }), readProperties)
 }
 
@@ -42,13 +42,13 @@ function readEquality(filter: JsonValue, path: string): Result<PropertyEquality,
   const key = ownValue(filter, 'key')
   if (typeof key !== 'string' || key === '') return err(invalid(`${path}.key`, 'A filter needs a key.'))
   const operator = ownValue(filter, 'operator') ?? 'exact'
-  if (operator !== 'exact') return err(invalidInput(`${path}.operator`, 'Only exact is known here.'))
+  if (operator !== 'exact') return err(invalidInput(`${path}.operator`, 'Only exact is supported here.'))
   const type = ownValue(filter, 'type') ?? 'event'
-  if (type !== 'event') return err(invalidInput(`${path}.type`, 'Only properties of events can be asked for here.'))
+  if (type !== 'event') return err(invalidInput(`${path}.type`, 'Only event properties are supported here.'))
   const sent = ownValue(filter, 'value')
   const value = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent
   if (value === undefined || value === null) return err(invalid(`${path}.value`, 'A filter needs a value.'))
-  if (Array.isArray(value)) return err(invalidInput(`${path}.value`, 'Only one value can be asked for here.'))
+  if (Array.isArray(value)) return err(invalidInput(`${path}.value`, 'Only a single value is supported here.'))
   return ok({ key, value })
 }
 

@@ -35,7 +35,7 @@ export function readQuery(spec: QuerySpec, query: object): Result<Record<string,
     const texts = [sent].flat().filter(text => typeof text === 'string')
     const last = texts.at(-1)
     if (param.isFilter && texts.includes(''))
-      return err(invalidInput(name, 'It is empty: leave it out to filter by nothing.'))
+      return err(invalidInput(name, 'Must not be empty: omit it to apply no filter.'))
     const read =
       param.readAll?.(
         texts.filter(text => text !== ''),
@@ -65,7 +65,10 @@ function unknownParam(spec: QuerySpec, query: object): WireError | null {
   for (const [name, sent] of Object.entries(query)) {
     if (known.includes(name) || (Object.hasOwn(idleParams, name) && idleParams[name]!([sent].flat()))) continue
     const read = known.filter(each => !('deprecated' in spec[each]!.schema)).join(', ')
-    return invalidInput(name, `Unknown parameter ${name}. ${read === '' ? 'This reads none' : `This reads ${read}`}.`)
+    return invalidInput(
+      name,
+      `Unknown parameter ${name}. ${read === '' ? 'This endpoint has no parameters' : `Known parameters: ${read}`}.`,
+    )
   }
   return null
 }
@@ -123,15 +126,15 @@ export function searchParam(description: string): QueryParam<string | undefined>
 }
 
 function readText(text: string, name: string): Result<string, WireError> {
-  if (text.length > textLengthMax) return err(invalidInput(name, `At most ${textLengthMax} characters are looked at.`))
-  return text.includes('\0') ? err(invalidInput(name, 'NUL is no part of any text.')) : ok(text)
+  if (text.length > textLengthMax) return err(invalidInput(name, `Must have at most ${textLengthMax} characters.`))
+  return text.includes('\0') ? err(invalidInput(name, 'Must not contain NUL characters.')) : ok(text)
 }
 
 /** Texts as in `textParam`, one for each time the parameter appears; undefined when it never does. */
 export function textListParam(description: string, countMax = 100): QueryParam<readonly string[] | undefined> {
   const one = textParam(description)
   const readAll = (texts: readonly string[], name: string): Result<readonly string[] | undefined, WireError> => {
-    if (texts.length > countMax) return err(invalidInput(name, `At most ${countMax} of them.`))
+    if (texts.length > countMax) return err(invalidInput(name, `At most ${countMax} values.`))
     for (const text of texts) {
       const read = one.read(text, name)
       if (!read.ok) return read
@@ -190,7 +193,7 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
 
 /** A parameter of PostHog's API that is not served. It is refused: ignoring it would answer more than was asked for. */
 export function refusedParam(instead: string): QueryParam<undefined> {
-  const description = `Not served: ${instead}`
+  const description = `Not supported: ${instead}`
   return {
     // Only empty texts are allowed, which count as absent.
     schema: Type.String({ description, deprecated: true, maxLength: 0 }),
@@ -207,7 +210,7 @@ export function idleParam(description: string): QueryParam<undefined> {
 /** For lists that go on by `cursor`: an offset or a page that went unread would answer the first page again and again. */
 export function firstPageParams() {
   const param = (first: string): QueryParam<undefined> => {
-    const refused = refusedParam(`only ${first}, the first page. Pages follow each other by next.`)
+    const refused = refusedParam(`only ${first}, the first page. Follow next for more pages.`)
     return { ...refused, read: (text, name) => refused.read(text === first ? undefined : text, name) }
   }
   return { offset: param('0'), page: param('1') }
@@ -224,7 +227,7 @@ const offsetMax = 10_000_000
 
 /** `limit` of lists. More than the maximum is refused: whoever asks for it takes the answer for all that there is. */
 export function limitParam(limitDefault = 100, limitMax = 10_000) {
-  const description = `Results per page, ${limitDefault} unless given, at most ${limitMax}.`
+  const description = `Results per page. Default: ${limitDefault}, maximum: ${limitMax}.`
   return withDefault(wholeNumberParam({ description, minimum: 1, maximum: limitMax }), limitDefault)
 }
 
@@ -232,6 +235,9 @@ export function limitParam(limitDefault = 100, limitMax = 10_000) {
 export function pageParams(limitDefault?: number, limitMax?: number) {
   return {
     limit: limitParam(limitDefault, limitMax),
-    offset: withDefault(wholeNumberParam({ description: 'Results to skip.', minimum: 0, maximum: offsetMax }), 0),
+    offset: withDefault(
+      wholeNumberParam({ description: 'Number of results to skip.', minimum: 0, maximum: offsetMax }),
+      0,
+    ),
   }
 }

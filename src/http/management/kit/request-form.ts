@@ -85,10 +85,10 @@ const [utf8, utf16le, utf16be] = ['utf-8', 'utf-16le', 'utf-16be'].map(name => n
 function tooMuchIn(bytes: Buffer, mark: string): string | null {
   let count = 0
   for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + mark.length)) {
-    if (++count > partCountMax) return `A form has fewer than ${partCountMax} fields.`
+    if (++count > partCountMax) return `A form must have fewer than ${partCountMax} fields.`
     const head = bytes.subarray(at, at + partHeadBytesMax)
     if (head.length === partHeadBytesMax && !head.includes('\r\n\r\n'))
-      return `Each field of a form has a head of less than ${partHeadBytesMax} bytes.`
+      return `The header of each form field must have fewer than ${partHeadBytesMax} bytes.`
   }
   return null
 }

@@ -54,7 +54,7 @@ export function createBodyParser(
     const strictField = isForm ? null : (options.uniqueKeysIn?.(parsed.value) ?? null)
     const repeated = strictField === null ? null : repeatedKey(bytes.toString('utf8'))
     if (repeated !== null)
-      return err(invalidInput(strictField!, `An object has the key "${repeated.slice(0, 80)}" twice.`))
+      return err(invalidInput(strictField!, `An object contains the key "${repeated.slice(0, 80)}" twice.`))
     const untaken = findUntaken(parsed.value, taken) ?? findMisspeltWithin(parsed.value, schema)
     if (untaken !== null) return err(untaken)
     compiled ??= loadCompiler()
@@ -81,14 +81,14 @@ async function loadCompiler(): Promise<CompileSchema> {
 }
 
 function jsonTooLarge(bytesMax: number): WireError {
-  const detail = `JSON bodies have at most ${bytesMax} bytes; larger lists come as a csv file of multipart/form-data (curl -F csv=@ids.csv).`
+  const detail = `A JSON body may have ${bytesMax} bytes; send larger lists as a csv file in multipart/form-data (curl -F csv=@ids.csv).`
   return wireError(413, 'payload_too_large', detail)
 }
 
 const tooMuchToParse = wireError(
   413,
   'payload_too_large',
-  `JSON bodies have at most ${jsonLimits.fieldCountMax} fields, objects and lists, and ${jsonLimits.valueCountMax} values.`,
+  `A JSON body may have ${jsonLimits.fieldCountMax} fields, objects and lists, and ${jsonLimits.valueCountMax} values.`,
 )
 
 function parseBody(bytes: Buffer): Result<JsonObject, WireError> {

@@ -17,7 +17,8 @@ const answerMsMax = 30_000
 /** `cursor` of such a list. */
 export function searchCursorParam(): QueryParam<number | undefined> {
   return wholeNumberParam({
-    description: 'From `next` of the page before; 0 is the first page. A page with it may be short: follow `next`.',
+    description:
+      'Cursor from `next` of the previous page; 0 for the first page. With a cursor, pages may be short: follow `next`.',
     minimum: 0,
   })
 }
@@ -69,7 +70,7 @@ export function answerSearchedList(
         const tookMs = monotonicNowMs() - startMs
         if (isOpen && cursor === undefined) {
           if (lookedMs >= searchMsMax) return err(foundFew(what, found))
-          if (tookMs >= answerMsMax) throw new TooManyScansError('the turns of others took the time of this search')
+          if (tookMs >= answerMsMax) throw new TooManyScansError('other searches used up the time of this search')
         }
         return ok({ rows: results, next: nextAfter, endsPage: isOpen && tookMs >= searchMsMax && cursor !== undefined })
       },
@@ -82,6 +83,6 @@ export function answerSearchedList(
 function foundFew(what: string, count: number): WireError {
   return invalidInput(
     'limit',
-    `A search of ${searchMsMax / 1_000} s found ${count} ${what}, and there may be more. Ask for cursor=0 and follow \`next\` until it is null: pages are short then.`,
+    `The search stopped after ${searchMsMax / 1_000} s with ${count} ${what}; there may be more. Send cursor=0 and follow \`next\` until it is null; pages may then be short.`,
   )
 }

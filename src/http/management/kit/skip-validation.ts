@@ -6,7 +6,7 @@ import { holdsScope } from './authenticate.ts'
 import { booleanParam } from './query-params.ts'
 
 export const skipValidationParam = booleanParam(
-  'Store the definition whatever it is, and answer `warnings`. Needs a key with all scopes.',
+  'Store the definition even if it is invalid, and return `warnings`. Requires a key with all scopes.',
 )
 
 /** The refusal; null when skipping was not asked for or the key may do it. */

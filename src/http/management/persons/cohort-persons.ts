@@ -59,7 +59,8 @@ export function cohortPersonsRoutes(
       path: '/add_persons_to_static_cohort',
       id: 'cohorts_add_persons_to_static_cohort',
       tag,
-      summary: 'Add persons to a static cohort. Flags see it at once; `members` says which ids led to nobody.',
+      summary:
+        'Add persons to a static cohort. Flags use the change immediately; `members` lists ids without a person.',
       scope: 'cohort:write',
       body: addMembersSchema,
       success: { status: 200, schema: writtenCohortSchema },
@@ -71,7 +72,7 @@ export function cohortPersonsRoutes(
       path: '/remove_person_from_static_cohort',
       id: 'cohorts_remove_person_from_static_cohort',
       tag,
-      summary: 'Take one or several persons out of a static cohort. Flags see it at once.',
+      summary: 'Remove one or more persons from a static cohort. Flags use the change immediately.',
       scope: 'cohort:write',
       body: removeMembersSchema,
       success: { status: 200, schema: writtenCohortSchema },
@@ -86,13 +87,13 @@ export function cohortPersonsRoutes(
       id: 'cohorts_persons_list',
       tag,
       summary:
-        'Persons in a cohort, oldest first, by their stored properties. With `cursor`, a page may be short, or empty, before the last.',
+        'List the persons in a cohort by their stored properties, oldest first. With `cursor`, pages before the last may be short or empty.',
       scope: 'cohort:read person:read',
       query: {
         limit: limitParam(),
         cursor: searchCursorParam(),
-        offset: refusedParam('pages follow each other by next.'),
-        search: refusedParam('/persons/?search=… finds persons by any part of their properties.'),
+        offset: refusedParam('follow next for more pages.'),
+        search: refusedParam('use /persons/?search=… to find persons by their properties.'),
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
       handle: async call => {
@@ -111,7 +112,7 @@ export function cohortPersonsRoutes(
       path: '/recount',
       id: 'cohorts_recount',
       tag,
-      summary: 'Count the members now. 202 when it takes longer: `is_calculating` says so, here and in later answers.',
+      summary: 'Count the members now. 202 with `is_calculating: true` if counting takes longer.',
       scope: 'cohort:write',
       success: { status: 200, schema: cohortSchema },
       handle: async ({ item: cohort }) => {
@@ -130,9 +131,10 @@ export function cohortPersonsRoutes(
       path: '/persons/cohorts',
       id: 'persons_cohorts',
       tag: 'persons',
-      summary: 'The cohorts that a person is in now, newest first. Those that cannot be evaluated have nobody in them.',
+      summary:
+        'List the cohorts that a person is currently in, newest first. Cohorts that cannot be evaluated have no members.',
       scope: 'person:read cohort:read',
-      query: { person_id: requiredParam(textParam('`uuid` or `id` of the person.')) },
+      query: { person_id: requiredParam(textParam("The person's `uuid` or `id`.")) },
       success: { status: 200, schema: Type.Object({ results: Type.Array(cohortSchema) }) },
       handle: ({ project, query, signal }) =>
         answerScan(async () => {
@@ -171,4 +173,4 @@ function notEvaluable(reason: NoMembers): WireError {
   return invalidInput('filters', `The cohort cannot be evaluated: ${reason}.`)
 }
 
-const countBusy = wireError(503, 'state_unavailable', 'Many cohorts are waiting to be counted; try again.')
+const countBusy = wireError(503, 'state_unavailable', 'Too many cohorts are queued for counting. Try again.')

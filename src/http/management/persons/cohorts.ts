@@ -41,7 +41,7 @@ type CohortsDeps = CohortEndpointDeps &
 const tag = 'cohorts'
 /** Fits a table with as many rows as allowed, of uuids and a column or two beside them. */
 const formBytesMax = 8 * 1024 * 1024
-const skipUse = booleanParam('Delete the cohort although something uses it. Needs a key with all scopes.')
+const skipUse = booleanParam('Delete the cohort even if it is in use. Requires a key with all scopes.')
 
 export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
   const counter = createCohortCounter(deps)
@@ -53,12 +53,12 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       path: '/cohorts',
       id: 'cohorts_list',
       tag,
-      summary: 'List cohorts that are not deleted, newest first.',
+      summary: 'List cohorts, newest first, without deleted ones.',
       scope: 'cohort:read',
       query: {
         ...pageParams(),
-        search: searchParam('Part of a name, in any case.'),
-        hide_behavioral_cohorts: booleanParam('There are no behavioral cohorts here, so it changes nothing.'),
+        search: searchParam('Substring of the name, case-insensitive.'),
+        hide_behavioral_cohorts: booleanParam('No effect: behavioral cohorts are not supported.'),
       },
       success: { status: 200, schema: countedPageSchema(cohortSchema) },
       handle: call => {
@@ -77,7 +77,8 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       path: '/cohorts',
       id: 'cohorts_create',
       tag,
-      summary: 'Create a cohort: of filters, or static with members by id. `members` says which ids led to nobody.',
+      summary:
+        'Create a cohort by filters, or a static cohort with members by id. `members` lists ids without a person.',
       scope: 'cohort:write',
       query: { skip_validation: skipValidationParam },
       body: createCohortSchema,
@@ -104,7 +105,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       path: '',
       id: 'cohorts_retrieve',
       tag,
-      summary: 'One cohort, also a deleted one.',
+      summary: 'Get one cohort, even if deleted.',
       scope: 'cohort:read',
       success: { status: 200, schema: cohortSchema },
       handle: async ({ item: cohort }) => answer(200, encode(cohort)),
@@ -115,7 +116,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       id: 'cohorts_update',
       tag,
       summary:
-        'Change some of a cohort; adds 1 to its version. Ids and `csv` add members. `deleted: true` deletes it, `false` takes it back.',
+        'Update fields of a cohort; increments its version. Ids and `csv` add members. `deleted: true` deletes it, `false` restores it.',
       scope: 'cohort:write',
       query: { skip_validation: skipValidationParam },
       body: updateCohortSchema,
@@ -143,7 +144,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       id: 'cohorts_destroy',
       tag,
       summary:
-        'Delete a cohort that no flag and no other cohort uses; `deleted: false` takes it back, with its members.',
+        'Delete a cohort that is not used by a flag or another cohort. `deleted: false` restores it with its members.',
       scope: 'cohort:write',
       query: { skip_validation: skipUse },
       success: { status: 204 },
@@ -166,7 +167,7 @@ async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], Wi
   if (!table.ok) return err(invalidInput('csv', table.error))
   return table.value.ids.length > 0
     ? ok([...members, table.value])
-    : err(invalidInput('csv', 'It has no ids: it is empty, or nothing stands below its head.'))
+    : err(invalidInput('csv', 'The table has no ids: it is empty or has only a header row.'))
 }
 
 /** How long reading may hold the event loop. */

@@ -33,7 +33,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
       path: '/persons/bulk_delete',
       id: 'persons_bulk_delete',
       tag,
-      summary: 'Erase persons by uuid or by distinct id; their events and recordings too when asked.',
+      summary: 'Erase persons by uuid or distinct id, optionally with their events and recordings.',
       scope: 'person:write',
       body: bulkErasureSchema,
       success: { status: 202, schema: bulkErasedSchema },
@@ -62,12 +62,12 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
       path: '/persons/deletion_status',
       id: 'persons_deletion_status',
       tag,
-      summary: 'Who was erased, when and by which key, and whether anything is left. Newest first.',
+      summary: 'List erasures, newest first: who was erased, when, by which key, and whether any data remains.',
       scope: 'person:read',
       query: {
         ...pageParams(),
         person_uuid: uuidParam('Only this person.'),
-        status: choiceParam(deletionStatuses, '`all` unless given.'),
+        status: choiceParam(deletionStatuses, 'Default: `all`.'),
       },
       success: { status: 200, schema: countedPageSchema(deletionStatusSchema) },
       handle: call => {
@@ -87,12 +87,12 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
       path: '/persons/:uuid',
       id: 'persons_destroy',
       tag,
-      summary: 'Erase a person with its distinct ids and flag assignments; its events and recordings too when asked.',
+      summary: 'Erase a person with its distinct ids and flag assignments, optionally with its events and recordings.',
       scope: 'person:write',
       query: {
-        delete_events: switchParam('Its events go as well, with what was refused of them.'),
-        delete_recordings: switchParam('As `delete_events` unless given.'),
-        keep_person: switchParam('Only events and recordings go.'),
+        delete_events: switchParam("Also erase the person's events and rejected events."),
+        delete_recordings: switchParam('Default: the value of `delete_events`.'),
+        keep_person: switchParam('Erase only events and recordings.'),
       },
       success: { status: 202 },
       handle: async ({ caller, project, params, query }) => {
@@ -108,7 +108,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
   ]
 }
 
-const keepsEverything = invalidInput('keep_person', 'Nothing would go: ask for delete_events or delete_recordings.')
+const keepsEverything = invalidInput('keep_person', 'Nothing to erase: set delete_events or delete_recordings.')
 
 function termsOf(asked: {
   readonly delete_events?: boolean | undefined

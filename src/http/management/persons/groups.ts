@@ -19,19 +19,19 @@ type GroupsDeps = EndpointDeps & DeleteGroupTypeDeps & { readonly management: Gr
 const tag = 'groups'
 const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
 
-const noSuchType = missing('There is no group type with this index here.')
+const noSuchType = missing('The project has no group type with this index.')
 
 function inUse(flagKeys: readonly string[]): string {
   const named = flagKeys.slice(0, namedFlagsMax).join(', ')
   const others = flagKeys.length > namedFlagsMax ? ' and others' : ''
-  return `This group type is used by the flags ${named}${others}. Take it out of their filters, or delete them, first.`
+  return `This group type is used by the flags ${named}${others}. Remove it from their filters, or delete them, first.`
 }
 
 const namedFlagsMax = 20
 
 const usedByImport = invalidInput(
   'group_type_index',
-  'Events of an import job name this group type: publish or discard the job first.',
+  'Events of an import job use this group type: publish or discard the job first.',
 )
 
 export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
@@ -41,7 +41,7 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
       path: '/groups_types',
       id: 'groups_types_list',
       tag,
-      summary: 'The group types of the project, at most five; a bare list.',
+      summary: 'List the group types of the project, at most five. Returns a plain list.',
       scope: 'group:read',
       success: { status: 200, schema: Type.Array(groupTypeSchema) },
       handle: async ({ project }) => {
@@ -54,7 +54,8 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
       path: '/groups_types/:groupTypeIndex',
       id: 'groups_types_destroy',
       tag,
-      summary: 'Delete a group type with its groups and free its index. 400 while a flag or a pending import uses it.',
+      summary:
+        'Delete a group type and its groups, and free its index. 400 while a flag or an unpublished import uses it.',
       scope: 'group:write',
       success: { status: 204 },
       handle: async ({ project, params }) => {
@@ -73,13 +74,13 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
       path: '/groups',
       id: 'groups_list',
       tag,
-      summary: 'Groups of one type, newest first.',
+      summary: 'List groups of one type, newest first.',
       scope: 'group:read',
       query: {
         ...pageParams(),
         group_type_index: typeIndex,
-        search: searchParam('Part of a key or of the properties.'),
-        group_key: searchParam('Part of a key, in any case.'),
+        search: searchParam('Substring of the key or the properties.'),
+        group_key: searchParam('Substring of the key, case-insensitive.'),
       },
       success: { status: 200, schema: uncountedPageSchema(groupSchema) },
       handle: call => {
@@ -98,14 +99,14 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
       path: '/groups/find',
       id: 'groups_find',
       tag,
-      summary: 'One group by type and key.',
+      summary: 'Get one group by type and key.',
       scope: 'group:read',
-      query: { group_type_index: typeIndex, group_key: requiredParam(textParam('Key of the group.')) },
+      query: { group_type_index: typeIndex, group_key: requiredParam(textParam('Group key.')) },
       success: { status: 200, schema: groupSchema },
       handle: async ({ project, query }) => {
         const group = await deps.management.findStoredGroup(project.id, query.group_type_index, query.group_key)
         return group === null
-          ? refusal(missing('There is no group of this type with this key.'))
+          ? refusal(missing('No group of this type has this key.'))
           : { status: 200, json: encodeGroup(group) }
       },
     }),

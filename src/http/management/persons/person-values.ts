@@ -14,11 +14,11 @@ const valueCountMax = 20
 
 const valuesSchema = Type.Object({
   results: Type.Array(Type.Object({ name: Type.Unknown({ description: 'The value.' }), count: Type.Integer() }), {
-    description: `The ${valueCountMax} values that most persons have, with the number of these.`,
+    description: `The ${valueCountMax} most frequent values, with the number of persons.`,
   }),
   refreshing: Type.Literal(false),
-  value_count: Type.Integer({ description: 'How many different values there are.' }),
-  is_sample: Type.Boolean({ description: 'There are more persons than were looked at.' }),
+  value_count: Type.Integer({ description: 'Number of distinct values.' }),
+  is_sample: Type.Boolean({ description: 'True if not all persons were examined.' }),
 })
 
 export function personValuesRoutes(deps: PersonValuesDeps): ManagementRoute[] {
@@ -27,11 +27,11 @@ export function personValuesRoutes(deps: PersonValuesDeps): ManagementRoute[] {
     path: '/persons/values',
     id: 'persons_values',
     tag: 'persons',
-    summary: 'The most frequent values of a property, of 50,000 persons at most.',
+    summary: 'List the most frequent values of a property among up to 50,000 persons.',
     scope: 'person:read',
     query: {
-      key: requiredParam(textParam('Name of the property.')),
-      value: searchParam('Part of a value, in any case.'),
+      key: requiredParam(textParam('Property name.')),
+      value: searchParam('Substring of the value, case-insensitive.'),
     },
     success: { status: 200, schema: valuesSchema },
     handle: ({ project, query, signal }) =>

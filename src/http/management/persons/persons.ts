@@ -35,7 +35,7 @@ const tag = 'persons'
 
 const noOffset = invalidInput(
   'offset',
-  'Pages of persons that are filtered by properties, e-mail or cohort, or asked for by cursor, follow each other by next.',
+  'With cursor, or filtered by properties, e-mail or cohort: follow next instead.',
 )
 
 export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
@@ -45,7 +45,8 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       path: '/persons',
       id: 'persons_list',
       tag,
-      summary: 'Persons, newest first. Filters combine. By properties and cohort, `next` has a cursor.',
+      summary:
+        'List persons, newest first. Filters are combined with AND. When filtered by properties or cohort, `next` contains a cursor.',
       scope: 'person:read',
       query: {
         ...pageParams(),
@@ -96,7 +97,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       path: '/persons/:uuid',
       id: 'persons_retrieve',
       tag,
-      summary: 'One person by uuid or id; 404 for one that was merged away.',
+      summary: 'Get one person by uuid or id; 404 if it was merged into another.',
       scope: 'person:read',
       success: { status: 200, schema: personSchema },
       handle: async ({ project, params }) => {
@@ -109,12 +110,12 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       path: '/persons/:uuid/distinct_ids',
       id: 'persons_distinct_ids_list',
       tag,
-      summary: 'All distinct ids of a person, in the order of their bytes. `next` neither skips nor repeats.',
+      summary: 'List all distinct ids of a person, in byte order. Following `next` neither skips nor repeats any.',
       scope: 'person:read',
       query: {
         limit: limitParam(),
-        cursor: searchParam('The last id of the page before; part of `next`.'),
-        offset: refusedParam('pages follow each other by next.'),
+        cursor: searchParam('Last id of the previous page; part of `next`.'),
+        offset: refusedParam('follow next for more pages.'),
       },
       success: { status: 200, schema: distinctIdPageSchema },
       handle: async ({ request, project, params, query }) => {

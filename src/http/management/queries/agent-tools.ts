@@ -21,14 +21,16 @@ const scope = 'query:read'
 
 const sqlArgs = Type.Object(
   {
-    query: Type.String({ minLength: 1, description: 'SQL as a HogQLQuery of `/query/` takes it.' }),
+    query: Type.String({ minLength: 1, description: 'SQL, as in a HogQLQuery of `/query/`.' }),
     truncate: Type.Optional(
       Type.Boolean({
-        description: 'Whether objects and lists of more than 500 characters are cut, as they are unless false.',
+        description: 'Whether to cut objects and lists longer than 500 characters. Default: true.',
       }),
     ),
-    connectionId: Type.Optional(nullable(Type.String({ description: 'Only null: there are no other sources.' }))),
-    sendRawQuery: Type.Optional(nullable(Type.Boolean({ description: 'Only false: there are no other sources.' }))),
+    connectionId: Type.Optional(nullable(Type.String({ description: 'Only null: other sources are not supported.' }))),
+    sendRawQuery: Type.Optional(
+      nullable(Type.Boolean({ description: 'Only false: other sources are not supported.' })),
+    ),
   },
   { additionalProperties: false },
 )
@@ -46,7 +48,7 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
       id: 'mcp_tools_execute_sql',
       tag,
       scope,
-      summary: 'Run SQL as `/query/` does; the rows are a table in a text.',
+      summary: 'Run SQL like `/query/`; returns the rows as a text table.',
       body: Type.Object({ args: sqlArgs }),
       success: { status: 200, schema: toolAnswerSchema },
       handle: async ({ project, body: { args }, signal }) => {
@@ -70,7 +72,7 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
       id: 'mcp_tools_read_taxonomy',
       tag,
       scope,
-      summary: 'Which events, properties and values there are, as a text.',
+      summary: 'List available events, properties and values, as text.',
       body: Type.Object({ args: taxonomyArgs }),
       success: { status: 200, schema: toolAnswerSchema },
       handle: async ({ project, body: { args }, signal }) => {
@@ -85,14 +87,14 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
   ]
 }
 
-const noSources = 'There are no connections to other sources here: leave it out.'
+const noSources = 'Connections to other sources are not supported: omit this field.'
 
 /** A row is parsed in one go. */
 const rowCharsMax = 1024 * 1024
 const rowTooLarge = wireError(
   400,
   'query_too_large',
-  'A row has more than 1 MiB, which `/query/` answers. Ask for fewer columns here, or for parts of them.',
+  'A row exceeds 1 MiB. Select fewer or shorter columns, or use `/query/`.',
   'args.query',
 )
 
@@ -107,9 +109,9 @@ async function tableAnswer(
   const lines = await inSlices(encodeEach([JSON.stringify(columns), ...rows], row => escaped(table.lineOf(row))))
   const notes = [
     ...(rows.length === 0 ? ['No rows.'] : []),
-    ...(hasMore ? [`There are more rows than these ${rowCountMax}: give a LIMIT, or ask for less.`] : []),
+    ...(hasMore ? [`Only the first ${rowCountMax} rows are shown: add a LIMIT, or narrow the query.`] : []),
     ...(table.cutCount > 0 ? [`${table.cutCount} values were cut: send truncate: false for all of them.`] : []),
-    ...(complete ? [] : ['Events are still being processed: rows and figures may lack some of them.']),
+    ...(complete ? [] : ['Events are still being processed: results may be incomplete.']),
   ]
   const content = [...lines, ...(notes.length > 0 ? ['', ...notes.map(escaped)] : [])].join('\\n')
   const structured = { query: { kind: 'HogQLQuery', query: sql }, hasMore, limit: rowCountMax, complete }

@@ -29,8 +29,8 @@ import {
 type DefinitionsDeps = EndpointDeps & { readonly events: Pick<EventQueries, 'listEventNames' | 'listPropertyNames'> }
 
 const tag = 'definitions'
-const search = searchParam('Part of a name, in any case.')
-const excludeHidden = booleanParam('No name is hidden here, so it changes nothing.')
+const search = searchParam('Substring of the name, case-insensitive.')
+const excludeHidden = booleanParam('No effect: names are never hidden.')
 const kinds = ['event', 'person'] as const
 
 export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
@@ -40,13 +40,13 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
       path: '/event_definitions',
       id: 'event_definitions_list',
       tag,
-      summary: 'Names of events that the project has, in their order.',
+      summary: "List the names of the project's events, in alphabetical order.",
       scope: 'event_definition:read',
       query: {
         ...pageParams(),
         search,
         ordering: orderingParam(),
-        event_type: asFilter(choiceParam(['all', 'event'], 'Every name is that of an event, so both are the same.')),
+        event_type: asFilter(choiceParam(['all', 'event'], 'No effect: every definition is an event.')),
         exclude_hidden: excludeHidden,
         exclude_stale: staleParam(),
       },
@@ -70,18 +70,18 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
       path: '/property_definitions',
       id: 'property_definitions_list',
       tag,
-      summary: 'Names of properties of the newest events, some 2,000, or of the persons that came with them.',
+      summary: 'List the property names of about 2,000 of the newest events, or of their persons.',
       scope: 'property_definition:read',
       query: {
         ...pageParams(),
         search,
         type: withDefault(kindParam(), 'event'),
-        event_names: namesParam('JSON list of events, of which `is_seen_on_filtered_events` tells.'),
+        event_names: namesParam('JSON list of event names for `is_seen_on_filtered_events`.'),
         filter_by_event_names: withDefault(booleanParam('Only properties of events in `event_names`.'), false),
-        properties: commaListParam('Only these names, separated by commas.'),
-        is_feature_flag: booleanParam('Only `$feature/…`, or all but them.'),
-        exclude_core_properties: withDefault(booleanParam('Without `$…`, which SDKs set.'), false),
-        excluded_properties: namesParam('JSON list of names that are left out.'),
+        properties: commaListParam('Only these names, comma-separated.'),
+        is_feature_flag: booleanParam('true: only `$feature/…` properties. false: all others.'),
+        exclude_core_properties: withDefault(booleanParam('Exclude `$…` properties, which SDKs set.'), false),
+        excluded_properties: namesParam('JSON list of names to exclude.'),
         exclude_hidden: excludeHidden,
       },
       success: { status: 200, schema: countedPageSchema(propertyDefinitionSchema) },
@@ -116,7 +116,7 @@ const orderFields = new Map<string, EventNameField>([
 
 function orderingParam(): QueryParam<EventNameQuery['order']> {
   const words = [...orderFields.keys()].flatMap(word => [word, `-${word}`])
-  const param = choiceParam(words, 'What to order by, with `-` from the last to the first; by name unless given.')
+  const param = choiceParam(words, 'Sort field; prefix `-` for descending. Default: name.')
   return mapParam(param, word => {
     const by = word === undefined ? undefined : orderFields.get(word.replace(/^-/, ''))
     return by === undefined ? undefined : { by, isDescending: word!.startsWith('-') }
@@ -124,13 +124,13 @@ function orderingParam(): QueryParam<EventNameQuery['order']> {
 }
 
 function staleParam(): QueryParam<boolean | undefined> {
-  const param = booleanParam('Only `false`: all names are listed, and `last_seen_at` says which are stale.')
+  const param = booleanParam('Only `false`: all names are listed; `last_seen_at` shows which are stale.')
   return {
     ...param,
     read(text, name) {
       const read = param.read(text, name)
       return read.ok && read.value === true
-        ? err(invalidInput(name, 'Names that are no longer used are listed too: tell them by last_seen_at.'))
+        ? err(invalidInput(name, 'stale names cannot be excluded: see last_seen_at.'))
         : read
     },
   }
@@ -140,7 +140,7 @@ function kindParam(): QueryParam<(typeof kinds)[number] | undefined> {
   return optional(Type.Union(kinds.map(kind => Type.Literal(kind))), (text, name) => {
     const kind = kinds.find(known => known === text)
     return kind === undefined
-      ? err(invalidInput(name, `Must be one of: ${kinds.join(', ')}. Groups and sessions have no list here.`))
+      ? err(invalidInput(name, `Must be one of: ${kinds.join(', ')}. Groups and sessions are not supported.`))
       : ok(kind)
   })
 }

@@ -30,7 +30,8 @@ export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
       path: '/events',
       id: 'events_list',
       tag,
-      summary: 'Events, newest first, of all times unless bounded. `next` neither skips nor repeats.',
+      summary:
+        'List events, newest first, without a time limit by default. Following `next` neither skips nor repeats any.',
       scope: 'query:read',
       query: eventsQuery,
       success: { status: 200, schema: eventPageSchema },
@@ -41,7 +42,7 @@ export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
       path: '/events/:uuid',
       id: 'events_retrieve',
       tag,
-      summary: 'One event by uuid.',
+      summary: 'Get one event by uuid.',
       scope: 'query:read',
       success: { status: 200, schema: eventSchema },
       handle: ({ project, params, signal }) =>

@@ -26,9 +26,9 @@ export async function answerHogQLQuery(
 ): Promise<Answer> {
   const { query: sql, values = {} } = query
   if (sql === undefined || sql === null) return refusal(required('query.query'))
-  if (typeof sql !== 'string') return refusal(invalid('query.query', 'The SQL has to be a text.'))
+  if (typeof sql !== 'string') return refusal(invalid('query.query', 'The SQL must be a string.'))
   if (values !== null && !isJsonObject(values))
-    return refusal(invalid('query.values', 'The values have to be an object: a value for each placeholder.'))
+    return refusal(invalid('query.values', 'values must be an object with a value for each placeholder.'))
   const ran = await runHogQL(events, { projectId: project.id, sql, values: values ?? {} }, signal)
   if (!ran.ok) return refusal(sqlError(ran.error, sql))
   const { columns, types, rows, hasMore, rowCountMax } = ran.value
@@ -68,9 +68,7 @@ export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query')
     case 'too_large':
       return wireError(400, 'query_too_large', failure.detail, attr)
     case 'forbidden':
-      return permissionDenied(
-        'The query reads or does something that is not allowed: it may read the tables events, persons, groups and flag_calls, and change nothing.',
-      )
+      return permissionDenied('Not allowed: queries may only read the tables events, persons, groups and flag_calls.')
     case 'not_set_up':
       return wireError(503, 'sql_not_set_up', failure.detail)
   }

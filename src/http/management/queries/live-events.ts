@@ -29,12 +29,12 @@ export const liveEventsPerSecondMax = 200
 const lingerMs = 2_000
 
 const liveQuery = {
-  event: textListParam('Only events of this name; repeated, of any of the names.'),
-  distinct_id: textListParam('Only events of this distinct id; repeated, of any of them.'),
+  event: textListParam('Only events with this name. Repeat the parameter for several names.'),
+  distinct_id: textListParam('Only events with this distinct id. Repeat the parameter for several ids.'),
   lane: lanesParam(),
-  historical: withDefault(booleanParam('Also imports, in all lanes or in those of `lane`.'), false),
+  historical: withDefault(booleanParam('Include imported events, in all lanes or in those of `lane`.'), false),
   properties: propertiesParam(),
-  rejected: withDefault(booleanParam('Whether rejects are shown, as they are unless this is false.'), true),
+  rejected: withDefault(booleanParam('Whether to include rejects. Default: true.'), true),
 }
 
 export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
@@ -43,7 +43,7 @@ export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
     path: '/events/live',
     id: 'events_live',
     tag: 'events',
-    summary: 'Events as they are accepted, as server-sent events, until the client goes.',
+    summary: 'Stream events as they are accepted, as server-sent events, until the client disconnects.',
     scope,
     group: 'live',
     query: liveQuery,
@@ -51,7 +51,7 @@ export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
       status: 200,
       contentType,
       schema: Type.String({
-        description: 'Messages ready, event, rejected, skipped and end, each with JSON as its data.',
+        description: 'Messages `ready`, `event`, `rejected`, `skipped` and `end`, each with JSON data.',
       }),
     },
     handle: call => watch(deps, call),
@@ -133,12 +133,12 @@ const liveLanes: ReadonlySet<Lane> = new Set(lanes.filter(lane => lane !== 'hist
 /** Lanes may be separated by commas because they are a closed list; names of events may contain commas. */
 function lanesParam(): QueryParam<ReadonlySet<Lane> | undefined> {
   const names = textListParam(
-    `Only events of these lanes, separated by commas: ${lanes.join(', ')}. All but historical unless given.`,
+    `Only events in these lanes, comma-separated: ${lanes.join(', ')}. Default: all but historical.`,
   )
   const readAll = (texts: readonly string[], name: string) => {
     const given = new Set(texts.flatMap(text => text.split(',')).map(text => text.trim()))
     const chosen = new Set(lanes.filter(lane => given.has(lane)))
-    if (chosen.size < given.size) return err(invalidInput(name, `Must be some of ${lanes.join(', ')}.`))
+    if (chosen.size < given.size) return err(invalidInput(name, `Must be one or more of ${lanes.join(', ')}.`))
     return ok(chosen.size === 0 ? undefined : chosen)
   }
   return { ...names, readAll, read: (text, name) => readAll(text === undefined ? [] : [text], name) }
@@ -157,15 +157,15 @@ async function askLog<T>(question: () => Promise<T>): Promise<T | null> {
   }
 }
 
-const logUnavailable = wireError(503, 'log_unavailable', 'The log cannot be read; try again.')
+const logUnavailable = wireError(503, 'log_unavailable', 'The log is unavailable. Try again.')
 const tooMany = (where: string) =>
   wireError(
     503,
     'too_many_live_views',
-    `As many live views ${where} are open as may be; close one, or try again later.`,
+    `The maximum number of live views ${where} is open. Close one, or try again later.`,
   )
 const refusals: Record<LiveRefusal, WireError> = {
-  closed: wireError(503, 'stopping', 'This instance is stopping; try again.'),
+  closed: wireError(503, 'stopping', 'This instance is shutting down. Try again.'),
   full: tooMany('of this process'),
   project_full: tooMany('of this project'),
 }

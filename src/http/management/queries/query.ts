@@ -50,7 +50,7 @@ const wrappers = new Set(['InsightVizNode', 'DataVisualizationNode', 'DataTableN
 const queryFields = ['kind', 'series', 'source', 'dateRange', 'interval', 'breakdownFilter', 'properties'] as const
 
 const body = Type.Object({
-  query: jsonObjectSchema(`The query: \`kind\` is one of ${kindNames}, and its other fields depend on it.`),
+  query: jsonObjectSchema(`The query. \`kind\` is one of ${kindNames}; the other fields depend on it.`),
 })
 
 export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
@@ -59,11 +59,11 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
     path: '/query',
     id: 'query_create',
     tag: 'query',
-    summary: `Counts over events, and SQL. Kinds of query: ${kindNames}.`,
+    summary: `Run an insight or SQL query over events. Query kinds: ${kindNames}.`,
     scope: 'query:read',
     query: {
-      refresh: idleParam('Nothing is cached here, so every query is run, and answered when it is done.'),
-      async: idleParam('As `refresh`, in older scripts.'),
+      refresh: idleParam('No effect: results are not cached, and every query runs synchronously.'),
+      async: idleParam('Older name of `refresh`.'),
     },
     body,
     postHogFields: postHogQueryFields,
@@ -95,7 +95,7 @@ export async function isKnownComplete(deps: CompleteDeps, projectId: number): Pr
 
 const unknownKind = invalidInput(
   'query.kind',
-  `The kinds of query that there are: ${kindNames}, also as the source of ${[...wrappers].join(', ')}.`,
+  `Unsupported query kind. Supported: ${kindNames}, also as the source of ${[...wrappers].join(', ')}.`,
 )
 
 /** An error whose field is named from the query that was sent. */

@@ -33,7 +33,7 @@ interface Kind {
   readonly read: (deps: TaxonomyDeps, asked: Asked) => Taxonomy
 }
 
-const noActions = missing('There are no actions here: ask by the names of events, kind event_properties.')
+const noActions = missing('Actions are not supported: use kind event_properties with event names.')
 
 const kinds: Readonly<Record<string, Kind>> = {
   events: { fields: ['limit', 'offset'], read: readEvents },
@@ -58,7 +58,7 @@ export async function readTaxonomy(
   if (kind === null) return err(invalidInput('args.query.kind', `Must be one of ${taxonomyKinds.join(', ')}.`))
   const unknown = Object.keys(fields).find(field => !kind.fields.includes(field))
   if (unknown !== undefined)
-    return err(invalidInput(`args.query.${unknown}`, `Unknown field. This kind has ${kind.fields.join(', ')}.`))
+    return err(invalidInput(`args.query.${unknown}`, `Unknown field. Fields of this kind: ${kind.fields.join(', ')}.`))
   return kind.read(deps, { projectId, fields, signal })
 }
 
@@ -83,7 +83,7 @@ async function readEventProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
   const listed = await propertiesOf(deps, asked, of, 'the newest 2,000 events of this name')
   if (listed !== null) return ok(listed)
   const isKnown = await isEvent(deps, asked, name.value)
-  return isKnown ? ok('These events have no properties of up to 16,384 characters.') : err(noSuchEvent)
+  return isKnown ? ok('These events have no property of at most 16,384 characters.') : err(noSuchEvent)
 }
 
 async function readEventValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
@@ -175,13 +175,15 @@ async function entityOf(
   if (names.includes('person')) return ok({ of: 'person', sampled: { kind: 'person' } })
   const there = ['person', ...types.map(({ name }) => name)].join(', ')
   const detail = names.includes('session')
-    ? 'There is no table of sessions: events have $session_id among their columns.'
-    : `There is no such entity. There are ${there}.`
+    ? 'There is no sessions table: use the column $session_id of events.'
+    : `Unknown entity. Available: ${there}.`
   return err(invalidInput('args.query.entity', detail))
 }
 
-const noSuchEvent = missing('The project has no event of this name: kind events lists those that it has.')
-const noSuchProperty = missing('No property of this name was found: event_properties and entity_properties list them.')
+const noSuchEvent = missing('The project has no event with this name. Use kind events to list event names.')
+const noSuchProperty = missing(
+  'No property with this name was found. Use event_properties or entity_properties to list property names.',
+)
 
 const textLengthMax = 1_000
 

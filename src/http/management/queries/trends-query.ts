@@ -38,7 +38,7 @@ export async function answerTrendsQuery(
 }
 
 function unreadableFilters({ attr, detail }: WireError): WireError {
-  return invalidInput('query.filterTestAccounts', `The project's setting cannot be followed. ${attr}: ${detail}`)
+  return invalidInput('query.filterTestAccounts', `The project's setting is not supported. ${attr}: ${detail}`)
 }
 
 function issueError(issue: TrendsIssue): WireError {
@@ -46,20 +46,20 @@ function issueError(issue: TrendsIssue): WireError {
     case 'dates':
       return invalidInput(`query.dateRange.date_${issue.issue.field}`, issue.issue.message)
     case 'too_many_points': {
-      const wayOut = 'ask for a shorter range, a longer interval, or a lower breakdown_limit.'
-      return invalidInput('query.dateRange', `The answer might have more than ${issue.pointsMax} points: ${wayOut}`)
+      const wayOut = 'request a shorter range, a longer interval, or a lower breakdown_limit.'
+      return invalidInput('query.dateRange', `The result could exceed ${issue.pointsMax} points: ${wayOut}`)
     }
     case 'cohort':
       return invalidInput(issue.issue.path, issue.issue.message)
     case 'too_many_conditions':
       return invalidInput(
         'query.properties',
-        'The filters, with those of cohorts, are more than one query of the event store can have. Use fewer, or make a static cohort of those who fit.',
+        'The filters, including those of cohorts, are too many for one query of the event store. Use fewer filters, or create a static cohort of the matching persons.',
       )
     case 'too_many_values':
       return invalidInput(
         'query.properties',
-        'A property that is tested has too many values that only Pennon itself can compare, such as lists, versions and unusual numbers. Ask for a shorter range or one event, or test it with another operator.',
+        'A filtered property has too many values that the event store cannot compare, such as lists, versions and unusual numbers. Use a shorter range, a single event or another operator.',
       )
   }
 }
