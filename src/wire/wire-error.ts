@@ -52,16 +52,12 @@ export function encodeWireError(error: WireError): string {
   return JSON.stringify({ type, code, detail, attr, hint })
 }
 
-export const notFound = wireError(
-  404,
-  'not_found',
-  'There is nothing at this path. GET /api/schema/ lists what is served.',
-)
+export const notFound = wireError(404, 'not_found', 'Unknown path. GET /api/schema/ lists all endpoints.')
 /** For the wire's port when the private API, and with it the schema, has its own port. */
 export const notFoundOnWire = wireError(
   404,
   'not_found',
-  'There is nothing at this path: this port serves SDKs. The private API and its /api/schema/ have a port of their own.',
+  'Unknown path: this port serves SDKs only. The private API and its /api/schema/ are on another port.',
 )
 
 /** Whether the `detail` of an answer says that its address is wrong, and not that what was asked for is not there. */
@@ -71,7 +67,7 @@ export function isNoPath(detail: unknown): boolean {
 
 /** @param allowed by the path. */
 export function methodNotAllowed(method: string, allowed: readonly string[]): WireError {
-  const detail = `Method "${method}" is not allowed on this path, which takes ${allowed.join(', ')}.`
+  const detail = `Method "${method}" is not allowed on this path. Allowed: ${allowed.join(', ')}.`
   return wireError(405, 'method_not_allowed', detail)
 }
 

@@ -96,7 +96,7 @@ describe('a hot key', () => {
     )
     const { index, field, detail } = small.events.at(-1)!
     assert.deepEqual([index, field], [5, 'distinct_id'])
-    assert.match(String(detail), /does without a person/)
+    assert.match(String(detail), /stored without person processing/)
     const large = await ask(Array.from({ length: 2_100 }, (_, n) => item(n % 2 === 0 ? 'hot' : `id ${n}`)))
     assert.deepEqual(large.counts, { ok: 1_050, warning: 1_050, drop: 0, reject: 0 })
     assert.ok(large.events.every(({ reason }, n) => reason === (n % 2 === 0 ? 'person_processing_disabled' : null)))

@@ -262,14 +262,14 @@ describe('the route table', () => {
 
 describe('a path that is not served', () => {
   it('is told of the schema where that is served, and of the other port where it is not', async t => {
-    assert.match((await ask('GET', '/nothing/')).text, /GET \/api\/schema\/ lists what is served/)
+    assert.match((await ask('GET', '/nothing/')).text, /GET \/api\/schema\/ lists all endpoints/)
     const divided = await startFront({ PENNON_ADMIN_PORT: '0' })
     t.after(() => divided.close())
     for (const path of ['/nothing/', '/api/schema/', '/api/projects/']) {
       const response = await fetch(divided.url + path)
       const { detail } = (await response.json()) as { detail: string }
       assert.equal(response.status, 404)
-      assert.match(detail, /this port serves SDKs.*\/api\/schema\/ have a port of their own/)
+      assert.match(detail, /this port serves SDKs only.*\/api\/schema\/ are on another port/)
     }
   })
 

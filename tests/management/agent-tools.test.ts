@@ -161,7 +161,7 @@ describe('read_taxonomy', () => {
     }
     assert.equal(
       await read({ kind: 'events', limit: 2 }),
-      'events:\n- `paid`\n- "odd\\n- `x`"\n\nThere are more events: ask with offset 2.',
+      'events:\n- `paid`\n- "odd\\n- `x`"\n\nMore events are available: use offset 2.',
     )
     assert.deepEqual(listed, { projectId: 1, limit: 2, offset: 0, order: { by: 'count', isDescending: true } })
     const properties = await read({ kind: 'event_properties', event_name: 'paid' })

@@ -118,7 +118,7 @@ describe('explain', () => {
     await create('off', everybody, { active: false })
     const off = await explain('off', { distinct_id: 'ada' })
     assert.deepEqual([off.answered, off.left_out, off.value], [false, 'inactive', true])
-    assert.match(off.summary, /is inactive and therefore not answered; it would be true/)
+    assert.match(off.summary, /is inactive and therefore not served; it would be true/)
     await api.call('DELETE', `${path}off/`)
     assert.equal((await explain('1', { distinct_id: 'ada' })).left_out, 'deleted')
 

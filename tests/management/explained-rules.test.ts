@@ -56,7 +56,7 @@ describe('a flag of version 2', () => {
     })
     assert.deepEqual(told, [
       ['no_condition_match', null, 'targeted_release', undefined, undefined, 'free', null],
-      ['rollout_miss', 'the next rule is asked', 'percentage_rollout', undefined, undefined, 'free', false],
+      ['rollout_miss', 'the next rule is evaluated', 'percentage_rollout', undefined, undefined, 'free', false],
       ['matched', null, 'experiment', false, true, 1, true],
     ])
     const { chosen, hash, variants } = body.variant
@@ -64,7 +64,7 @@ describe('a flag of version 2', () => {
     assert.match(body.summary, /^typed is (10|20) for person-1: Matched rule 3\.$/)
     const failed = await ask('typed/explain/', { distinct_id: 'person-3' })
     assert.deepEqual([failed.body.value, failed.body.failed, failed.body.reason.code], [null, true, 'error'])
-    assert.match(failed.body.summary, /unknown, because it could not be computed for person-3: Invalid property\.$/)
+    assert.match(failed.body.summary, /unknown because it could not be computed for person-3: Invalid property\.$/)
   })
 
   it('is shown to the tools of PostHog as on, with its value as the payload', async t => {

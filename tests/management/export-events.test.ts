@@ -225,7 +225,8 @@ describe('an export of events', () => {
       assert.deepEqual(last, {
         export_error: {
           code: 'event_store_unavailable',
-          detail: 'The event store failed during the export. Repeat the request with this cursor for the remaining rows.',
+          detail:
+            'The event store failed during the export. Repeat the request with this cursor for the remaining rows.',
           cursor: cursorText(anExported(2)),
         },
       })

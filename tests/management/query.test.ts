@@ -42,7 +42,7 @@ describe('a query', () => {
       [{ query: { ...trend, date_from: '-7d' } }, 'query.date_from', /Did you mean dateRange\.date_from\?$/],
       [{ query: { ...trend, breakdown: 'plan' } }, 'query.breakdown', /Did you mean breakdownFilter\.breakdown\?$/],
       [{ query: { ...trend, dateRange: { from: '-7d' } } }, 'query.dateRange.from', /Did you mean date_from\?$/],
-      [{ query: { ...trend, colour: 1 } }, 'query.colour', /not known here\. Known are kind, series, /],
+      [{ query: { ...trend, colour: 1 } }, 'query.colour', /^Unknown field\. Known fields: kind, series, /],
     ]
     for (const [body, attr, detail] of refused) {
       const answer = await api.call('POST', path, { body })

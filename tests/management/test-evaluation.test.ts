@@ -85,7 +85,7 @@ describe('a test evaluation', () => {
     assert.deepEqual([inGroup.body.result, inGroup.body.conditions[0].properties[0].actual_value], [true, 5])
     const without = await test('seats', { distinct_id: 'ada', groups: null })
     assert.deepEqual([without.body.result, without.body.reason], [false, 'no_group_type'])
-    assert.match(without.body.conditions[0].explanation, /names no group of this type/)
+    assert.match(without.body.conditions[0].explanation, /the request has no group of this type/)
   })
 
   it('takes properties in place of stored ones, as /flags does', async t => {

@@ -67,39 +67,41 @@ function refusalOf(reason: string): EventRefusal | null {
 }
 
 const shapeDetails: Readonly<Record<string, string>> = {
-  event: 'event must be text',
-  api_key: 'an event has one of token, $token and api_key, and that is text',
-  distinct_id: 'an event has one of distinct_id and $distinct_id, and a list or an object there must be short',
+  event: 'event must be a string',
+  api_key: 'an event may have only one of token, $token and api_key, a string',
+  distinct_id: 'an event may have only one of distinct_id and $distinct_id; a list or an object there must be short',
   uuid: 'uuid must be a UUID',
   properties: 'properties must be an object',
-  timestamp: 'timestamp must be text',
-  offset: 'offset must be a whole number of 64 bits',
+  timestamp: 'timestamp must be a string',
+  offset: 'offset must be a 64-bit integer',
   $set: '$set must be an object',
   $set_once: '$set_once must be an object',
 }
 
 const details: Readonly<Record<string, string>> = {
-  ignored_invalid_timestamp: 'timestamp cannot be read: the event has the time at which it arrived',
-  distinct_id_truncated: 'distinct_id was cut to 200 characters',
-  event_name_truncated: 'the name was cut to 200 characters',
-  person_processing_disabled: 'the distinct id sends too many events: this one is stored and does without a person',
-  dropped_performance_event: 'events of this name are not kept',
-  heatmap: 'heatmaps become no events',
-  client_ingestion_warning: 'becomes a warning of the project, and no event',
-  invalid_anon_distinct_id: '$anon_distinct_id must be text: the event is not stored',
-  invalid_alias: 'alias must be text: the event is not stored',
-  group_key_too_long: 'the key of a group has at most 400 characters: the event is not stored',
-  cookieless_unsupported_event: 'cookieless mode has no aliases and merges: the event is not stored',
-  cookieless_stateless_no_identify: 'the project identifies no visitors in cookieless mode: the event is not stored',
+  ignored_invalid_timestamp: 'invalid timestamp: the time of arrival is used',
+  distinct_id_truncated: 'distinct_id was truncated to 200 characters',
+  event_name_truncated: 'the event name was truncated to 200 characters',
+  person_processing_disabled: 'too many events with this distinct id: the event is stored without person processing',
+  dropped_performance_event: 'events with this name are not stored',
+  heatmap: 'heatmap events are not stored',
+  client_ingestion_warning: 'stored as an ingestion warning, not as an event',
+  invalid_anon_distinct_id: '$anon_distinct_id must be a string: the event is not stored',
+  invalid_alias: 'alias must be a string: the event is not stored',
+  group_key_too_long: 'a group key exceeds 400 characters: the event is not stored',
+  cookieless_unsupported_event: 'aliases and merges are not supported in cookieless mode: the event is not stored',
+  cookieless_stateless_no_identify:
+    'the project does not identify visitors in cookieless mode: the event is not stored',
   cookieless_team_disabled: 'cookieless mode is off in this project: the event is not stored',
-  cookieless_missing_user_agent: 'an event of cookieless mode needs $raw_user_agent: it is not stored',
-  cookieless_missing_ip: "an event of cookieless mode needs an address, the sender's or $ip: it is not stored",
-  cookieless_missing_host: 'an event of cookieless mode needs $host: it is not stored',
-  cookieless_timestamp_out_of_range: 'visitors of that day cannot be told apart any more: the event is not stored',
+  cookieless_missing_user_agent: 'a cookieless event needs $raw_user_agent: the event is not stored',
+  cookieless_missing_ip: "a cookieless event needs an IP address, the sender's or $ip: the event is not stored",
+  cookieless_missing_host: 'a cookieless event needs $host: the event is not stored',
+  cookieless_timestamp_out_of_range:
+    'cookieless visitors of that day can no longer be identified: the event is not stored',
   invalid_event_when_process_person_profile_is_false:
-    'an event that links persons cannot be sent with $process_person_profile: false: it is not stored',
-  non_historical_import_drop: 'this instance takes historical migrations only',
-  unknown_api_key: 'the key belongs to no project',
+    'an event that links persons must not have $process_person_profile: false: the event is not stored',
+  non_historical_import_drop: 'this instance accepts only historical migrations',
+  unknown_api_key: 'the API key does not belong to any project',
 }
 
 function detailOf(reason: string, field: string | null): string {

@@ -33,16 +33,20 @@ export const importErrors = {
   closedJob: wireError(
     409,
     'import_job_closed',
-    'the import job takes no more events: it is published or discarded, or about to be',
+    'the import job accepts no more events: it is published or discarded, or about to be',
     importJobHeader,
   ),
   tooManyUnknown: wireError(
     429,
     'too_many_unknown_import_jobs',
-    'this address named too many import jobs that do not exist: come back after Retry-After seconds',
+    'too many requests from this IP address with unknown import jobs: retry after Retry-After seconds',
     importJobHeader,
   ),
-  tooFast: wireError(429, 'import_too_fast', 'imports wait to be processed: come back after Retry-After seconds'),
+  tooFast: wireError(
+    429,
+    'import_too_fast',
+    'too many imports are waiting to be processed: retry after Retry-After seconds',
+  ),
 } as const
 
 /** @returns null for a request without these headers, which is nearly every one. */

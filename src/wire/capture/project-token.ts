@@ -13,7 +13,7 @@ export function projectToken(query: { readonly token?: string | string[]; readon
 }
 
 export const whereToFindProjectKeys =
-  'GET /api/projects/ of this Pennon lists project API keys as api_token, and its first start printed one.'
+  'GET /api/projects/ on this Pennon instance lists project API keys as api_token; one was printed on first start.'
 
 export const missingProjectToken = wireError(401, 'missing_api_key', `API key not provided. ${whereToFindProjectKeys}`)
 export const unknownProjectToken = wireError(

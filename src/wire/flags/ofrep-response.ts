@@ -133,7 +133,7 @@ function entryOf(flag: Flag, project: CompiledProject): Entry {
 }
 
 const beyondEvaluation = err(
-  flagNotComputed('The definition of the flag cannot be read, or it depends on itself through other flags.'),
+  flagNotComputed('The flag definition is invalid, or the flag depends on itself through other flags.'),
 )
 
 function disabledText({ id, key, version }: Flag): string {

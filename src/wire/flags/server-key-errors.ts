@@ -12,7 +12,7 @@ export const serverKeyErrors = {
     'permission_denied',
     'Personal API key lacks required scopes (feature_flag:read or feature_flag:write).',
   ),
-  otherProject: wireError(403, 'permission_denied', 'This key does not open this project.'),
+  otherProject: wireError(403, 'permission_denied', 'This key has no access to this project.'),
   missingToken: wireError(
     400,
     'required',
@@ -29,7 +29,7 @@ export const serverKeyErrors = {
   noRemoteConfig: wireError(
     404,
     'not_found',
-    'This flag is no remote configuration: PATCH it with {"is_remote_configuration": true} to make it one.',
+    'This flag is not a remote configuration: PATCH it with {"is_remote_configuration": true} to make it one.',
   ),
   decryptFailed: wireError(
     500,

@@ -18,12 +18,12 @@ export function readBreakdownFilter(fields: Fields): TrendBreakdowns | null {
     ...['breakdown_hide_other_aggregation', ...notFollowed],
   ])
   for (const name of notFollowed)
-    fields.refuseUnless(name, value => value === false, 'Values are not changed here: leave this out.')
+    fields.refuseUnless(name, value => value === false, 'Value transformations are not supported: omit this field.')
   const limit = fields.integer('breakdown_limit', 1, breakdownLimitMax) ?? breakdownLimitDefault
   const hidesOther = fields.boolean('breakdown_hide_other_aggregation') ?? false
   const several = fields.list('breakdowns', breakdownsMax, readBreakdown)
   if (several.length > 0) {
-    if (fields.value('breakdown') !== null) fields.fail('breakdown', 'Either breakdown or breakdowns.')
+    if (fields.value('breakdown') !== null) fields.fail('breakdown', 'Send either breakdown or breakdowns, not both.')
     return { kind: 'properties', by: several, isList: true, limit, hidesOther }
   }
   const value = fields.value('breakdown')
@@ -43,10 +43,11 @@ export function readBreakdownFilter(fields: Fields): TrendBreakdowns | null {
 function readBreakdown(fields: Fields): Breakdown {
   fields.known(['property', 'type', 'group_type_index', 'normalize_url', 'histogram_bin_count'])
   for (const name of ['normalize_url', 'histogram_bin_count'])
-    fields.refuseUnless(name, value => value === false, 'Values are not changed here: leave this out.')
+    fields.refuseUnless(name, value => value === false, 'Value transformations are not supported: omit this field.')
   const key = fields.requiredText('property')
   const type = fields.choice('type', types) ?? 'event'
-  if (type === 'cohort') fields.fail('type', 'Cohorts are a breakdown of their own: breakdown_type cohort.')
+  if (type === 'cohort')
+    fields.fail('type', 'Cohorts cannot be combined with other breakdowns: use breakdown_type cohort.')
   return { key, source: readSource(fields, type, key, 'group_type_index') }
 }
 
@@ -65,6 +66,6 @@ function readCohorts(fields: Fields, value: JsonValue): (number | null)[] {
   const ids = Array.isArray(value) ? value : [value]
   if (ids.length > cohortsMax) fields.fail('breakdown', `At most ${cohortsMax} cohorts.`)
   return ids.map(id =>
-    id === 'all' || id === 0 ? null : (cohortIdOf(id) ?? fields.fail('breakdown', 'Must be ids of cohorts, or all.')),
+    id === 'all' || id === 0 ? null : (cohortIdOf(id) ?? fields.fail('breakdown', 'Must be cohort ids, or all.')),
   )
 }

@@ -3,6 +3,5 @@
 import Type from 'typebox'
 
 export const completeSchema = Type.Boolean({
-  description:
-    'False while accepted events are still to be processed, as after a start: figures and rows may lack some of them.',
+  description: 'False while accepted events are still being processed: results may be incomplete.',
 })

@@ -62,9 +62,7 @@ export class Fields {
       const meant = Object.hasOwn(elsewhere, name) ? elsewhere[name]! : nearMiss(name, names)
       this.fail(
         name.slice(0, 100),
-        meant === null
-          ? `This field is not known here. Known are ${names.join(', ')}.`
-          : `Unknown field. Did you mean ${meant}?`,
+        meant === null ? `Unknown field. Known fields: ${names.join(', ')}.` : `Unknown field. Did you mean ${meant}?`,
       )
     }
   }
@@ -77,8 +75,8 @@ export class Fields {
   text(name: string): string | null {
     const value = this.value(name)
     if (value === null) return null
-    if (typeof value !== 'string') this.fail(name, 'Must be a text.')
-    if (value.length > textCharsMax) this.fail(name, `Has at most ${textCharsMax} characters.`)
+    if (typeof value !== 'string') this.fail(name, 'Must be a string.')
+    if (value.length > textCharsMax) this.fail(name, `Must have at most ${textCharsMax} characters.`)
     return value
   }
 
@@ -124,8 +122,8 @@ export class Fields {
   list<T>(name: string, countMax: number, reader: (fields: Fields) => T, countMin = 0): T[] {
     const value = this.value(name) ?? []
     if (!Array.isArray(value)) this.fail(name, 'Must be a list.')
-    if (value.length > countMax) this.fail(name, `Has at most ${countMax} entries.`)
-    if (value.length < countMin) this.fail(name, `Has at least ${countMin} entry.`)
+    if (value.length > countMax) this.fail(name, `Must have at most ${countMax} entries.`)
+    if (value.length < countMin) this.fail(name, `Must have at least ${countMin} entry.`)
     return value.map((entry, index) => {
       if (!isJsonObject(entry)) this.fail(`${name}.${index}`, 'Must be an object.')
       return reader(new Fields(entry, `${this.path}.${name}.${index}`))

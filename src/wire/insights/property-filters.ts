@@ -37,7 +37,7 @@ export function readFilters(fields: Fields, name: string, read: ReadFilters): Co
 
 function readEntry(fields: Fields, read: ReadFilters, depth: number): Condition {
   if (!fields.has('values')) return readFilter(fields, read)
-  if (depth > conditionDepthMax) fields.fail('', `Groups are at most ${conditionDepthMax} deep.`)
+  if (depth > conditionDepthMax) fields.fail('', `Groups may be nested at most ${conditionDepthMax} levels deep.`)
   fields.known(['type', 'values'])
   const type = fields.choice('type', ['AND', 'OR']) ?? fields.fail('type', 'Must be AND or OR.')
   const conditions = fields.list('values', conditionsMax, entry => readEntry(entry, read, depth + 1))
@@ -48,7 +48,7 @@ function readEntry(fields: Fields, read: ReadFilters, depth: number): Condition 
 const filterTypes = ['event', 'feature', 'person', 'group', 'cohort'] as const
 const operators = operatorNames.filter(name => !['in', 'not_in', 'flag_evaluates_to'].includes(name))
 
-const tooManyFilters = `A query has at most ${conditionsMax} filters; each value of a list may be one.`
+const tooManyFilters = `A query may have at most ${conditionsMax} filters; each list value can count as one.`
 
 function readFilter(fields: Fields, read: ReadFilters): Condition {
   if (++read.count > conditionsMax) fields.fail('', tooManyFilters)
@@ -122,11 +122,11 @@ const valueCharsMax = 2_000
 
 function checkValue(fields: Fields, value: JsonValue): void {
   const values = Array.isArray(value) ? value : [value]
-  if (values.length > conditionValuesMax) fields.fail('value', `Has at most ${conditionValuesMax} entries.`)
+  if (values.length > conditionValuesMax) fields.fail('value', `Must have at most ${conditionValuesMax} entries.`)
   for (const one of values) {
     if (Array.isArray(one) || isJsonObject(one))
-      fields.fail('value', 'Must be a text, a number, true, false or a list of these.')
+      fields.fail('value', 'Must be a string, a number, true, false or a list of these.')
     if (typeof one === 'string' && one.length > valueCharsMax)
-      fields.fail('value', `A text has at most ${valueCharsMax} characters.`)
+      fields.fail('value', `A string must have at most ${valueCharsMax} characters.`)
   }
 }

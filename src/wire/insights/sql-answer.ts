@@ -8,10 +8,10 @@ export const sqlAnswerSchema = Type.Object(
     columns: Type.Array(Type.String()),
     // A tuple's `items` is a list, which OpenAPI does not have.
     types: Type.Array(Type.Array(Type.String(), { minItems: 2, maxItems: 2 }), {
-      description: 'Each column with its type.',
+      description: 'Columns with their types.',
     }),
-    results: Type.Array(Type.Array(Type.Unknown()), { description: 'A list of values for each row.' }),
-    hasMore: Type.Boolean({ description: 'Whether rows beyond `limit` were left out.' }),
+    results: Type.Array(Type.Array(Type.Unknown()), { description: 'Rows, each a list of values.' }),
+    hasMore: Type.Boolean({ description: 'Whether there are rows beyond `limit`.' }),
     limit: Type.Integer(),
     offset: Type.Literal(0),
     error: Type.Null(),

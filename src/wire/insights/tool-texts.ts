@@ -7,10 +7,10 @@ import type { EventName, PropertyName, PropertyValues } from '#core/capture/know
 import { type JsonValue, parseJson } from '#core/json.ts'
 
 export const toolAnswerSchema = Type.Object({
-  success: Type.Literal(true, { description: 'An error of the tool has `success: false` beside its usual fields.' }),
-  content: Type.String({ description: 'For a model to read.' }),
+  success: Type.Literal(true, { description: 'Tool errors have `success: false` in addition to the usual fields.' }),
+  content: Type.String({ description: 'Text for the language model.' }),
   structured_content: Type.Optional(
-    Type.Object({}, { description: 'What was asked for, and whether the answer is whole.' }),
+    Type.Object({}, { description: 'The request, and whether the result is complete.' }),
   ),
 })
 
@@ -65,7 +65,7 @@ function named(name: string): string {
 export function eventsText(events: readonly EventName[], next: number | null): string {
   if (events.length === 0) return 'events: none.'
   const lines = ['events:', ...events.map(({ name }) => `- ${named(name)}`)]
-  if (next !== null) lines.push('', `There are more events: ask with offset ${next}.`)
+  if (next !== null) lines.push('', `More events are available: use offset ${next}.`)
   return lines.join('\n')
 }
 
@@ -80,7 +80,7 @@ export function propertiesText(
     'properties:',
     ...lines,
     '',
-    ...(left > 0 ? [`${left} more are left out.`] : []),
+    ...(left > 0 ? [`${left} more not shown.`] : []),
     `These are the properties of ${of}: rarer ones may be missing.`,
   ].join('\n')
 }
@@ -90,6 +90,6 @@ export function valuesText({ results, valueCount, isSample }: PropertyValues, of
   if (results.length === 0) return 'There are no values of up to 1,000 characters.'
   const left = valueCount - results.length
   const more = left === 0 ? '' : ` and ${left} more distinct ${left === 1 ? 'value' : 'values'}`
-  const sampled = isSample ? `\n\nOnly ${of} were looked at: rarer values may be missing.` : ''
+  const sampled = isSample ? `\n\nOnly ${of} were examined: rarer values may be missing.` : ''
   return `${results.map(({ valueJson }) => valueJson).join(', ')}${more}${sampled}`
 }

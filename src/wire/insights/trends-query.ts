@@ -37,19 +37,12 @@ const elsewhere = {
 export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireError> {
   return Fields.read(query, 'query', fields => {
     fields.known([...followed, ...ignored], elsewhere)
-    fields.refuseUnless(
-      'samplingFactor',
-      value => value === 1,
-      'Every event is counted here: leave samplingFactor out.',
-    )
+    fields.refuseUnless('samplingFactor', value => value === 1, 'Sampling is not supported: omit samplingFactor.')
     const isCumulative = fields.object('trendsFilter', readDisplay) ?? false
     const read: ReadFilters = { count: 0 }
     const series = fields.list('series', seriesMax, one => readSeries(one, read), 1)
     if (isCumulative && !series.every(({ math }) => canAddUp(math)))
-      fields.fail(
-        'trendsFilter.display',
-        'Only figures of total and sum are added up here, which ActionsLineGraphCumulative asks for.',
-      )
+      fields.fail('trendsFilter.display', 'ActionsLineGraphCumulative supports only total and sum.')
     return {
       series,
       isCumulative,
@@ -87,10 +80,10 @@ function readDisplay(fields: Fields): boolean {
     fields.refuseUnless(
       name,
       value => value === '' || (Array.isArray(value) && value.length === 0),
-      'Formulas are not computed here.',
+      'Formulas are not supported.',
     )
   }
-  fields.refuseUnless('smoothingIntervals', value => value === 1, 'Figures are not smoothed here.')
+  fields.refuseUnless('smoothingIntervals', value => value === 1, 'Smoothing is not supported.')
   return display === 'ActionsLineGraphCumulative'
 }
 
@@ -127,13 +120,13 @@ const ignoredSeriesFields = ['version', 'limit', 'orderBy', 'response', 'optiona
 function readSeries(fields: Fields, read: ReadFilters): TrendSeries {
   const kind = fields.text('kind')
   if (kind !== 'EventsNode') {
-    fields.fail('kind', 'Must be EventsNode: there are no series of actions or other sources here.')
+    fields.fail('kind', 'Must be EventsNode: actions and other sources are not supported.')
   }
   fields.known([...seriesFields, 'math_property_type', ...ignoredSeriesFields])
   fields.refuseUnless(
     'math_property_type',
     value => value === 'event_properties' || value === 'numerical_event_properties',
-    'Only properties of events.',
+    'Only event properties are supported.',
   )
   const conditions = ['properties', 'fixedProperties'].map(name => readFilters(fields, name, read))
   return {

@@ -26,24 +26,24 @@ const shownNames = new Map([
 ])
 
 export const trendResultSchema = Type.Object({
-  label: Type.String({ description: 'The event, and with breakdowns the value.' }),
-  count: Type.Number({ description: 'The sum of `data`.' }),
-  data: Type.Array(Type.Number(), { description: 'One figure per bucket.' }),
-  days: Type.Array(Type.String(), { description: 'The day, or the hour, on which each bucket begins, in the zone.' }),
-  labels: Type.Array(Type.String(), { description: 'The same for people.' }),
+  label: Type.String({ description: 'Event name, with the breakdown value if any.' }),
+  count: Type.Number({ description: 'Sum of `data`.' }),
+  data: Type.Array(Type.Number(), { description: 'One value per bucket.' }),
+  days: Type.Array(Type.String(), { description: 'Start of each bucket (day or hour), in the time zone.' }),
+  labels: Type.Array(Type.String(), { description: 'Human-readable labels of the buckets.' }),
   breakdown_value: Type.Optional(
     Type.Unknown({
-      description: `A text, a list of texts for \`breakdowns\`, or the id of a cohort; ${otherValue}, ${noValue}.`,
+      description: `A string, a list of strings for \`breakdowns\`, or a cohort id; ${otherValue}, ${noValue}.`,
     }),
   ),
   compare: Type.Optional(Type.Literal(true)),
   compare_label: Type.Optional(Type.Union([Type.Literal('current'), Type.Literal('previous')])),
-  action: Type.Unknown({ description: 'The series.' }),
+  action: Type.Unknown({ description: 'The series definition.' }),
 })
 export const trendsAnswerSchema = Type.Object(
   {
-    results: Type.Array(trendResultSchema, { description: 'The lines, series by series.' }),
-    timezone: Type.String({ description: 'The IANA zone of `days` and `labels`.' }),
+    results: Type.Array(trendResultSchema, { description: 'Results, series by series.' }),
+    timezone: Type.String({ description: 'IANA time zone of `days` and `labels`.' }),
     is_cached: Type.Literal(false),
     complete: completeSchema,
   },

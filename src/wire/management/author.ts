@@ -6,10 +6,10 @@ import { madeNumber, madeUuid } from './made-ids.ts'
 import { nullable, uuidSchema } from './shapes.ts'
 
 export const authorFields = {
-  id: Type.Integer({ description: 'Made of the label.' }),
+  id: Type.Integer({ description: 'Derived from the label.' }),
   uuid: uuidSchema,
   distinct_id: Type.String(),
-  first_name: Type.String({ description: 'Label of the personal API key that wrote it.' }),
+  first_name: Type.String({ description: 'Label of the personal API key that made the change.' }),
   last_name: Type.String(),
   email: Type.String({ description: 'Always empty.' }),
 }

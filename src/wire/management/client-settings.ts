@@ -23,29 +23,31 @@ const urlTriggers = () =>
   nullable(
     Type.Array(Type.Object({ url: text(2_000), matching: Type.Literal('regex') }), {
       maxItems: 100,
-      description: 'Patterns of addresses, read by the browser.',
+      description: 'URL patterns, matched by the browser.',
     }),
   )
 
 /** Each may be null, which means not set. */
 export const clientSettingsFields = {
-  autocapture_opt_out: onOff('Browsers send no `$autocapture`.'),
+  autocapture_opt_out: onOff('Browsers do not send `$autocapture`.'),
   autocapture_exceptions_opt_in: onOff(),
   autocapture_web_vitals_opt_in: onOff(),
   autocapture_web_vitals_allowed_metrics: nullable(Type.Array(text(20), { maxItems: 20 })),
-  capture_performance_opt_in: onOff('Network timing.'),
-  capture_console_log_opt_in: onOff('Recordings hold the console.'),
+  capture_performance_opt_in: onOff('Record network timing.'),
+  capture_console_log_opt_in: onOff('Record console output.'),
   capture_dead_clicks: onOff(),
   heatmaps_opt_in: onOff(),
-  surveys_opt_in: onOff('false hides all surveys; otherwise they show while one of them runs.'),
-  survey_config: nullable(jsonObjectSchema('`appearance` of all surveys, and more.')),
+  surveys_opt_in: onOff('false hides all surveys; otherwise running surveys are shown.'),
+  survey_config: nullable(jsonObjectSchema('Default `appearance` of surveys, and other settings.')),
   session_recording_opt_in: onOff(),
   session_recording_sample_rate: nullable(
-    Type.Unknown({ description: 'Of sessions, 0 to 1, as a number or as decimal text; kept to two places.' }),
+    Type.Unknown({
+      description: 'Share of sessions to record, 0 to 1, as a number or decimal text; stored with two decimal places.',
+    }),
   ),
   session_recording_minimum_duration_milliseconds: nullable(Type.Integer({ minimum: 0, maximum: 30_000 })),
   session_recording_linked_flag: nullable(
-    jsonObjectSchema('`{key, variant?}`: recorded are those for whom this flag is on.', ['id', 'key', 'variant']),
+    jsonObjectSchema('`{key, variant?}`: record only users for whom this flag is on.', ['id', 'key', 'variant']),
   ),
   session_recording_network_payload_capture_config: nullable(
     jsonObjectSchema('Of requests.', ['recordBody', 'recordHeaders']),
@@ -61,11 +63,11 @@ export const clientSettingsFields = {
   recording_domains: nullable(
     Type.Array(text(500), {
       maxItems: 200,
-      description: 'Recorded are pages of these hosts only; `*` in a host is any text.',
+      description: 'Record only pages on these hosts; `*` matches any text.',
     }),
   ),
   flags_persistence_default: onOff(),
-  minimal_flag_called_events: onOff('SDKs send leaner `$feature_flag_called` events.'),
+  minimal_flag_called_events: onOff('SDKs send smaller `$feature_flag_called` events.'),
   ...keptSettingsFields,
 } satisfies Record<string, TSchema>
 
@@ -113,24 +115,23 @@ export interface ClientSettingIssue {
 export function clientSettingsIssue(settings: JsonObject): ClientSettingIssue | null {
   const rate = ownValue(settings, 'session_recording_sample_rate') ?? null
   if (rate !== null && !(typeof rate === 'string' && /^(?:0\.\d\d|1\.00)$/.test(rate)))
-    return { name: 'session_recording_sample_rate', message: 'A sample rate is a number from 0 to 1.' }
+    return { name: 'session_recording_sample_rate', message: 'Must be a number from 0 to 1.' }
   const linked = ownValue(settings, 'session_recording_linked_flag') ?? null
   if (isJsonObject(linked)) {
     const key = ownValue(linked, 'key')
     const variant = ownValue(linked, 'variant') ?? null
     if (typeof key !== 'string' || key === '')
-      return { name: 'session_recording_linked_flag', message: 'The linked flag needs its key.' }
+      return { name: 'session_recording_linked_flag', message: 'The linked flag must have a key.' }
     if (variant !== null && typeof variant !== 'string')
-      return { name: 'session_recording_linked_flag', message: 'The variant must be text or null.' }
+      return { name: 'session_recording_linked_flag', message: 'The variant must be a string or null.' }
   }
   const domains = ownValue(settings, 'recording_domains') ?? null
   if (Array.isArray(domains)) {
     const wrong = domains.find(domain => recordingHost(String(domain)) === null)
-    if (wrong !== undefined)
-      return { name: 'recording_domains', message: `There is no host in ${JSON.stringify(wrong)}.` }
+    if (wrong !== undefined) return { name: 'recording_domains', message: `No host found in ${JSON.stringify(wrong)}.` }
   }
   const large = keptNames.find(name => compactJson(ownValue(settings, name) ?? null).length > keptCharsMax)
-  return large === undefined ? null : { name: large, message: `At most ${keptCharsMax} characters of JSON are kept.` }
+  return large === undefined ? null : { name: large, message: `Must have at most ${keptCharsMax} characters of JSON.` }
 }
 
 /** Decimal text with two places, as PostHog stores it; other values stay, and `clientSettingsIssue` refuses them. */

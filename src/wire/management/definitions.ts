@@ -40,12 +40,12 @@ export const propertyDefinitionSchema = Type.Object({
     nullable(
       Type.Union(
         ['String', 'Numeric', 'Boolean', 'DateTime'].map(name => Type.Literal(name)),
-        { description: 'Null: of several types, or lists and objects.' },
+        { description: 'Null if values have several types, or are lists or objects.' },
       ),
     ),
   ),
   is_numerical: Type.Boolean(),
-  is_seen_on_filtered_events: nullable(Type.Boolean({ description: 'Null where no `event_names` are given.' })),
+  is_seen_on_filtered_events: nullable(Type.Boolean({ description: 'Null unless `event_names` is given.' })),
   ...unsaid,
 })
 export type PropertyDefinitionJson = Static<typeof propertyDefinitionSchema>

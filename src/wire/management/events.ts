@@ -33,11 +33,11 @@ export const eventSchema = Type.Object({
   person_created_at: nullable(instantSchema),
   lane: Type.String(),
   historical_migration: Type.Boolean(),
-  import_job_id: Type.Integer({ description: '0 = live, from 2 up an import job.' }),
+  import_job_id: Type.Integer({ description: '0: live event; from 2: import job.' }),
   captured_at: instantSchema,
   created_at: instantSchema,
   properties: jsonObjectSchema(),
-  person_properties: jsonObjectSchema('The person as it stood when the event was processed.'),
+  person_properties: jsonObjectSchema("The person's properties when the event was processed."),
   person: Type.Object({
     uuid: uuidSchema,
     created_at: nullable(instantSchema),
@@ -114,10 +114,11 @@ export const rejectedEventSchema = Type.Object({
   event: Type.String(),
   distinct_id: Type.String(),
   received_at: instantSchema,
-  body: Type.String({ description: 'The original, cut to 64 KiB.' }),
+  body: Type.String({ description: 'Original data, truncated to 64 KiB.' }),
   body_kind: nullable(
     Type.String({
-      description: 'request, item (one of a request) or event (as it was accepted). null: it cannot be replayed.',
+      description:
+        '`request`, `item` (one item of a request) or `event` (an accepted event). null: cannot be replayed.',
     }),
   ),
   body_cut: Type.Boolean(),
@@ -157,15 +158,17 @@ const textFilter = (description: string) => Type.Optional(Type.String({ descript
 
 export const rejectFilterSchema = Type.Object(
   {
-    reason: textFilter('A code.'),
-    field: textFilter('Of an item’s field, with or without its place (batch.3.uuid).'),
-    event: textFilter('Name of the event.'),
+    reason: textFilter('Reason code.'),
+    field: textFilter('The invalid field, with or without the index of its item (batch.3.uuid).'),
+    event: textFilter('Event name.'),
     distinct_id: textFilter('As far as it could be read.'),
     uuid: textFilter('As far as it could be read.'),
     lane: Type.Optional(Type.String({ enum: [...lanes] })),
-    search: textFilter('Text in the body, in any case.'),
-    after: textFilter('Only later receipts: a time, a date in the project’s zone, or a span such as -7d.'),
-    before: textFilter('Only earlier receipts.'),
+    search: textFilter('Substring of the body, case-insensitive.'),
+    after: textFilter(
+      'Only rejects received after this time: a time, a date in the project’s time zone, or a span such as -7d.',
+    ),
+    before: textFilter('Only rejects received before this time.'),
     replayed: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
@@ -174,11 +177,14 @@ export const rejectFilterSchema = Type.Object(
 export const rejectReplaySchema = Type.Object({
   ids: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { minItems: 1, maxItems: 1_000 })),
   filter: Type.Optional(rejectFilterSchema),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '1,000 unless given.' })),
-  cursor: Type.Optional(Type.String({ description: '`next` of the call before, with the same filter.' })),
-  dry_run: Type.Optional(Type.Boolean({ description: 'Answer what would happen, and store nothing.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: 'Default: 1,000.' })),
+  cursor: Type.Optional(Type.String({ description: '`next` of the previous call, with the same filter.' })),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Report what would happen, without storing anything.' })),
   partial: Type.Optional(
-    Type.Boolean({ description: 'Of a request with bad events, store the good ones. Otherwise one refuses it.' }),
+    Type.Boolean({
+      description:
+        'Store the valid events of a request with invalid ones. Default: one invalid event rejects the whole request.',
+    }),
   ),
 })
 
@@ -188,7 +194,7 @@ export const rejectReplayReportSchema = Type.Object({
     stored: Type.Integer(),
     refused: Type.Integer(),
     cannot: Type.Integer(),
-    events: Type.Integer({ description: 'Events in what was stored.' }),
+    events: Type.Integer({ description: 'Events in the replayed rejects that were stored.' }),
   }),
   results: Type.Array(
     Type.Object({
@@ -196,11 +202,11 @@ export const rejectReplayReportSchema = Type.Object({
       result: Type.Union([Type.Literal('stored'), Type.Literal('refused'), Type.Literal('cannot')]),
       reason: nullable(Type.String()),
       field: nullable(Type.String()),
-      events: Type.Integer({ description: 'Events stored of it.' }),
-      events_refused: Type.Integer({ description: 'Events left out of what was stored; 0 where nothing was.' }),
+      events: Type.Integer({ description: 'Events of this reject that were stored.' }),
+      events_refused: Type.Integer({ description: 'Events of this reject that were refused; 0 if none was stored.' }),
     }),
   ),
-  remaining: Type.Integer({ description: 'Rejects that fit the filter and lie behind `next`.' }),
+  remaining: Type.Integer({ description: 'Matching rejects after `next`.' }),
   next: nullable(Type.String()),
 })
 export type RejectReplayReportJson = Static<typeof rejectReplayReportSchema>

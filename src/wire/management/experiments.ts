@@ -17,7 +17,7 @@ const contentFields = {
   description: nullable(Type.String({ maxLength: 10_000 })),
   type: nullable(Type.String({ maxLength: 100 })),
   parameters: nullable(
-    jsonObjectSchema('`feature_flag_variants` and others configure the flag; payloads are not kept here.'),
+    jsonObjectSchema('`feature_flag_variants` and other fields configure the flag; payloads are not stored here.'),
   ),
   metrics: nullable(jsonList()),
   metrics_secondary: nullable(jsonList()),
@@ -36,17 +36,20 @@ const flagConfigSchema = nullable(
   Type.Object(
     {
       ...Type.Partial(linkedFlagSchema).properties,
-      filters: Type.Optional(nullable(jsonObjectSchema('What it names replaces that of the flag.'))),
+      filters: Type.Optional(nullable(jsonObjectSchema("Replaces the flag's filters, field by field."))),
       ensure_experience_continuity: Type.Optional(nullable(Type.Boolean())),
     },
     {
       description:
-        '`filters` and `ensure_experience_continuity` are taken, and `active` on a creation; all else is changed at the flag.',
+        'Accepts `filters`, `ensure_experience_continuity` and, on creation, `active`. Change other fields on the flag itself.',
     },
   ),
 )
 
-const instantText = Type.String({ maxLength: 64, description: 'An instant, a date, or a wall time of the project.' })
+const instantText = Type.String({
+  maxLength: 64,
+  description: "A time with offset, a date, or a local time in the project's time zone.",
+})
 const fields = {
   name: Type.String({ minLength: 1, maxLength: 400, pattern: '\\S' }),
   ...contentFields,
@@ -54,14 +57,18 @@ const fields = {
   end_date: nullable(instantText),
   archived: Type.Boolean(),
   feature_flag: flagConfigSchema,
-  update_feature_flag_params: Type.Boolean({ description: 'The flag may change although the experiment runs.' }),
-  allow_unknown_events: Type.Boolean({ description: 'Events of metrics are never checked here.' }),
+  update_feature_flag_params: Type.Boolean({
+    description: 'Allow changes of the flag while the experiment is running.',
+  }),
+  allow_unknown_events: Type.Boolean({ description: 'No effect: events of metrics are never checked.' }),
 }
 
 export const updateExperimentSchema = Type.Object({
   ...Type.Partial(Type.Object(fields)).properties,
-  feature_flag_key: Type.Optional(nullable(Type.String({ description: 'As it is: an experiment keeps its flag.' }))),
-  deleted: Type.Optional(Type.Boolean({ description: 'true deletes it, as DELETE does.' })),
+  feature_flag_key: Type.Optional(
+    nullable(Type.String({ description: 'Must be the current key: the flag of an experiment cannot be changed.' })),
+  ),
+  deleted: Type.Optional(Type.Boolean({ description: 'true deletes the experiment, like DELETE.' })),
 })
 export type UpdateExperimentJson = Static<typeof updateExperimentSchema>
 export const createExperimentSchema = Type.Object({
@@ -70,7 +77,7 @@ export const createExperimentSchema = Type.Object({
   feature_flag_key: Type.String({
     minLength: 1,
     maxLength: flagKeyLengthMax,
-    description: 'Of a flag with two variants or more, or of one that is made.',
+    description: 'Key of an existing flag with at least two variants, or of the flag to create.',
   }),
 })
 
@@ -84,7 +91,7 @@ export const experimentSchema = Type.Object({
   end_date: nullable(instantSchema),
   status: Type.Union(
     experimentStatuses.map(status => Type.Literal(status)),
-    { description: '`paused` runs with its flag switched off.' },
+    { description: '`paused`: running with its flag disabled.' },
   ),
   archived: Type.Boolean(),
   deleted: Type.Boolean(),

@@ -14,29 +14,31 @@ import type { ImportedCount, ImportedRowCounts } from '#core/imports/imported-co
 import { failureWords } from '#core/imports/job-failure.ts'
 import { idSchema, instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
-const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'What the job is called in lists.' })
-const planSchema = jsonObjectSchema('What the importer plans: range, zone, hashes, version of the tool. Up to 64 KiB.')
-const progressSchema = jsonObjectSchema('How far the importer is; shown as it was sent. Up to 64 KiB.')
+const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'Display name of the job.' })
+const planSchema = jsonObjectSchema("The importer's plan: range, time zone, hashes, tool version. Up to 64 KiB.")
+const progressSchema = jsonObjectSchema("The importer's progress, returned as sent. Up to 64 KiB.")
 
 const optionsSchema = Type.Object({
   person_properties: Type.Optional(
     Type.Unsafe<'keep' | 'overwrite'>({
       type: 'string',
       enum: ['keep', 'overwrite'],
-      description: 'Whether its $set replaces live values when the job is published. keep unless given.',
+      description: "Whether the job's $set values replace live values on publishing. Default: keep.",
     }),
   ),
   first_touch_backdate: Type.Optional(
-    Type.Boolean({ description: 'Whether its $set_once replaces those of later live events. false unless given.' }),
+    Type.Boolean({
+      description: "Whether the job's $set_once values replace those of later live events. Default: false.",
+    }),
   ),
   experiments: Type.Optional(
     Type.Boolean({
-      description: 'Whether its flag calls count in exposures of flags, by the time of the event. false unless given.',
+      description: "Whether the job's flag calls count as flag exposures, by event time. Default: false.",
     }),
   ),
   geoip: Type.Optional(
     Type.Boolean({
-      description: 'Whether its events get the location of the $ip that they were recorded with. false unless given.',
+      description: "Whether the job's events get the location of their recorded $ip. Default: false.",
     }),
   ),
 })
@@ -46,22 +48,26 @@ export const importJobSchema = Type.Object({
     Type.Integer({
       minimum: 1,
       description:
-        'What X-Import-Job sends. Whoever knows it can add events, so it is null for keys without import_job:write.',
+        'Value for the X-Import-Job header. It allows adding events, so it is null for keys without import_job:write.',
     }),
   ),
   number: Type.Integer({
     minimum: 2,
-    description: 'What its events have as import_job_id; addresses it here. It may be shown: it adds no events.',
+    description:
+      'Public id of the job, used in URLs and as import_job_id of its events. It does not allow adding events.',
   }),
   project: idSchema,
   name: Type.String(),
   source: Type.String(),
   state: Type.Unsafe<ImportJobState>({ type: 'string', enum: [...importJobStates] }),
   day: nullable(
-    Type.String({ description: 'The UTC day whose imports without a job this job collects; null for others.' }),
+    Type.String({
+      description:
+        'For implicit import jobs: the UTC day whose imports without a job this job collects; otherwise null.',
+    }),
   ),
   options: optionsSchema,
-  step: nullable(Type.String({ description: 'What publishing or discarding is at.' })),
+  step: nullable(Type.String({ description: 'Current step of publishing or discarding.' })),
   plan: planSchema,
   progress: progressSchema,
   created_by: nullable(Type.String()),
@@ -72,11 +78,11 @@ export const importJobSchema = Type.Object({
   failure: nullable(
     Type.Object(
       {
-        code: Type.String({ description: 'A store and what is wrong with it, such as event_store_unavailable.' }),
+        code: Type.String({ description: 'The reason, such as event_store_unavailable.' }),
         message: Type.String(),
         since: instantSchema,
       },
-      { description: 'Why publishing or discarding waits, and since when; null while it gets on.' },
+      { description: 'Why and since when publishing or discarding is stalled; null while it progresses.' },
     ),
   ),
 })
@@ -84,17 +90,17 @@ type ImportJobJson = Static<typeof importJobSchema>
 
 export const createImportJobSchema = Type.Object({
   name: Type.Optional(nameSchema),
-  source: Type.String({ minLength: 1, maxLength: 100, description: 'Where the events are from, such as "mixpanel".' }),
+  source: Type.String({ minLength: 1, maxLength: 100, description: 'Source of the events, such as "mixpanel".' }),
   options: Type.Optional(optionsSchema),
   replay_side_effects: Type.Optional(
     Type.Array(Type.String(), {
       maxItems: 100,
-      description: 'Destinations that get the events all the same. There are none yet, so the list has to be empty.',
+      description: 'Destinations that receive the events. Not supported yet: must be empty.',
     }),
   ),
   accept_old: Type.Optional(
     Type.Boolean({
-      description: 'Import although the project drops old events (drop_events_older_than_seconds). false unless given.',
+      description: 'Import old events even if the project drops them (drop_events_older_than_seconds). Default: false.',
     }),
   ),
   plan: Type.Optional(planSchema),
@@ -115,7 +121,7 @@ export const updateImportJobSchema = Type.Object({
     Type.Unsafe<OpenState | 'failed'>({
       type: 'string',
       enum: [...openStates, 'failed'],
-      description: 'How far the importer is. Publishing and discarding have addresses of their own.',
+      description: "The importer's progress. Publishing and discarding have separate endpoints.",
     }),
   ),
   plan: Type.Optional(planSchema),
@@ -131,19 +137,17 @@ export const importCountPageSchema = Type.Object({ next: nullable(Type.String())
 
 export const importReportSchema = Type.Object({
   job: importJobSchema,
-  rows: Type.Integer({ description: 'Stored events of the job, each once.' }),
+  rows: Type.Integer({ description: 'Stored events of the job, without duplicates.' }),
   accepted: nullable(
     Type.Integer({
       description:
-        'Events that were processed for the job and stored, repeats of another batch included; null where nobody counted.',
+        'Events processed and stored for the job, including duplicates from other batches; null if not counted.',
     }),
   ),
   counts: Type.Array(countSchema, {
-    description: 'Stored events by UTC day and name, in this order; of very many, the first ones.',
+    description: 'Stored events by UTC day and name, in this order; the first ones if there are too many.',
   }),
-  counts_next: nullable(
-    Type.String({ description: 'The address of the counts that follow; null where these are all.' }),
-  ),
+  counts_next: nullable(Type.String({ description: 'URL of the next counts; null if these are all.' })),
   id_buckets: Type.Array(Type.Integer(), {
     description: 'Stored events by the CRC-32 of their distinct id, modulo 256.',
     minItems: 256,
@@ -155,10 +159,10 @@ export const importReportSchema = Type.Object({
       count: Type.Integer(),
       samples: Type.Array(jsonObjectSchema(), {
         description:
-          'Some of them, which name persons: for keys with person:read. What names a group needs group:read too.',
+          'Samples that identify persons: only for keys with person:read. Those that identify groups also require group:read.',
       }),
     }),
-    { description: 'What happened to events, links and persons of the job, by reason.' },
+    { description: "Outcomes of the job's events, links and persons, by reason." },
   ),
 })
 

@@ -18,7 +18,7 @@ export const keptSettingsFields = {
   app_urls: nullable(
     Type.Array(nullable(Type.String({ maxLength: 200 })), {
       maxItems: 200,
-      description: "The project's own addresses.",
+      description: "URLs of the project's own sites.",
     }),
   ),
   test_account_filters: objects(),
@@ -36,7 +36,7 @@ export const keptSettingsFields = {
     Type.Integer({
       minimum: 0,
       maximum: 1,
-      description: 'Of weeks in insights: 0 is Sunday, as without it; 1 Monday.',
+      description: 'First day of the week in insights: 0 is Sunday (default), 1 is Monday.',
     }),
   ),
   human_friendly_comparison_periods: onOff(),

@@ -16,20 +16,20 @@ export type PersonalKeyJson = Static<typeof personalKeySchema>
 
 export const createdPersonalKeySchema = Type.Object({
   ...personalKeySchema.properties,
-  value: Type.String({ description: 'The key. Shown in this answer only.' }),
+  value: Type.String({ description: 'The key itself, returned only once.' }),
 })
 
 export const createPersonalKeySchema = Type.Object({
   label: Type.String({ minLength: 1, maxLength: 200 }),
   scopes: Type.Array(Type.String({ maxLength: 100 }), {
     maxItems: 100,
-    description: '["*"] for everything, or such as ["feature_flag:read", "project:write"]. Write includes read.',
+    description: '["*"] for all, or a list such as ["feature_flag:read", "project:write"]. Write includes read.',
   }),
   scoped_teams: Type.Optional(
     nullable(
       Type.Array(idSchema, {
         maxItems: 1_000,
-        description: 'Ids of the projects that the key is limited to; empty or null = all.',
+        description: 'Ids of the projects the key is limited to; empty or null: all projects.',
       }),
     ),
   ),

@@ -9,7 +9,7 @@ export const linkedFlagSchema = Type.Object({
   id: Type.Integer(),
   key: Type.String(),
   name: Type.String(),
-  filters: nullable(jsonObjectSchema('Null for a key that may not read flags.')),
+  filters: nullable(jsonObjectSchema('Null if the key may not read flags.')),
   active: Type.Boolean(),
   deleted: Type.Boolean(),
   ensure_experience_continuity: Type.Boolean(),

@@ -22,7 +22,7 @@ export const quotasSchema = Type.Object({
   survey_responses: quota,
 })
 
-const secretKey = nullable(Type.String({ description: 'Masked, but in the answer that a new one comes with.' }))
+const secretKey = nullable(Type.String({ description: 'Masked, except in the response that creates it.' }))
 
 /** How live events are treated. Settings that PostHog has keep its names. */
 const ingestionSettings = {
@@ -30,19 +30,19 @@ const ingestionSettings = {
     Type.Integer({
       minimum: 0,
       maximum: 10_000_000_000,
-      description: 'Live events that happened longer ago than this when they arrive are dropped. null or 0: none are.',
+      description: 'Drop live events older than this on arrival. null or 0: drop none.',
     }),
   ),
-  person_processing_opt_out: Type.Boolean({ description: 'Every event counts as sent without a person profile.' }),
+  person_processing_opt_out: Type.Boolean({ description: 'Process every event without a person profile.' }),
   feature_flag_called_dedup: Type.Boolean({
     description:
-      'Of the same $feature_flag_called of one distinct id, the first of a UTC day is stored; usage counts every one.',
+      'Store only the first of identical $feature_flag_called events per distinct id and UTC day; usage counts all of them.',
   }),
-  group_types_frozen: Type.Boolean({ description: 'Events make no further group types; those that there are go on.' }),
+  group_types_frozen: Type.Boolean({ description: 'Events create no new group types; existing ones keep working.' }),
   cookieless_server_hash_mode: nullable(
     Type.Union([Type.Literal(0), Type.Literal(1), Type.Literal(2)], {
       description:
-        'Events of cookieless mode: 0 drops them; 1 gives a visitor a hashed id for a day; 2 does so with identified visitors and sessions. null: 1.',
+        'Cookieless events: 0 drops them; 1 gives each visitor a hashed id per day; 2 also handles identified visitors and sessions. null: 1.',
     }),
   ),
 }
@@ -63,7 +63,7 @@ export const projectSchema = Type.Object({
   ...ingestionSettings,
   ...clientSettingsSchema.properties,
   person_on_events_querying_enabled: Type.Literal(true, {
-    description: "Queries read a person's properties as they were with the event.",
+    description: "Queries use a person's properties at the time of the event.",
   }),
   created_at: instantSchema,
 })
@@ -73,16 +73,18 @@ const projectFields = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
   timezone: Type.String({
     maxLength: 64,
-    description: 'IANA name, UTC unless given: of dates and times without a zone, in filters and in parameters.',
+    description: 'IANA time zone for dates and times without a zone, in filters and parameters. Default: UTC.',
   }),
-  anonymize_ips: Type.Boolean({ description: 'Stored events have no `$ip`; where it is, is looked up all the same.' }),
-  geoip_enabled: Type.Boolean({ description: 'Events get `$geoip_…` of their address. Evaluations do in any case.' }),
+  anonymize_ips: Type.Boolean({ description: 'Store events without `$ip`; its location is still looked up.' }),
+  geoip_enabled: Type.Boolean({
+    description: 'Add `$geoip_…` properties of the IP address to events. Flag evaluation always uses them.',
+  }),
   property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)], {
-    description: '1: `exact` with true, false or their texts asks for truth; 2: it compares as with any other text.',
+    description: '1: `exact` with true or false (also as text) tests truthiness; 2: compares as text.',
   }),
   ...ingestionSettings,
   quotas: Type.Partial(quotasSchema, {
-    description: 'Quotas that are not named stay as they are.',
+    description: 'Omitted quotas are unchanged.',
     additionalProperties: false,
   }),
 }
@@ -92,7 +94,7 @@ export const createProjectSchema = Type.Object({
   ...clientSettingsPatchSchema.properties,
   name: projectFields.name,
   api_token: Type.Optional(
-    Type.String({ description: 'A project API key of your own: printable ASCII, at most 64 bytes, unique.' }),
+    Type.String({ description: 'A custom project API key: printable ASCII, at most 64 bytes, unique.' }),
   ),
 })
 

@@ -10,9 +10,9 @@ export const replayMessageSchema = Type.Object({
   window_id: Type.String(),
   distinct_id: Type.String(),
   snapshot_source: Type.Union([Type.Literal('web'), Type.Literal('mobile')]),
-  lib: Type.String({ description: 'The library that recorded.' }),
-  items: Type.Integer({ description: 'How many snapshots the request held.' }),
-  bytes: Type.Integer({ description: 'Of their JSON text.' }),
+  lib: Type.String({ description: 'SDK that recorded the session.' }),
+  items: Type.Integer({ description: 'Number of snapshots in the request.' }),
+  bytes: Type.Integer({ description: 'Size of their JSON text.' }),
   timestamp: instantSchema,
   received_at: instantSchema,
 })
@@ -25,7 +25,7 @@ export const replayMessagePageSchema = Type.Object({
 
 export const replayMessageWithItemsSchema = Type.Object({
   ...replayMessageSchema.properties,
-  snapshot_items: nullable(Type.Array(Type.Unknown(), { description: 'As sent; null once they are gone.' })),
+  snapshot_items: nullable(Type.Array(Type.Unknown(), { description: 'Snapshots as sent; null once deleted.' })),
 })
 
 export function encodeReplayMessage(recording: Omit<StoredRecording, 'items'>): ReplayMessageJson {

@@ -6,58 +6,61 @@ import { instantSchema, jsonObjectSchema } from './shapes.ts'
 const laneStatusSchema = Type.Object({
   appended: Type.Integer({ description: 'Records ever appended to the log.' }),
   processed: Type.Integer({ description: 'Records processed; equal to `appended` when caught up.' }),
-  lag_seconds: Type.Number({ description: 'Age of the oldest record that is not processed; 0 when caught up.' }),
+  lag_seconds: Type.Number({ description: 'Age of the oldest unprocessed record; 0 when caught up.' }),
 })
 export type LaneStatusJson = Static<typeof laneStatusSchema>
 const outcomeSchema = Type.Object({
-  lane: Type.String({ description: 'The one that the record took, such as `main`, `overflow` or `replay`.' }),
+  lane: Type.String({ description: 'Lane of the record, such as `main`, `overflow` or `replay`.' }),
   outcome: Type.Union([Type.Literal('stored'), Type.Literal('dropped'), Type.Literal('rejected')]),
-  reason: Type.String({ description: 'Empty for stored.' }),
+  reason: Type.String({ description: 'Empty if stored.' }),
   count: Type.Integer(),
 })
 export type OutcomeJson = Static<typeof outcomeSchema>
 const refusedSchema = Type.Object({
-  reason: Type.String({ description: 'A code of docs/wire/errors.md, such as `events_over_quota`.' }),
+  reason: Type.String({ description: 'Code listed in docs/wire/errors.md, such as `events_over_quota`.' }),
   count: Type.Integer(),
   last_seen: instantSchema,
 })
 export type RefusedJson = Static<typeof refusedSchema>
 export const ingestionStatusSchema = Type.Object({
   lanes: Type.Record(Type.String(), laneStatusSchema, {
-    description: 'By stream of the log: `main` has live events, `historical` imports.',
+    description: 'By log stream: `main` has live events, `historical` imports.',
   }),
   outcomes: Type.Array(outcomeSchema, {
-    description: 'What became of the records of this project that were processed so far, repeats included.',
+    description: "Outcomes of the project's processed records, including duplicates.",
   }),
   refused: Type.Array(refusedSchema, {
-    description: 'Events of this project that arrived in the last 30 days and left no record, by reason.',
+    description: "The project's events refused without a record in the last 30 days, by reason.",
   }),
 })
 
 export const lostRecordsSchema = Type.Object({
-  lane: Type.String({ description: 'Of the log: `main` or `historical`.' }),
-  from_offset: Type.Integer({ description: 'The first record of the span.' }),
-  to_offset: Type.Integer({ description: 'Behind the last one.' }),
+  lane: Type.String({ description: 'Log stream: `main` or `historical`.' }),
+  from_offset: Type.Integer({ description: 'First lost record.' }),
+  to_offset: Type.Integer({ description: 'Offset after the last lost record.' }),
   record_count: Type.Integer({
-    description: 'Of the span. Fewer than it has where older losses were summed up, since the list has a bound.',
+    description: 'Number of lost records. Less than the span if older losses were combined to bound the list.',
   }),
-  file: Type.Union([Type.String(), Type.Null()], { description: 'The damaged file that they lay in, if it is there.' }),
+  file: Type.Union([Type.String(), Type.Null()], {
+    description: 'The damaged file that held them, if it still exists.',
+  }),
   noticed_at: instantSchema,
   body: Type.Union([Type.String(), Type.Null()], {
-    description: 'Base64: the bytes of a record that is there and whose checksum fails, up to 16 KiB. Else null.',
+    description: 'Base64 of up to 16 KiB of a record with a failed checksum; otherwise null.',
   }),
 })
 export type LostRecordsJson = Static<typeof lostRecordsSchema>
 
 export const usageDaySchema = Type.Object({
   date: Type.String({ format: 'date', description: 'UTC day on which the events were accepted.' }),
-  events_charged: Type.Integer({ description: 'Live events that are stored, each once.' }),
-  events_imported: Type.Integer({ description: 'Events of historical migrations: never charged.' }),
+  events_charged: Type.Integer({ description: 'Stored live events, without duplicates.' }),
+  events_imported: Type.Integer({ description: 'Events of historical migrations; never charged.' }),
   flag_requests: Type.Integer(),
-  exceptions: Type.Integer({ description: 'Of events_charged, `$exception`.' }),
-  llm_events: Type.Integer({ description: 'Of events_charged, names that start with `$ai_`.' }),
+  exceptions: Type.Integer({ description: '`$exception` events among events_charged.' }),
+  llm_events: Type.Integer({ description: 'Events named `$ai_…` among events_charged.' }),
   survey_responses: Type.Integer({
-    description: 'Of events_charged, `survey sent`, `survey shown` and `survey dismissed` outside product tours.',
+    description:
+      '`survey sent`, `survey shown` and `survey dismissed` events among events_charged, outside product tours.',
   }),
   recordings: Type.Integer({ description: 'Recorded sessions.' }),
 })

@@ -6,14 +6,16 @@ import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 const countSchema = Type.Object({
-  total_count: Type.Integer({ description: 'Answers that came in parts count once.' }),
-  unique_persons: Type.Integer({ description: 'Of `survey dismissed` without those who answered as well.' }),
+  total_count: Type.Integer({ description: 'Responses sent in parts count once.' }),
+  unique_persons: Type.Integer({ description: '`survey dismissed` events, without persons who also responded.' }),
   first_seen: nullable(instantSchema),
   last_seen: nullable(instantSchema),
-  total_count_only_seen: Type.Integer({ description: 'Of `survey shown`: neither dismissed nor sent; else 0.' }),
+  total_count_only_seen: Type.Integer({
+    description: 'Shown but neither dismissed nor sent, for `survey shown`; otherwise 0.',
+  }),
   unique_persons_only_seen: Type.Integer(),
 })
-const rate = Type.Number({ description: 'Per cent, two places; 0 where nothing was shown.' })
+const rate = Type.Number({ description: 'Per cent with two decimal places; 0 if never shown.' })
 
 const statsFields = {
   stats: Type.Object({

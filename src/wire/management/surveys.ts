@@ -26,10 +26,13 @@ const schedule = oneOf(['once', 'recurring', 'always'])
 const contentFields = {
   description: Type.String({ maxLength: 10_000 }),
   questions: nullable(
-    Type.Array(question, { maxItems: 100, description: 'Each has `type` and `question`; one without `id` gets one.' }),
+    Type.Array(question, {
+      maxItems: 100,
+      description: 'Each has `type` and `question`; a missing `id` is generated.',
+    }),
   ),
   conditions: nullable(
-    jsonObjectSchema('Where and when it is shown: `url`, `selector`, `events`, `linkedFlagVariant`, …'),
+    jsonObjectSchema('Where and when the survey is shown: `url`, `selector`, `events`, `linkedFlagVariant`, …'),
   ),
   appearance: nullable(jsonObjectSchema('Colours, texts, position, `surveyPopupDelaySeconds`, …')),
   schedule: nullable(schedule),
@@ -44,7 +47,7 @@ const contentFields = {
   response_sampling_interval_type: nullable(oneOf(['day', 'week', 'month'])),
   response_sampling_interval: nullable(Type.Integer({ minimum: 0 })),
   response_sampling_limit: nullable(Type.Integer({ minimum: 0 })),
-  response_sampling_daily_limits: Type.Unknown({ description: 'Kept; responses are not sampled here.' }),
+  response_sampling_daily_limits: Type.Unknown({ description: 'Stored without effect: responses are not sampled.' }),
   enable_iframe_embedding: nullable(Type.Boolean()),
   form_content: nullable(jsonObjectSchema()),
 }
@@ -52,18 +55,25 @@ const contentFields = {
 const contentDefaults: JsonObject = { description: '', schedule: 'once', response_sampling_interval_type: 'week' }
 const contentNames = Object.keys(contentFields) as (keyof typeof contentFields)[]
 
-const instantText = Type.String({ maxLength: 64, description: 'An instant, a date, or a wall time of the project.' })
+const instantText = Type.String({
+  maxLength: 64,
+  description: "A time with offset, a date, or a local time in the project's time zone.",
+})
 const fields = {
   name: Type.String({ minLength: 1, maxLength: 400, pattern: '\\S' }),
   type,
   ...contentFields,
-  linked_flag_id: nullable(Type.Integer({ minimum: 1, description: 'Shown only to those for whom it is on.' })),
-  linked_insight_id: nullable(Type.Integer({ description: 'Only null: there are no insights.' })),
+  linked_flag_id: nullable(
+    Type.Integer({ minimum: 1, description: 'Show the survey only to users for whom this flag is on.' }),
+  ),
+  linked_insight_id: nullable(Type.Integer({ description: 'Only null: insights are not supported.' })),
   targeting_flag_id: nullable(
-    Type.Integer({ description: 'Only the id of the flag that was made for it: filters are what change it.' }),
+    Type.Integer({
+      description: 'Must be the id of the flag created for the survey; change it with targeting_flag_filters.',
+    }),
   ),
   targeting_flag_filters: nullable(
-    jsonObjectSchema('Filters of a flag that is made for the survey; null: it is for everyone.'),
+    jsonObjectSchema('Filters of the flag created for the survey; null: show it to everyone.'),
   ),
   remove_targeting_flag: nullable(Type.Boolean()),
   start_date: nullable(instantText),

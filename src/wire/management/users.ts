@@ -26,7 +26,7 @@ export type OrganizationJson = Static<typeof organizationSchema>
 
 export const userSchema = Type.Object({
   ...authorFields,
-  distinct_id: Type.String({ description: 'Id of the personal API key; `my_flags` are for it.' }),
+  distinct_id: Type.String({ description: 'Id of the personal API key; used as distinct id in `my_flags`.' }),
   is_staff: Type.Boolean(),
   team: nullable(projectSummarySchema),
   organization: organizationSchema,

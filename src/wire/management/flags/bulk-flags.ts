@@ -12,7 +12,7 @@ export const bulkFlagsSchema = Type.Object({
   ids: Type.Array(Type.Union([Type.Integer(), Type.String({ maxLength: 100 })]), {
     minItems: 1,
     maxItems: bulkFlagsMax,
-    description: 'Ids of flags, as numbers or digits.',
+    description: 'Flag ids, as numbers or text.',
   }),
 })
 
@@ -20,12 +20,12 @@ const retiredSchema = { id: Type.Integer(), key: Type.String() }
 const errorSchema = Type.Object({
   id: Type.Union([Type.Integer(), Type.String()]),
   key: Type.Optional(Type.String()),
-  reason: Type.String({ description: 'A sentence for people.' }),
+  reason: Type.String({ description: 'Human-readable explanation.' }),
   used_by: Type.Array(
     Type.Object({
       type: Type.String({ description: 'feature_flag, cohort, experiment, survey or early_access_feature.' }),
       id: Type.Union([Type.Integer(), Type.String()]),
-      name: nullable(Type.String({ description: 'Null when the key may not read it.' })),
+      name: nullable(Type.String({ description: 'Null if the key lacks read access to it.' })),
     }),
   ),
 })
@@ -35,7 +35,7 @@ export const bulkDeletedSchema = Type.Object({
   deleted: Type.Array(
     Type.Object({
       ...retiredSchema,
-      rollout_state: Type.String({ description: 'fully_rolled_out, not_rolled_out or partial, until it was deleted.' }),
+      rollout_state: Type.String({ description: 'fully_rolled_out, not_rolled_out or partial, at deletion.' }),
       active_variant: nullable(Type.String()),
     }),
   ),

@@ -27,21 +27,21 @@ const fields = {
   name: Type.String({ minLength: 1, maxLength: 200, pattern: '\\S' }),
   description: Type.String({ maxLength: 10_000 }),
   stage,
-  documentation_url: Type.String({ maxLength: 800, description: 'Where people read about it; http or https.' }),
-  payload: jsonObjectSchema('Handed to pages as it is.'),
+  documentation_url: Type.String({ maxLength: 800, description: 'Documentation URL for users; http or https.' }),
+  payload: jsonObjectSchema('Passed to web pages unchanged.'),
 }
 
 const flagId = (description: string) => Type.Optional(nullable(Type.Integer({ minimum: 1, description })))
 
 export const updateEarlyAccessFeatureSchema = Type.Object({
   ...Type.Partial(Type.Object(fields)).properties,
-  feature_flag_id: flagId('Only the id of its flag, which stays as it is.'),
+  feature_flag_id: flagId('Must be the id of its current flag, which cannot be changed.'),
 })
 export type UpdateEarlyAccessFeatureJson = Static<typeof updateEarlyAccessFeatureSchema>
 export const createEarlyAccessFeatureSchema = Type.Object({
   ...updateEarlyAccessFeatureSchema.properties,
   name: fields.name,
-  feature_flag_id: flagId('A flag that people may try; without it, one is made.'),
+  feature_flag_id: flagId('Flag to offer for early access; created if omitted.'),
 })
 
 /** @param flag null when the flag was deleted. */

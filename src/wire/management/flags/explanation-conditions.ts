@@ -99,18 +99,18 @@ function noteOf(context: ConditionContext, missed: TracedSet['missed']): string 
   if (missed === 'no_group_type') {
     const isKnown = set.groupTypeIndex !== null && explained.project.groupTypeNames[set.groupTypeIndex] !== undefined
     return isKnown
-      ? 'the request names no group of this type, or not by a text or a number'
+      ? 'the request has no group of this type, or its key is not a string or number'
       : 'the project has no such group type'
   }
   if (missed === 'out_of_rollout_bound' && traced?.rolloutHash01 === null)
-    return 'the flag hashes device ids, and the request has none'
+    return 'the flag hashes device ids, but the request has none'
   if (missed === 'no_condition_match_behavioral_cohort')
     return reasonDescription({ reason: missed, conditionIndex: context.index })
   const namesNoVariant = stored.variant !== null && set.variantIndex < 0
   if (missed === null && namesNoVariant)
     return flag.variantBounds.length === 0
-      ? 'the variant that it names does not exist'
-      : 'the variant that it names does not exist: the hash decides'
+      ? 'its forced variant does not exist'
+      : 'its forced variant does not exist: the hash decides'
   return null
 }
 

@@ -120,17 +120,17 @@ function comparedFlag(explained: ExplainedFlag, filter: StoredFilter): { compare
   const stored = project.definitions.flags.find(flag => flag.id === id)
   const value = outcome === undefined ? false : (flagValue(outcome) ?? null)
   const compared: ComparedJson = { source: 'flag', value, substitute: null }
-  if (id === null) return { compared: absent, note: `"${short(filter.key)}" is no id of a flag: never matches` }
+  if (id === null) return { compared: absent, note: `"${short(filter.key)}" is not a flag id: never matches` }
   if (filter.operator !== 'flag_evaluates_to')
-    return { compared, note: `a filter on a flag takes the operator flag_evaluates_to, any other never matches` }
+    return { compared, note: `filters on flags need the operator flag_evaluates_to; any other never matches` }
   if (typeof filter.value !== 'boolean' && typeof filter.value !== 'string')
-    return { compared, note: "the filter's value is neither true, false nor the key of a variant: never matches" }
+    return { compared, note: "the filter's value is not true, false or a variant key: never matches" }
   if (stored === undefined) return { compared: absent, note: `the flag ${id} does not exist` }
   const named = `the flag ${short(stored.key)}`
   if (configVersion(stored.filters) !== 1)
-    return { compared, note: `${named} is of version 2, which no filter can test` }
+    return { compared, note: `${named} is a version 2 flag, which filters cannot test` }
   if (!stored.active) return { compared, note: `${named} is inactive, which counts as false` }
-  if (outcome === undefined) return { compared, note: `${named} is left out for this caller, which counts as false` }
+  if (outcome === undefined) return { compared, note: `${named} is not served to this caller, which counts as false` }
   return { compared, note: outcome.kind === 'unknown' ? `${named} failed: ${reasonDescription(outcome)}` : named }
 }
 
@@ -217,7 +217,7 @@ function explainLeaf(
   entry: Exclude<CohortEntry, { kind: 'group' }>,
 ): Omit<CohortLeafJson, 'path'> {
   if (entry.kind === 'behavior') {
-    const note = 'what persons did is not evaluated here: nobody is a member by it'
+    const note = 'behavioral filters are not supported: they match no one'
     return {
       type: 'behavioral',
       key: '',

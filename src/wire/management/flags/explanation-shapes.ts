@@ -14,7 +14,7 @@ const reasonSchema = Type.Object({
 })
 
 const typedValueSchema = Type.Unknown({
-  description: 'A boolean or a text; of version 2 also a number or an object. Null: no value. Long values are cut.',
+  description: 'A boolean or string; for version 2 also a number or object. Null: no value. Long values are truncated.',
 })
 const flagValueSchema = Type.Union([Type.Boolean(), Type.String(), Type.Null()])
 
@@ -32,13 +32,15 @@ export const comparedSources = [
 
 export const comparedSchema = Type.Object({
   source: literals(comparedSources),
-  value: Type.Unknown({ description: 'Null when absent or hidden; long values are cut.' }),
+  value: Type.Unknown({ description: 'Null if absent or hidden; long values are truncated.' }),
   substitute: nullable(
     Type.String({
-      description: 'The property that was read in its place: `$os` for `$os_name`, `x` for `$initial_x`.',
+      description: 'Property read instead: `$os` for `$os_name`, `x` for `$initial_x`.',
     }),
   ),
-  hidden: Type.Optional(Type.Literal(true, { description: 'Stored, and the key may not read persons or groups.' })),
+  hidden: Type.Optional(
+    Type.Literal(true, { description: 'true: the value is stored, but the key may not read persons or groups.' }),
+  ),
 })
 export type ComparedJson = Static<typeof comparedSchema>
 
@@ -48,7 +50,7 @@ const leafFields = {
   type: Type.String(),
   key: Type.String(),
   operator: nullable(Type.String()),
-  value: Type.Unknown({ description: "The filter's value; long ones are cut." }),
+  value: Type.Unknown({ description: 'Value of the filter; long values are truncated.' }),
   result: literals(filterResults),
   compared: nullable(comparedSchema),
   note: nullable(Type.String()),
@@ -57,15 +59,15 @@ const leafFields = {
 /** An entry of a cohort's tree: a leaf, or another cohort that it refers to. */
 export const cohortLeafSchema = Type.Object({
   ...leafFields,
-  path: Type.String({ description: 'Where it stands in the tree: `OR.0.AND.1`.' }),
+  path: Type.String({ description: 'Path in the tree: `OR.0.AND.1`.' }),
   negated: Type.Boolean(),
 })
 export type CohortLeafJson = Static<typeof cohortLeafSchema>
 
 export const explainedFilterSchema = Type.Object({
   ...leafFields,
-  negated: Type.Optional(Type.Literal(true, { description: 'Of a rule: what it asks is turned round.' })),
-  filter_index: Type.Integer({ description: 'Place in `properties`; filters on cohorts are asked after all others.' }),
+  negated: Type.Optional(Type.Literal(true, { description: 'For rules: the result of the filter is negated.' })),
+  filter_index: Type.Integer({ description: 'Index in `properties`; cohort filters are evaluated last.' }),
   cohort: Type.Optional(
     Type.Object({
       id: nullable(Type.Integer()),
@@ -73,20 +75,18 @@ export const explainedFilterSchema = Type.Object({
       is_static: nullable(Type.Boolean()),
       leaves: Type.Array(cohortLeafSchema),
       leaves_left_out: Type.Integer(),
-      hidden: Type.Optional(Type.Literal(true, { description: 'The key may not read cohorts.' })),
+      hidden: Type.Optional(Type.Literal(true, { description: 'true: the key may not read cohorts.' })),
     }),
   ),
 })
 export type ExplainedFilterJson = Static<typeof explainedFilterSchema>
 
 const hashedSchema = {
-  identifier: nullable(
-    Type.String({ description: 'Of a `stored_override` null for a key that may not read persons.' }),
-  ),
+  identifier: nullable(Type.String({ description: 'Null for a `stored_override` if the key may not read persons.' })),
   identifier_source: nullable(
     Type.String({ description: 'group_key, distinct_id, device_id, anon_distinct_id or stored_override.' }),
   ),
-  hash: nullable(Type.Number({ description: '0 to 1; null: nothing was hashed.' })),
+  hash: nullable(Type.Number({ description: '0 to 1; null if nothing was hashed.' })),
 }
 
 export const conditionResults = [
@@ -103,19 +103,19 @@ export const conditionResults = [
 
 export const explainedConditionSchema = Type.Object({
   condition_index: Type.Integer(),
-  aggregation: Type.String({ description: '`person`, or the name of the group type that is hashed.' }),
+  aggregation: Type.String({ description: '`person`, or the name of the hashed group type.' }),
   reached: Type.Boolean(),
   result: literals(conditionResults),
   note: nullable(Type.String()),
-  filters: Type.Array(explainedFilterSchema, { description: 'In the order in which they are asked.' }),
+  filters: Type.Array(explainedFilterSchema, { description: 'In evaluation order.' }),
   filters_left_out: Type.Integer(),
   rollout: Type.Object({
-    percentage: nullable(Type.Number({ description: 'Null and 100: everybody, without hashing.' })),
+    percentage: nullable(Type.Number({ description: 'Null or 100: everyone, without hashing.' })),
     ...hashedSchema,
-    threshold: nullable(Type.Number({ description: 'In when the hash is at most this.' })),
+    threshold: nullable(Type.Number({ description: 'Included if the hash is at most this value.' })),
     in: nullable(Type.Boolean()),
   }),
-  variant: nullable(Type.String({ description: 'The variant that the set names, whoever matches.' })),
+  variant: nullable(Type.String({ description: 'Variant that the condition set forces for all matches.' })),
   rule: Type.Optional(
     Type.Object(
       {
@@ -125,12 +125,12 @@ export const explainedConditionSchema = Type.Object({
           Type.Object({
             id: nullable(Type.Integer()),
             exclusion_percentage: Type.Number(),
-            hash: nullable(Type.Number({ description: 'Null: nothing was hashed.' })),
+            hash: nullable(Type.Number({ description: 'Null if nothing was hashed.' })),
             held_out: nullable(Type.Boolean()),
           }),
         ),
       },
-      { description: 'Of a flag of version 2, which has rules in the place of condition sets.' },
+      { description: 'For version 2 flags, which have rules instead of condition sets.' },
     ),
   ),
 })
@@ -148,16 +148,16 @@ export const explanationSchema = Type.Object({
   flag: Type.Object({ id: Type.Integer(), key: Type.String(), version: Type.Integer(), active: Type.Boolean() }),
   summary: Type.String(),
   answered: Type.Boolean({
-    description: 'Whether /flags answers the flag; else value and reason are what they would be.',
+    description: 'Whether /flags returns the flag. If not, value and reason are hypothetical.',
   }),
   left_out: nullable(literals(leftOutReasons)),
   value: typedValueSchema,
   payload: nullable(Type.String()),
-  failed: Type.Boolean({ description: 'It could not be computed: `reason` says why.' }),
+  failed: Type.Boolean({ description: 'Whether the flag could not be computed; see `reason`.' }),
   reason: nullable(reasonSchema),
   evaluated_at: instantSchema,
   loaded: Type.Object({
-    person: Type.String({ description: 'not_needed, left_aside, found, not_found, or the code of what failed.' }),
+    person: Type.String({ description: 'not_needed, left_aside, found, not_found, or an error code.' }),
     groups: Type.Array(Type.Object({ group_type: Type.String(), group_key: Type.String(), result: Type.String() })),
     geoip: Type.String({ description: 'not_needed, no_address, found or not_found.' }),
   }),
@@ -183,10 +183,10 @@ export const explanationSchema = Type.Object({
       ),
     }),
   ),
-  dependencies: Type.Array(dependencySchema, { description: 'Flags it depends on, in the order they were evaluated.' }),
+  dependencies: Type.Array(dependencySchema, { description: 'Flags it depends on, in evaluation order.' }),
   dependencies_left_out: Type.Integer(),
   missing_dependencies: Type.Array(Type.Object({ id: Type.Integer(), tested_by: Type.String() })),
   dependency_cycle: nullable(Type.Array(Type.String())),
-  problems: Type.Array(Type.String(), { description: 'What in the definitions cannot be read or never matches.' }),
+  problems: Type.Array(Type.String(), { description: 'Parts of the definitions that are invalid or never match.' }),
 })
 export type ExplanationJson = Static<typeof explanationSchema>

@@ -73,12 +73,12 @@ function encodeReason(outcome: FlagOutcome): NonNullable<ExplanationJson['reason
 }
 
 const leftOutTexts: Record<LeftOutReason, string> = {
-  deleted: 'is deleted and therefore not answered',
-  inactive: 'is inactive and therefore not answered',
-  encrypted_payloads: 'has encrypted payloads and is therefore not answered as a flag',
-  unreadable: 'is not answered, because its definition cannot be read',
-  dependency_cycle: 'is not answered, because the flags that it depends on form a cycle',
-  filtered_out: 'is not answered to this caller, because of its runtime or its contexts',
+  deleted: 'is deleted and therefore not served',
+  inactive: 'is inactive and therefore not served',
+  encrypted_payloads: 'has encrypted payloads and is therefore not served as a flag',
+  unreadable: 'is not served because its definition is invalid',
+  dependency_cycle: 'is not served because the flags it depends on form a cycle',
+  filtered_out: 'is not served to this caller because of its runtime or evaluation contexts',
 }
 
 function summaryOf(
@@ -92,9 +92,9 @@ function summaryOf(
   const value = typedValueOf(outcome)
   const isUnknown = outcome === undefined || outcome.kind === 'unknown'
   const result = isUnknown
-    ? 'unknown, because it could not be computed'
+    ? 'unknown because it could not be computed'
     : value === null
-      ? 'without a value, so the default of whoever asks,'
+      ? "without a value, so the caller's default applies,"
       : JSON.stringify(value)
   if (leftOut === null) return `${name} is ${result} for ${short(request.distinctId ?? '')}${why}.`
   const problem = project.problems.find(({ flagId }) => flagId === stored.id)

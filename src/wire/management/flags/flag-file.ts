@@ -64,14 +64,16 @@ export function isFlagFile(value: JsonValue): value is JsonObject {
 /** @returns the file, or in a sentence what is wrong with it. A field that nobody reads is refused by its name. */
 export function decodeFlagFile(file: JsonObject): Result<FlagFile, string> {
   if (numberOf(file.format_version ?? null) !== formatVersion)
-    return err(`Its format_version is not ${formatVersion}: it was made by another version of Pennon.`)
+    return err(
+      `Unsupported format_version, expected ${formatVersion}: the file was exported by another version of Pennon.`,
+    )
   const unknown = Object.keys(file).find(
     name => !['format', 'format_version', 'group_types', 'cohorts', 'flags'].includes(name),
   )
-  if (unknown !== undefined) return err(`It has a field that means nothing: ${unknown}.`)
+  if (unknown !== undefined) return err(`Unknown field: ${unknown}.`)
   const { group_types: groupTypes = [], cohorts = [], flags = [] } = file
   for (const [name, list] of Object.entries({ group_types: groupTypes, cohorts, flags }))
-    if (!Array.isArray(list)) return err(`${name} is no list.`)
+    if (!Array.isArray(list)) return err(`${name} is not a list.`)
   for (const [index, cohort] of (cohorts as readonly JsonValue[]).entries()) {
     const fault = faultOf(cohort, cohortFields, { name: 'string', is_static: 'boolean' })
     if (fault !== null) return err(`cohorts.${index}${nameOf(cohort, 'name')}: ${fault}`)
@@ -98,12 +100,12 @@ function faultOf(
   known: readonly string[],
   required: Readonly<Record<string, 'string' | 'boolean'>>,
 ): string | null {
-  if (!isJsonObject(value)) return 'is no object.'
+  if (!isJsonObject(value)) return 'is not an object.'
   const unknown = Object.keys(value).find(name => !known.includes(name))
-  if (unknown !== undefined) return `it has a field that means nothing: ${unknown}.`
+  if (unknown !== undefined) return `unknown field: ${unknown}.`
   for (const [name, type] of Object.entries(required))
-    if (typeof ownValue(value, name) !== type) return `${name} is missing, or no ${type}.`
-  return isJsonObject(ownValue(value, 'filters')) ? null : 'filters is missing, or no object.'
+    if (typeof ownValue(value, name) !== type) return `${name} is missing or not a ${type}.`
+  return isJsonObject(ownValue(value, 'filters')) ? null : 'filters is missing or not an object.'
 }
 
 function nameOf(value: JsonValue, field: string): string {

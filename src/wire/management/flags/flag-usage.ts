@@ -11,7 +11,7 @@ const otherValue = '$$_posthog_breakdown_other_$$'
 const noValue = '$$_posthog_breakdown_null_$$'
 
 export const bucketStartsSchema = Type.Array(Type.String(), {
-  description: 'When each bucket starts, with the offset of the project’s zone: 2026-03-29T00:00:00+01:00.',
+  description: 'Start of each bucket, with the offset of the project’s time zone: 2026-03-29T00:00:00+01:00.',
 })
 
 export const flagUsageSchema = Type.Object({
@@ -19,10 +19,10 @@ export const flagUsageSchema = Type.Object({
   results: Type.Array(
     Type.Object({
       value: Type.String({
-        description: `\`true\`, \`false\` or a variant. ${noValue}: calls without an answer. ${otherValue}: all values beyond the 25 called most.`,
+        description: `\`true\`, \`false\` or a variant. ${noValue}: calls without a value. ${otherValue}: all values except the 25 most frequent.`,
       }),
-      calls: Type.Array(Type.Integer(), { description: 'Per bucket; an event that is sent again counts once.' }),
-      persons: Type.Array(Type.Integer(), { description: 'Persons of today who made the calls of a bucket.' }),
+      calls: Type.Array(Type.Integer(), { description: 'Calls per bucket; duplicate events count once.' }),
+      persons: Type.Array(Type.Integer(), { description: 'Distinct persons per bucket, as currently merged.' }),
       buckets: bucketStartsSchema,
     }),
   ),
@@ -60,19 +60,21 @@ export const flagExposureSchema = Type.Object({
   variants: Type.Array(
     Type.Object({
       variant: Type.String(),
-      persons: Type.Integer({ description: 'Persons of today who were exposed to this variant and to no other.' }),
-      expected_share: nullable(Type.Number({ description: 'From 0 to 1; null when the definition does not say one.' })),
+      persons: Type.Integer({ description: 'Persons, as currently merged, exposed to this variant only.' }),
+      expected_share: nullable(
+        Type.Number({ description: 'Expected share, 0 to 1; null if the definition has none.' }),
+      ),
     }),
   ),
-  multiple: Type.Integer({ description: 'Persons who were exposed to several variants; they count for none of them.' }),
+  multiple: Type.Integer({ description: 'Persons exposed to several variants; they are not counted for any variant.' }),
   buckets: bucketStartsSchema,
   cumulative: Type.Record(Type.String(), Type.Array(Type.Integer()), {
-    description: 'Variant → persons who were first exposed in a bucket or before.',
+    description: 'By variant: persons first exposed up to and including each bucket.',
   }),
   srm: nullable(
     Type.Object(
       { chi_square: Type.Number(), degrees_of_freedom: Type.Integer(), p_value: Type.Number() },
-      { description: 'Test for a sample ratio mismatch; null unless two variants are expected to have 5 persons.' },
+      { description: 'Sample ratio mismatch test; null unless at least two variants expect 5 or more persons.' },
     ),
   ),
 })

@@ -14,8 +14,8 @@ import { instant, instantSchema, jsonObjectSchema, nullable } from '../shapes.ts
 
 const filtersDescription =
   'Condition sets in `groups` (each: `properties`, `rollout_percentage`, `variant`), `multivariate.variants`, ' +
-  '`payloads`, `aggregation_group_type_index` and more; unknown fields are kept. Or, with `version: 2`, `return_type`, ' +
-  '`default_value` and `rules`, nothing else: then a write replaces the whole document.'
+  '`payloads`, `aggregation_group_type_index` and more; unknown fields are stored. Or, with `version: 2`, only `return_type`, ' +
+  '`default_value` and `rules`: a write then replaces the whole document.'
 const label = Type.String({ maxLength: 255 })
 const labels = Type.Array(label, { maxItems: 100 })
 
@@ -29,7 +29,7 @@ export const flagDefinitionSchema = Type.Object({
   name: Type.String(),
   filters: jsonObjectSchema(filtersDescription),
   active: Type.Boolean(),
-  archived: Type.Boolean({ description: 'Out of use: inactive, and left out of lists.' }),
+  archived: Type.Boolean({ description: 'Archived: inactive and hidden from lists by default.' }),
   deleted: Type.Boolean(),
   version: Type.Integer(),
   ensure_experience_continuity: Type.Boolean(),
@@ -59,7 +59,7 @@ export type FlagJson = Static<typeof flagSchema>
 
 export const flagStatusSchema = Type.Object({
   status: statusSchema,
-  reason: Type.String({ description: 'A sentence for people.' }),
+  reason: Type.String({ description: 'Human-readable explanation.' }),
 })
 
 export const flagWarningSchema = Type.Object({ attr: Type.String(), code: Type.String(), detail: Type.String() })
@@ -73,12 +73,17 @@ export const writtenFlagSchema = Type.Object({
 const optionalFlagFields = {
   name: Type.Optional(nullable(Type.String({ maxLength: 10_000 }))),
   description: Type.Optional(
-    nullable(Type.String({ maxLength: 10_000, description: 'What tools of PostHog call the `name`, which wins.' })),
+    nullable(
+      Type.String({
+        maxLength: 10_000,
+        description: 'Alias of `name`, used by PostHog tools. `name` takes precedence.',
+      }),
+    ),
   ),
   filters: Type.Optional(jsonObjectSchema(filtersDescription)),
   active: Type.Optional(Type.Boolean()),
   archived: Type.Optional(
-    nullable(Type.Boolean({ description: 'True switches the flag off, too. Null leaves it as it is.' })),
+    nullable(Type.Boolean({ description: 'true also disables the flag. null leaves it unchanged.' })),
   ),
   deleted: Type.Optional(Type.Boolean()),
   ensure_experience_continuity: Type.Optional(nullable(Type.Boolean())),
@@ -93,7 +98,7 @@ const optionalFlagFields = {
   tags: Type.Optional(nullable(labels)),
   rollout_percentage: Type.Optional(
     Type.Unknown({
-      description: 'Of definitions older than `filters.groups`: becomes the percentage of their one set.',
+      description: 'For definitions older than `filters.groups`: rollout percentage of the single condition set.',
     }),
   ),
 } satisfies SchemasOf<Exclude<keyof WritableFlag, 'key'>>
@@ -104,7 +109,7 @@ export const updateFlagSchema = Type.Object({
   key: Type.Optional(key),
   ...optionalFlagFields,
   version: Type.Optional(
-    nullable(Type.Integer({ description: 'The version that was edited; when it is no longer current: 409.' })),
+    nullable(Type.Integer({ description: 'Version the change is based on. 409 if it is no longer current.' })),
   ),
 })
 export type UpdateFlagJson = Static<typeof updateFlagSchema>
@@ -214,7 +219,7 @@ export function withoutPayloads(flag: Flag): Flag {
 }
 
 const changeSchema = Type.Object({
-  path: Type.String({ description: 'Keys and list indexes joined by dots.' }),
+  path: Type.String({ description: 'Path of keys and list indexes, joined by dots.' }),
   action: Type.Union([Type.Literal('created'), Type.Literal('changed'), Type.Literal('deleted')]),
   before: Type.Unknown(),
   after: Type.Unknown(),
@@ -242,7 +247,7 @@ export const flagActivitySchema = Type.Object({
       Type.Object({
         ...changeSchema.properties,
         type: Type.Literal('FeatureFlag'),
-        field: Type.String({ description: 'The first part of `path`.' }),
+        field: Type.String({ description: 'First part of `path`.' }),
       }),
     ),
   }),

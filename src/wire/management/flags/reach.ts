@@ -7,9 +7,9 @@ import { jsonObjectSchema, nullable } from '../shapes.ts'
 import { updateFlagSchema } from './flags.ts'
 
 export const blastRadiusBodySchema = Type.Object({
-  condition: jsonObjectSchema('A condition set of a flag. Its percentage and variant change nothing.'),
+  condition: jsonObjectSchema('Condition set of a flag. Its percentage and variant are ignored.'),
   group_type_index: Type.Optional(
-    nullable(Type.Integer({ minimum: 0, maximum: 4, description: 'Groups of this type are counted; else persons.' })),
+    nullable(Type.Integer({ minimum: 0, maximum: 4, description: 'Count groups of this type instead of persons.' })),
   ),
 })
 
@@ -18,8 +18,8 @@ const count = Type.Integer({ minimum: 0 })
 export const blastRadiusSchema = Type.Object({
   affected: count,
   total: count,
-  users_affected: Type.Integer({ minimum: 0, description: 'As `affected`.' }),
-  total_users: Type.Integer({ minimum: 0, description: 'As `total`.' }),
+  users_affected: Type.Integer({ minimum: 0, description: 'Alias of `affected`.' }),
+  total_users: Type.Integer({ minimum: 0, description: 'Alias of `total`.' }),
 })
 
 export function encodeBlastRadius(affected: number, total: number): Static<typeof blastRadiusSchema> {
@@ -30,27 +30,29 @@ const { version: _ofWritesAlone, ...definitionFields } = updateFlagSchema.proper
 
 export const reachBodySchema = Type.Object({
   definition: Type.Object({
-    id: Type.Optional(Type.Integer({ minimum: 1, description: 'The flag that is changed. Without it: a new one.' })),
+    id: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the flag to change. If omitted: a new flag.' })),
     ...definitionFields,
   }),
   base: Type.Optional(
-    nullable(Type.Integer({ minimum: 1, description: 'The version to compare with; the served one unless given.' })),
+    nullable(Type.Integer({ minimum: 1, description: 'Version to compare with. Default: the version being served.' })),
   ),
 })
 
 const value = Type.Union([Type.Boolean(), Type.String(), Type.Null()], {
   description:
-    'false, true or a variant; null where the flag cannot be computed. Of version 2 also a text, and a number or an object as JSON text; no value is false.',
+    'false, true or a variant key; null if the flag cannot be computed. For version 2 also a string, or JSON text for a number or object; no value counts as false.',
 })
 
 export const reachLineSchema = Type.Object(
   {
-    done: Type.Boolean({ description: 'Only on the last line. Before it, counts are of those evaluated so far.' }),
+    done: Type.Boolean({
+      description: 'true on the last line only; earlier lines count the subjects evaluated so far.',
+    }),
     evaluated: count,
     of: count,
     population: Type.Union([Type.Literal('persons'), Type.Literal('groups')]),
     group_type_index: nullable(Type.Integer()),
-    base_version: nullable(Type.Integer({ description: 'Null where there was no flag.' })),
+    base_version: nullable(Type.Integer({ description: 'Null for a new flag.' })),
     gained: count,
     lost: count,
     moved: count,
@@ -59,14 +61,17 @@ export const reachLineSchema = Type.Object(
     changes: Type.Array(Type.Object({ from: value, to: value, count })),
     other_changes: count,
     by_condition: Type.Array(count, {
-      description: 'How many each condition set of the draft lets in, or each rule of one of version 2 decides.',
+      description: 'Subjects per condition set of the draft, or per rule for version 2.',
     }),
     split_buckets: Type.Integer({
       minimum: 0,
-      description: 'Persons of whom another distinct id has another value of the draft.',
+      description: 'Persons whose distinct ids get different values of the draft.',
     }),
   },
-  { description: 'A line of the answer, each a JSON object. An `error` with code and detail may end it instead.' },
+  {
+    description:
+      'One line of the response, a JSON object. On failure, the last line is an `error` with code and detail.',
+  },
 )
 
 export interface ReachOf {

@@ -12,20 +12,20 @@ const testedFilterSchema = Type.Object({
   operator: Type.String(),
   value: Type.Unknown(),
   type: Type.String(),
-  actual_value: Type.Unknown({ description: 'Null when there is none, or when the key may not read groups.' }),
-  matched: Type.Boolean({ description: 'Also false when it was not looked at; `explanation` says so.' }),
+  actual_value: Type.Unknown({ description: 'Null if there is none, or if the key may not read groups.' }),
+  matched: Type.Boolean({ description: 'Also false if not evaluated; see `explanation`.' }),
   explanation: Type.String(),
 })
 
 const testedConditionSchema = Type.Object({
   index: Type.Integer(),
-  matched: Type.Boolean({ description: 'This condition decided the value: at most one does.' }),
+  matched: Type.Boolean({ description: 'Whether this condition set decided the value; true for at most one.' }),
   properties_matched: Type.Optional(
-    Type.Boolean({ description: 'All of its filters match; absent when it was not looked at.' }),
+    Type.Boolean({ description: 'Whether all filters match; absent if not evaluated.' }),
   ),
   explanation: Type.String(),
   rollout_percentage: Type.Number(),
-  rollout_excluded: Type.Boolean({ description: 'The filters match, and the rollout leaves the subject out.' }),
+  rollout_excluded: Type.Boolean({ description: 'Whether the filters match but the rollout excludes the subject.' }),
   variant: nullable(Type.String()),
   properties: Type.Array(testedFilterSchema),
 })
@@ -33,14 +33,16 @@ const testedConditionSchema = Type.Object({
 export const testEvaluationSchema = Type.Object({
   flag_key: Type.String(),
   result: Type.Union([Type.Boolean(), Type.String(), Type.Null()], {
-    description: 'Null when /flags does not answer the flag although it is active: `reason` says why.',
+    description: 'Null if /flags omits the flag although it is active; see `reason`.',
   }),
   reason: Type.String(),
   condition_index: nullable(Type.Integer()),
   payload: nullable(Type.String()),
-  person_properties: jsonObjectSchema('Those of the stored person, if there is one, and those of the request.'),
+  person_properties: jsonObjectSchema('Properties of the stored person, if any, overridden by those of the request.'),
   evaluation_distinct_id: Type.String(),
-  conditions: Type.Array(testedConditionSchema, { description: 'At most 100, and the one that decided.' }),
+  conditions: Type.Array(testedConditionSchema, {
+    description: 'Up to 100 condition sets, and always the one that decided.',
+  }),
 })
 type TestEvaluationJson = Omit<Static<typeof testEvaluationSchema>, 'person_properties'> & {
   person_properties: PropertyBag

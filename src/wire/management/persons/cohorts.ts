@@ -20,8 +20,8 @@ export const cohortSchema = Type.Object({
   is_static: Type.Boolean(),
   deleted: Type.Boolean(),
   version: Type.Integer(),
-  count: nullable(Type.Integer({ description: 'Members as of `last_calculation`; null when they were not counted.' })),
-  is_calculating: Type.Boolean({ description: 'Members are being counted by this process.' }),
+  count: nullable(Type.Integer({ description: 'Number of members as of `last_calculation`; null if never counted.' })),
+  is_calculating: Type.Boolean({ description: 'Whether this process is counting the members.' }),
   last_calculation: nullable(instantSchema),
   errors_calculating: Type.Integer(),
   created_at: instantSchema,
@@ -32,10 +32,10 @@ export const cohortSchema = Type.Object({
 export type CohortJson = Static<typeof cohortSchema>
 
 export const memberReportSchema = Type.Object({
-  changed: Type.Integer({ description: 'Persons that became members, or are none any more.' }),
-  unchanged: Type.Integer({ description: 'Persons that were members already, or were none.' }),
-  unknown_count: Type.Integer({ description: 'Ids that lead to no person.' }),
-  unknown: Type.Array(Type.String(), { description: 'These ids, the first 10,000 of them.' }),
+  changed: Type.Integer({ description: 'Persons added or removed.' }),
+  unchanged: Type.Integer({ description: 'Persons that already were, or were not, members.' }),
+  unknown_count: Type.Integer({ description: 'Number of ids without a person.' }),
+  unknown: Type.Array(Type.String(), { description: 'The first 10,000 of these ids.' }),
 })
 export type MemberReportJson = Static<typeof memberReportSchema>
 
@@ -46,7 +46,7 @@ export const writtenCohortSchema = Type.Object({
   members: Type.Optional(memberReportSchema),
 })
 
-const personIds = Type.Array(Type.Union([Type.Integer(), Type.String()]), { description: 'Ids or uuids of persons.' })
+const personIds = Type.Array(Type.Union([Type.Integer(), Type.String()]), { description: 'Person ids or uuids.' })
 const distinctIds = Type.Array(Type.String())
 
 const optionalCohortFields = {
@@ -59,8 +59,8 @@ const optionalCohortFields = {
   csv: Type.Optional(
     Type.String({
       description:
-        'A table: one column of distinct ids or uuids of persons, or any columns with a head that names one of them ' +
-        '`person_id`, `distinct_id` or `uuid` (of a person). Also as a file of multipart/form-data.',
+        'A table with one column of distinct ids or person uuids, or with a header row that names one of its columns ' +
+        '`person_id`, `distinct_id` or `uuid` (of a person). Can also be sent as a file in multipart/form-data.',
     }),
   ),
 }
@@ -70,7 +70,7 @@ export const updateCohortSchema = Type.Object({
   ...optionalCohortFields,
   deleted: Type.Optional(Type.Boolean()),
   version: Type.Optional(
-    nullable(Type.Integer({ description: 'The version that was edited; when it is no longer current: 409.' })),
+    nullable(Type.Integer({ description: 'Version the change is based on. 409 if it is no longer current.' })),
   ),
 })
 export type UpdateCohortJson = Static<typeof updateCohortSchema>
@@ -80,7 +80,7 @@ export const addMembersSchema = Type.Object({
   distinct_ids: Type.Optional(distinctIds),
 })
 export const removeMembersSchema = Type.Object({
-  person_id: Type.Optional(Type.Union([Type.Integer(), Type.String()], { description: 'Id or uuid of a person.' })),
+  person_id: Type.Optional(Type.Union([Type.Integer(), Type.String()], { description: 'Person id or uuid.' })),
   ...addMembersSchema.properties,
 })
 

@@ -8,21 +8,17 @@ import { idSchema, instant, instantSchema, nullable, uuidSchema } from '../shape
 const distinctIdLengthMax = 1_000
 
 export const bulkErasureSchema = Type.Object({
-  ids: Type.Optional(
-    Type.Array(uuidSchema, { minItems: 1, maxItems: erasedPersonsMax, description: 'Uuids of persons.' }),
-  ),
+  ids: Type.Optional(Type.Array(uuidSchema, { minItems: 1, maxItems: erasedPersonsMax, description: 'Person uuids.' })),
   distinct_ids: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: distinctIdLengthMax }), {
       minItems: 1,
       maxItems: erasedPersonsMax,
-      description: 'Distinct ids, each of which leads to a person with all of its ids. Instead of `ids`.',
+      description: 'Distinct ids, instead of `ids`. Each selects its person with all distinct ids.',
     }),
   ),
-  delete_events: Type.Optional(
-    Type.Boolean({ description: 'Their events go as well, with what was refused of them.' }),
-  ),
-  delete_recordings: Type.Optional(Type.Boolean({ description: 'As `delete_events` unless given.' })),
-  keep_person: Type.Optional(Type.Boolean({ description: 'Only events and recordings go.' })),
+  delete_events: Type.Optional(Type.Boolean({ description: "Also erase the persons' events and rejected events." })),
+  delete_recordings: Type.Optional(Type.Boolean({ description: 'Default: the value of `delete_events`.' })),
+  keep_person: Type.Optional(Type.Boolean({ description: 'Erase only events and recordings.' })),
 })
 
 export const bulkErasedSchema = Type.Object({
@@ -43,14 +39,14 @@ export const deletionStatusSchema = Type.Object({
   delete_verified_at: nullable(instantSchema),
   erasure: Type.Object({
     id: idSchema,
-    persons: Type.Integer({ description: 'Erased by the same request, or by the same part of it.' }),
+    persons: Type.Integer({ description: 'Number of persons erased by the same request, or the same part of it.' }),
     keep_person: Type.Boolean(),
     delete_events: Type.Boolean(),
     delete_recordings: Type.Boolean(),
     removed: nullable(
       Type.Object({
         events: Type.Integer(),
-        pending_events: Type.Integer({ description: 'Of import jobs that are not published.' }),
+        pending_events: Type.Integer({ description: 'Events of unpublished import jobs.' }),
         recordings: Type.Integer(),
         rejected_events: Type.Integer(),
       }),

@@ -47,12 +47,12 @@ describe('a table of persons', () => {
   const refused: [string, string, RegExp][] = [
     ['several columns without a head', 'a\n\nb,c\n', /^Row 3 has 2 columns/],
     ['several columns without a head, behind a separator', 'sep=;\na;b', /^Row 2 has 2 columns/],
-    ['a quotation mark that stands alone', 'a\n"b', /^Row 2 cannot be read/],
-    ['text behind a closing quotation mark', 'a\n"b"c', /^Row 2 cannot be read/],
+    ['a quotation mark that stands alone', 'a\n"b', /^Row 2 is malformed/],
+    ['text behind a closing quotation mark', 'a\n"b"c', /^Row 2 is malformed/],
     ['a cell that goes on and on', `a\n"${'""x'.repeat(600_000)}`, /^Row 2 has a cell of more than/],
     ['a plain cell that goes on and on', 'x'.repeat(20_000), /^Row 1 has a cell of more than/],
     ['more columns than anybody has', ','.repeat(5_000), /^Row 1 has more than 1000 columns/],
-    ['more ids than come at once', 'a\n'.repeat(tableRowsMax + 1), /^Row 100001 is too many/],
+    ['more ids than come at once', 'a\n'.repeat(tableRowsMax + 1), /^Row 100001 exceeds the limit/],
   ]
   for (const [what, text, message] of refused)
     it(`is refused with ${what}`, () => assert.match(problemOf(text), message))

@@ -106,11 +106,11 @@ export class MemberTable {
     const text = this.#text
     const from = this.#at + 1
     for (let quote = text.indexOf('"', from); ; quote = text.indexOf('"', quote + 2)) {
-      if (quote === -1) this.#refuse('cannot be read: a quotation mark stands alone.')
+      if (quote === -1) this.#refuse('is malformed: unmatched quotation mark.')
       else if (quote - from > cellCharsMax) this.#refuse(cellTooLong)
       else if (text[quote + 1] === '"') continue
       else if (quote + 1 < text.length && !`${this.#separator}\r\n`.includes(text[quote + 1]!))
-        this.#refuse('cannot be read: something stands behind a closing quotation mark.')
+        this.#refuse('is malformed: text after a closing quotation mark.')
       else {
         this.#cells.push(text.slice(from, quote).replaceAll('""', '"').trim())
         return quote + 1
@@ -134,10 +134,10 @@ export class MemberTable {
     if (this.#kind === null && this.#ids.length === 0 && this.#readHead(cells)) return
     if (this.#kind === null && cells.length > 1) {
       this.#refuse(
-        `has ${cells.length} columns, and the first row names none of them distinct_id or person_id. ` +
-          'An id that holds a comma stands in quotation marks.',
+        `has ${cells.length} columns, and the header row has no column distinct_id or person_id. ` +
+          'Put ids that contain a comma in quotation marks.',
       )
-    } else if (this.#ids.length >= tableRowsMax) this.#refuse(`is too many: at most ${tableRowsMax} ids come at once.`)
+    } else if (this.#ids.length >= tableRowsMax) this.#refuse(`exceeds the limit of ${tableRowsMax} ids per request.`)
     else this.#ids.push(cells[this.#column] ?? '')
   }
 
