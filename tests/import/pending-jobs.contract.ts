@@ -183,10 +183,10 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       }
     }
     const assertNothingLeft = async (world: ImportWorld, job: ImportJob) => {
-      const { shelved, links } = await world.stored()
+      const { staged, links } = await world.stored()
       const kinds = ['person', 'mapping', 'id_count', 'group', 'group_type'] as const
       const images = await Promise.all(kinds.map(kind => world.management.listImportImages(job.id, kind, 9)))
-      assert.deepEqual([shelved, links, images.flat(), world.events.pending.length], [0, 0, [], 0])
+      assert.deepEqual([staged, links, images.flat(), world.events.pending.length], [0, 0, [], 0])
     }
 
     it('are discarded although nobody asks for it', async t => {

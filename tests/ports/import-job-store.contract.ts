@@ -168,7 +168,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       ])
     })
 
-    it('clears the groups of a shelf in pieces', async t => {
+    it('clears the groups of a staging overlay in pieces', async t => {
       const { store, chunkStore } = await open(t)
       const job = await create(store, aNewJob())
       const groups = Array.from({ length: 4_100 }, (_, index) => ({
@@ -177,12 +177,12 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       }))
       await commit(chunkStore, { groups })
       let pieces = 1
-      while (await store.clearShelf(job.id)) pieces++
+      while (await store.clearStaging(job.id)) pieces++
       assert.equal(pieces, 3)
-      assert.deepEqual(await store.listShelvedGroups(job.id, 1), [])
+      assert.deepEqual(await store.listStagedGroups(job.id, 1), [])
     })
 
-    it('clears the persons of a shelf in pieces, also those whose ids are joined', async t => {
+    it('clears the persons of a staging overlay in pieces, also those whose ids are joined', async t => {
       const { store, chunkStore } = await open(t)
       const job = await create(store, aNewJob())
       const persons = Array.from({ length: 4_100 }, (_, index) => ({
@@ -192,9 +192,9 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const row = { projectId: -job.id, distinctId: 'left', personUuid: 'person 0', version: 0 }
       await commit(chunkStore, { persons, mappings: [{ row, loadedVersion: null }] })
       let pieces = 1
-      while (await store.clearShelf(job.id)) pieces++
+      while (await store.clearStaging(job.id)) pieces++
       assert.equal(pieces, 3)
-      assert.deepEqual(await store.listShelvedIds(job.id, 1), [])
+      assert.deepEqual(await store.listStagedIds(job.id, 1), [])
       // None of them is there, or it could not be made again.
       await commit(chunkStore, { persons })
     })

@@ -1,9 +1,9 @@
-// A project and the shelf of an import job as plain values, for tests of what publishing and undoing change: a commit is
+// A project and the staging overlay of an import job as plain values, for tests of what publishing and undoing change: a commit is
 // applied to what was loaded, and images are kept as the state keeps them.
 
 import assert from 'node:assert/strict'
 import type { SubjectImage } from '#core/imports/import-changes.ts'
-import { shelfIdOf } from '#core/imports/import-job.ts'
+import { toStagingId } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -13,9 +13,9 @@ import { aGroup, aPerson, aProject } from './values.ts'
 
 export const jobId = 7
 export const projectId = 1
-const shelfId = shelfIdOf(jobId)
+const stagingId = toStagingId(jobId)
 
-export interface ShelfState {
+export interface StagingState {
   readonly loaded: LoadedChunk
   readonly images: readonly SubjectImage[]
 }
@@ -26,15 +26,15 @@ export interface Someone extends Partial<Omit<Person, 'projectId' | 'uuid'>> {
   readonly ids?: readonly (readonly [distinctId: string, version: number])[]
 }
 
-export function shelfState({
+export function stagingState({
   persons = [],
-  shelved = [],
+  staged = [],
   ...rest
 }: {
   readonly persons?: readonly Someone[]
-  readonly shelved?: readonly Someone[]
-} & Partial<Pick<LoadedChunk, 'groups' | 'groupTypes' | 'personlessDistinctIds'>>): ShelfState {
-  const rows = [...persons.map(who => personRows(projectId, who)), ...shelved.map(who => personRows(shelfId, who))]
+  readonly staged?: readonly Someone[]
+} & Partial<Pick<LoadedChunk, 'groups' | 'groupTypes' | 'personlessDistinctIds'>>): StagingState {
+  const rows = [...persons.map(who => personRows(projectId, who)), ...staged.map(who => personRows(stagingId, who))]
   const mappings = rows.flatMap(row => row.mappings)
   return {
     images: [],
@@ -53,12 +53,12 @@ export function shelfState({
   }
 }
 
-export function shelvedGroup(
+export function stagedGroup(
   key: string,
   properties: JsonObject,
   over: { marks?: PropertyMarks; createdAtMs?: number },
 ) {
-  return aGroup({ projectId: shelfId, key, properties, ...over })
+  return aGroup({ projectId: stagingId, key, properties, ...over })
 }
 
 function personRows(owner: number, { id, ids = [[id, 0]], ...over }: Someone) {
@@ -74,12 +74,12 @@ function personRows(owner: number, { id, ids = [[id, 0]], ...over }: Someone) {
   }
 }
 
-export function batchOf({ loaded }: ShelfState, over: Partial<JobBatch> = {}): JobBatch {
+export function batchOf({ loaded }: StagingState, over: Partial<JobBatch> = {}): JobBatch {
   return { importJobId: jobId, projectId, loaded, nowMs: 1, ...over }
 }
 
 /** @throws AssertionError where the store would see a conflict. */
-export function committed({ loaded, images }: ShelfState, { changes }: PublishedBatch): ShelfState {
+export function committed({ loaded, images }: StagingState, { changes }: PublishedBatch): StagingState {
   const { imports } = changes
   assert.ok(imports !== undefined)
   const removedPersons = [...changes.deletedPersons, ...imports.removedPersons]
@@ -133,7 +133,7 @@ function written<Row extends { readonly version: number }, Key>(
 }
 
 /** The project's persons as people see them: by their ids, whatever their uuids and versions. */
-export function personsIn({ loaded }: ShelfState) {
+export function personsIn({ loaded }: StagingState) {
   const rows = loaded.persons.filter(person => person.projectId === projectId)
   return rows
     .map(({ uuid, properties, marks, createdAtMs, lastSeenAtMs, isIdentified }) => ({
@@ -146,7 +146,7 @@ export function personsIn({ loaded }: ShelfState) {
     .sort((a, b) => (a.ids.join() < b.ids.join() ? -1 : 1))
 }
 
-export function groupsIn({ loaded }: ShelfState) {
+export function groupsIn({ loaded }: StagingState) {
   return loaded.groups
     .filter(group => group.projectId === projectId)
     .map(({ version: _, ...group }) => group)

@@ -81,7 +81,7 @@ export const usualOptions: ImportOptions = {
 }
 
 export interface ImportJob {
-  /** The number that rows, partitions, marks and the shelf name it by; counts up, and is no secret. */
+  /** The number that rows, partitions, marks and the staging overlay name it by; counts up, and is no secret. */
   readonly id: number
   /** The id that clients name it by: `newPublicImportJobId`. Jobs of days, which nobody sends to, have their number. */
   readonly publicId: number
@@ -136,10 +136,10 @@ export function isPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): b
 }
 
 /**
- * The project id under which the persons and groups of a pending job are kept: the job's shelf. No project has a
+ * The project id under which the persons and groups of a pending job are kept: the job's staging overlay. No project has a
  * negative id, so nothing that belongs to a project is ever found there.
  */
-export function shelfIdOf(importJobId: number): number {
+export function toStagingId(importJobId: number): number {
   return -importJobId
 }
 

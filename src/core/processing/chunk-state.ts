@@ -5,7 +5,7 @@
 import type { Group, GroupType } from '../groups/group.ts'
 import { groupTypeCountMax } from '../groups/group.ts'
 import type { ImportLink } from '../imports/import-changes.ts'
-import { isPending, shelfIdOf } from '../imports/import-job.ts'
+import { isPending, toStagingId } from '../imports/import-job.ts'
 import type { PropertyBag } from '../json.ts'
 import type { DistinctIdMapping, Person, PropertyMarks } from '../persons/person.ts'
 import { personUuid } from '../persons/person-uuid.ts'
@@ -54,18 +54,18 @@ interface WorkingGroup {
   changed: boolean
 }
 
-/** One project's part of the working copy, or the shelf of a pending job, which has persons and groups of its own. */
+/** One project's part of the working copy, or the staging overlay of a pending job, which has persons and groups of its own. */
 export class ProjectState {
   readonly project: Project
-  /** The project id under which its persons and groups are stored: the project's own, or the shelf's. */
+  /** The project id under which its persons and groups are stored: the project's own, or the staging overlay's. */
   readonly subjectsId: number
-  /** The project whose events the shelf holds; null for a project itself. */
-  readonly #shelfOf: ProjectState | null
+  /** The project whose events the staging overlay holds; null for a project itself. */
+  readonly #stagedProject: ProjectState | null
   /** An import of the project is being undone. */
   readonly #isUndone: boolean
   /** Links that wait until the job is published. */
   readonly links: Omit<ImportLink, 'importJobId'>[] = []
-  /** Group types that events of the shelf added to the project. */
+  /** Group types that events of the staging overlay added to the project. */
   readonly addedGroupTypes: GroupType[] = []
   readonly persons: WorkingPerson[] = []
   readonly mappings = new Map<string, WorkingMapping>()
@@ -78,24 +78,24 @@ export class ProjectState {
   /** The version of the next mapping of an id, by id. */
   readonly #personlessIds = new Map<string, number>()
   readonly #groupTypes = new Map<string, number>()
-  /** Types that events of the shelf name, by name. */
-  readonly #shelvedTypes = new Map<string, number>()
+  /** Types that events of the staging overlay name, by name. */
+  readonly #stagedTypes = new Map<string, number>()
   readonly #takenIndexes = new Set<number>()
   readonly #typesBeingDeleted = new Set<string>()
   #refusedGroupType: RefusedGroupType | null = null
   readonly #groups = new Map<string, WorkingGroup>()
   readonly #uuids = new Map<string, string>()
 
-  constructor(project: Project, shelf?: { readonly id: number; readonly of: ProjectState }, isUndone = false) {
+  constructor(project: Project, staging?: { readonly id: number; readonly of: ProjectState }, isUndone = false) {
     this.project = project
-    this.subjectsId = shelf?.id ?? project.id
-    this.#shelfOf = shelf?.of ?? null
+    this.subjectsId = staging?.id ?? project.id
+    this.#stagedProject = staging?.of ?? null
     this.#isUndone = isUndone
   }
 
-  /** Whether this is the shelf of a pending job. */
-  get isShelf(): boolean {
-    return this.#shelfOf !== null
+  /** Whether this is the staging overlay of a pending job. */
+  get isStaging(): boolean {
+    return this.#stagedProject !== null
   }
 
   /** Undoing an import asks who uses a person, and then removes it: a use that comes in between has to be a change. */
@@ -149,7 +149,7 @@ export class ProjectState {
     const mapping = { distinctId, person, version, loadedVersion: null, changed: true }
     this.mappings.set(distinctId, mapping)
     person.mappings.push(mapping)
-    if (version === 0 && !this.isShelf && person.uuid !== this.uuidOf(distinctId))
+    if (version === 0 && !this.isStaging && person.uuid !== this.uuidOf(distinctId))
       this.neverPersonlessIds.push(distinctId)
   }
 
@@ -197,7 +197,7 @@ export class ProjectState {
    * `takeRefusedGroupType` reports.
    */
   groupTypeIndex(name: string): number | undefined {
-    if (this.#shelfOf !== null) return this.#shelvedTypeIndex(this.#shelfOf, name)
+    if (this.#stagedProject !== null) return this.#stagedTypeIndex(this.#stagedProject, name)
     const known = this.#groupTypes.get(name)
     if (known !== undefined) return known
     const why = this.#typesBeingDeleted.has(name)
@@ -216,39 +216,39 @@ export class ProjectState {
     return undefined
   }
 
-  /** A shelf has the types of its project, because the columns of its rows are theirs. */
-  #shelvedTypeIndex(of: ProjectState, name: string): number | undefined {
+  /** A staging overlay has the types of its project, because the columns of its rows are theirs. */
+  #stagedTypeIndex(of: ProjectState, name: string): number | undefined {
     const typeCount = of.newGroupTypes.length
     const index = of.groupTypeIndex(name)
     if (of.newGroupTypes.length > typeCount) this.addedGroupTypes.push(of.newGroupTypes.at(-1)!)
-    if (index !== undefined) this.#shelvedTypes.set(name, index)
+    if (index !== undefined) this.#stagedTypes.set(name, index)
     return index
   }
 
   /** Returns the first type that was refused since the last call. */
   takeRefusedGroupType(): RefusedGroupType | null {
-    if (this.#shelfOf !== null) return this.#shelfOf.takeRefusedGroupType()
+    if (this.#stagedProject !== null) return this.#stagedProject.takeRefusedGroupType()
     const refused = this.#refusedGroupType
     if (refused !== null) this.#refusedGroupType = null
     return refused
   }
 
-  /** The types of the groups to write that existed before; of a shelf, all that its events name. */
+  /** The types of the groups to write that existed before; of a staging overlay, all that its events name. */
   usedGroupTypes(): GroupType[] {
-    const used = new Set(this.#shelvedTypes.values())
+    const used = new Set(this.#stagedTypes.values())
     for (const { group, changed } of this.#groups.values()) if (changed) used.add(group.typeIndex)
-    return this.#groupTypesAt(used, (this.#shelfOf ?? this).newGroupTypes)
+    return this.#groupTypesAt(used, (this.#stagedProject ?? this).newGroupTypes)
   }
 
-  /** The types that a shelf's events name and did not add; others may have added them in the same chunk. */
+  /** The types that a staging overlay's events name and did not add; others may have added them in the same chunk. */
   namedGroupTypes(): GroupType[] {
-    return this.#groupTypesAt(new Set(this.#shelvedTypes.values()), this.addedGroupTypes)
+    return this.#groupTypesAt(new Set(this.#stagedTypes.values()), this.addedGroupTypes)
   }
 
   #groupTypesAt(indexes: Set<number>, except: readonly GroupType[]): GroupType[] {
     for (const { index } of except) indexes.delete(index)
     if (indexes.size === 0) return []
-    return [...(this.#shelfOf ?? this).#groupTypes]
+    return [...(this.#stagedProject ?? this).#groupTypes]
       .filter(([, index]) => indexes.has(index))
       .map(([name, index]) => ({ projectId: this.project.id, name, index }))
   }
@@ -323,7 +323,7 @@ export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, Project
   )
   for (const job of loaded.importJobs ?? []) {
     const of = projects.get(job.projectId)
-    const id = shelfIdOf(job.id)
+    const id = toStagingId(job.id)
     if (of !== undefined && isPending(job)) projects.set(id, new ProjectState(of.project, { id, of }))
   }
   const persons = new Map<string, WorkingPerson>()

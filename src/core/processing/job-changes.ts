@@ -7,7 +7,7 @@ import {
   noImportChanges,
   type SubjectImage,
 } from '../imports/import-changes.ts'
-import { type ImportJobStatus, shelfIdOf } from '../imports/import-job.ts'
+import { type ImportJobStatus, toStagingId } from '../imports/import-job.ts'
 import { utcDay } from '../usage.ts'
 import type { ChunkReport } from './chunk-report.ts'
 import type { ProjectState } from './chunk-state.ts'
@@ -29,13 +29,13 @@ export function importChangesOf(
   const images: SubjectImage[] = []
   const touched = [...jobs.values()].map(({ id, state, step }) => ({ id, state, step }))
   for (const { id: importJobId, projectId } of jobs.values()) {
-    const shelf = projects.get(shelfIdOf(importJobId))
-    if (shelf === undefined) continue
-    for (const link of shelf.links) links.push({ importJobId, ...link })
-    for (const { name, index } of shelf.addedGroupTypes)
+    const staging = projects.get(toStagingId(importJobId))
+    if (staging === undefined) continue
+    for (const link of staging.links) links.push({ importJobId, ...link })
+    for (const { name, index } of staging.addedGroupTypes)
       images.push({ importJobId, projectId, kind: 'group_type', subject: String(index), before: null, after: { name } })
     // A type is not deleted while a pending job names it: its rows would be those of the next type with the index.
-    for (const { name, index } of shelf.namedGroupTypes())
+    for (const { name, index } of staging.namedGroupTypes())
       images.push({
         importJobId,
         projectId,

@@ -46,7 +46,7 @@ export function changedSubjectsText(
   return persons.length === 0 && groups.length === 0 ? null : encodeSubjects({ persons, groups })
 }
 
-/** The shelves of pending imports are no projects, and nothing of them is mirrored. */
+/** The staging overlays of pending imports are no projects, and nothing of them is mirrored. */
 function isOfProject({ projectId }: { readonly projectId: number }): boolean {
   return projectId > 0
 }

@@ -11,7 +11,7 @@ import { groupEventNames } from '../events/event-names.ts'
 import { mayBeGenerated } from '../events/generated-event.ts'
 import { groupIdentityOf } from '../events/group-identity.ts'
 import type { RecordAt, StreamInfo } from '../events/log-stream.ts'
-import { firstImportJobId, shelfIdOf } from '../imports/import-job.ts'
+import { firstImportJobId, toStagingId } from '../imports/import-job.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'
 import { isIllegalDistinctId, mergeRequestOf } from './person-merge.ts'
@@ -106,7 +106,7 @@ export function itemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, '
 
 /**
  * What the chunk's events may touch, without repeats: the subjects of the one load before they are applied. Events of
- * import jobs touch their job's shelf.
+ * import jobs touch their job's staging overlay.
  * @param isRestoring rows of published jobs may be among those that are restored, which have persons of their project.
  */
 export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSubjects {
@@ -130,7 +130,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
     if (importJobId >= firstImportJobId) {
       importJobIds.add(importJobId)
       if (isGenerated(record.event)) generated.push({ projectId: record.event.projectId, uuid: record.event.uuid })
-      addEvent(record, shelfIdOf(importJobId))
+      addEvent(record, toStagingId(importJobId))
       otherDistinctIds.push(...idsOfEvent(record))
       if (!isRestoring) continue
     }
@@ -186,7 +186,7 @@ function otherItemOf(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'd
   }
 }
 
-/** The ids that an event of a job names, which are loaded as those of its shelf alone. */
+/** The ids that an event of a job names, which are loaded as those of its staging overlay alone. */
 function idsOfEvent({ event: { projectId, distinctId, name }, properties }: ParsedEvent) {
   const merge = mergeRequestOf(name, properties)
   const ids = merge === null || isIllegalDistinctId(merge.otherId) ? [distinctId] : [distinctId, merge.otherId]

@@ -38,7 +38,7 @@ export interface PersonOutcome {
 export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
   const { distinctId, merge } = event
   if (merge === null) return updateOrCreate(state, event, warn)
-  if (state.isShelf) return shelveLink(state, event, merge, warn)
+  if (state.isStaging) return stageLink(state, event, merge, warn)
   const outcome = linkDistinctIds(state, distinctId, merge)
   switch (outcome.kind) {
     case 'none':
@@ -84,9 +84,9 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
 
 /**
  * A pending job links nothing: its links are made when it is published, against the persons of that day. Until then each
- * distinct id of its shelf has a person of its own.
+ * distinct id of its staging overlay has a person of its own.
  */
-function shelveLink(state: ProjectState, event: PersonEvent, merge: MergeRequest, warn: RaiseWarning): PersonOutcome {
+function stageLink(state: ProjectState, event: PersonEvent, merge: MergeRequest, warn: RaiseWarning): PersonOutcome {
   const { distinctId, timestampMs, uuid } = event
   const illegalId = [distinctId, merge.otherId].find(isIllegalDistinctId)
   if (illegalId === undefined && merge.otherId !== distinctId) {

@@ -16,7 +16,7 @@ import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import type { GeoipLocation } from '../geoip.ts'
 import type { GeneratedEvent } from '../imports/import-changes.ts'
-import { firstImportJobId, type ImportJobStatus, isPending, type JobOfDay, shelfIdOf } from '../imports/import-job.ts'
+import { firstImportJobId, type ImportJobStatus, isPending, type JobOfDay, toStagingId } from '../imports/import-job.ts'
 import { ErasedRecords } from '../persons/erasure.ts'
 import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
@@ -333,13 +333,13 @@ function isOfPendingJob({ jobs }: ChunkWork, { importJobId }: CapturedEvent): bo
   return job !== undefined && isPending(job)
 }
 
-/** Whose persons and groups an event touches: its project's, or those of the shelf of its job. Null for a closed job. */
+/** Whose persons and groups an event touches: its project's, or those of the staging overlay of its job. Null for a closed job. */
 function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState): ProjectState | null {
   const { importJobId, projectId } = event
   if (importJobId < firstImportJobId) return project
   const job = work.jobs.get(importJobId)
   if (job?.projectId !== projectId) return null
-  if (isPending(job)) return work.projects.get(shelfIdOf(importJobId)) ?? null
+  if (isPending(job)) return work.projects.get(toStagingId(importJobId)) ?? null
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
 }
 

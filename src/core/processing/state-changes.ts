@@ -43,7 +43,7 @@ export function closeChunkState(
     for (const { distinctId, person, version, loadedVersion, changed } of state.mappings.values()) {
       if (!changed) continue
       mappings.push({ row: { projectId, distinctId, personUuid: person.uuid, version }, loadedVersion })
-      if (version > 0 && !state.isShelf) overrides.push({ projectId, distinctId, personId: person.uuid, version })
+      if (version > 0 && !state.isStaging) overrides.push({ projectId, distinctId, personId: person.uuid, version })
     }
     for (const distinctId of state.newPersonlessIds) personlessDistinctIds.push({ projectId, distinctId })
     for (const distinctId of state.neverPersonlessIds) neverPersonlessDistinctIds.push({ projectId, distinctId })

@@ -83,11 +83,11 @@ export interface ImportWorkStore {
     importJobId: number,
     limit: number,
   ): Promise<readonly { readonly id: number; readonly link: ImportLink }[]>
-  /** Distinct ids of persons on the shelf. */
-  listShelvedIds(importJobId: number, limit: number): Promise<readonly string[]>
-  /** Ids on the shelf that were used without a person, after one of them, in their order. */
-  listShelvedPersonlessIds(importJobId: number, after: string | null, limit: number): Promise<readonly string[]>
-  listShelvedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
+  /** Distinct ids of persons in the staging overlay. */
+  listStagedIds(importJobId: number, limit: number): Promise<readonly string[]>
+  /** Ids in the staging overlay that were used without a person, after one of them, in their order. */
+  listStagedPersonlessIds(importJobId: number, after: string | null, limit: number): Promise<readonly string[]>
+  listStagedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
   /** Images of a kind, some first ones. */
   listImportImages(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly SubjectImage[]>
   /** Finds what one or several jobs have kept of these subjects. */
@@ -114,8 +114,8 @@ export interface ImportWorkStore {
     after: Pick<Group, 'typeIndex' | 'key'> | null,
     limit: number,
   ): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
-  /** Deletes what is left of the job's shelf and links. @returns whether there is more, after some thousand rows. */
-  clearShelf(importJobId: number): Promise<boolean>
+  /** Deletes what is left of the job's staging overlay and links. @returns whether there is more, after some thousand rows. */
+  clearStaging(importJobId: number): Promise<boolean>
   /** Deletes the images of a job that can no longer be undone, in pieces between which others may write. */
   deleteImportImages(importJobId: number): Promise<void>
   /** Forgets the times that a discarded job gave to generated events, in such pieces, too. */

@@ -2,7 +2,7 @@
 // has its person, and shows what is known of that person. What a step has done is deleted from its list in the same
 // transaction, so that an interrupted step continues with the rest. Source: docs/wire/import.md §2.11.
 
-import { type ImportJob, type ImportStep, shelfIdOf } from '#core/imports/import-job.ts'
+import { type ImportJob, type ImportStep, toStagingId } from '#core/imports/import-job.ts'
 import {
   publishGroups,
   publishLinks,
@@ -42,7 +42,7 @@ export async function publishStep(
       await deps.events.publishJob(job.id)
       break
     case 'clearing':
-      while (!signal.aborted && (await deps.jobs.clearShelf(job.id)));
+      while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));
       break
   }
   return steps[steps.indexOf(step) + 1] ?? null
@@ -85,21 +85,21 @@ async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
   const subjectsOf = (ids: readonly string[]) => ({
     distinctIds: ids.flatMap(distinctId => [
       { projectId, distinctId },
-      { projectId: shelfIdOf(id), distinctId },
+      { projectId: toStagingId(id), distinctId },
     ]),
     mergingDistinctIds: [],
     groups: [],
     projectIds: [projectId],
   })
   for (;;) {
-    const ids = await deps.jobs.listShelvedIds(id, batchSize)
+    const ids = await deps.jobs.listStagedIds(id, batchSize)
     if (ids.length === 0 || signal.aborted) break
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
       publishPersons(batchOf(job, deps, loaded, told), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
-    const ids: readonly string[] = await deps.jobs.listShelvedPersonlessIds(id, after, batchSize)
+    const ids: readonly string[] = await deps.jobs.listStagedPersonlessIds(id, after, batchSize)
     if (ids.length === 0) return
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
       publishPersonlessIds(batchOf(job, deps, loaded, told), some),
@@ -117,7 +117,7 @@ async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
     ),
   )
   for (;;) {
-    const groups = await deps.jobs.listShelvedGroups(id, batchSize)
+    const groups = await deps.jobs.listStagedGroups(id, batchSize)
     if (groups.length === 0 || signal.aborted) return
     await runBatch(
       deps,
@@ -129,7 +129,7 @@ async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         groups: [],
         groupKeys: some.flatMap(({ typeIndex, key }) => [
           { projectId, typeIndex, key },
-          { projectId: shelfIdOf(id), typeIndex, key },
+          { projectId: toStagingId(id), typeIndex, key },
         ]),
         projectIds: [projectId],
       }),

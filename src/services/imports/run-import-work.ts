@@ -128,7 +128,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     }
   }
 
-  /** Their shelves, pending rows and images go. What is published stays with the project's other rows. */
+  /** Their staging overlays, pending rows and images go. What is published stays with the project's other rows. */
   async function discardJobsOfGoneProjects(): Promise<void> {
     const all = await jobs.listJobsOfGoneProjects()
     gone = new Set(all.map(({ id }) => id))

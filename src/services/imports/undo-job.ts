@@ -1,4 +1,4 @@
-// Discards a job. An unpublished one has touched nothing but its shelf and its pending rows. Of a published one the rows
+// Discards a job. An unpublished one has touched nothing but its staging overlay and its pending rows. Of a published one the rows
 // go first, then what it did to persons and groups is undone from the images that publishing kept; an image is deleted
 // in the transaction that has dealt with it, so that what is left is still to be done. Source: docs/wire/import.md §2.11.
 
@@ -63,7 +63,7 @@ export async function undoStep(
       // Once more, for rows of a chunk that was under way when the job was closed.
       await deps.events.discardJob(job.id)
       await deleteGroupTypes(job, deps, signal)
-      while (!signal.aborted && (await deps.jobs.clearShelf(job.id)));
+      while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));
       await deps.jobs.deleteImportImages(job.id)
       await deps.jobs.forgetGenerated(job.id)
       break

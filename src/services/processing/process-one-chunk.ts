@@ -245,7 +245,7 @@ async function storedFlagCalls(
 /** Reads the overrides that an earlier worker left in the event store. @returns false when stopped while waiting. */
 async function recallTold(loaded: LoadedChunk, told: ToldOverrides, deps: ChunkDeps): Promise<boolean> {
   const ids = new Map<string, { projectId: number; distinctId: string }>()
-  // Those of shelves have none.
+  // Those of staging overlays have none.
   for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
     if (projectId > 0) ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
   if (ids.size === 0) return true

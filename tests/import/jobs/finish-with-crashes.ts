@@ -6,7 +6,7 @@ import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 
 const writes = [
-  ...['commitChunk', 'updateImportJob', 'clearShelf', 'deleteImportImages', 'forgetGenerated'],
+  ...['commitChunk', 'updateImportJob', 'clearStaging', 'deleteImportImages', 'forgetGenerated'],
   ...[
     'startDeletingGroupType',
     'deleteGroupsOfType',

@@ -57,7 +57,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     world.clock.advance(10_000)
     for (let turn = 0; turn < 2; turn++) await world.work().workNow(new AbortController().signal)
     assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
-    assert.deepEqual([(await world.stored()).shelved, world.events.pending.length], [0, 0])
+    assert.deepEqual([(await world.stored()).staged, world.events.pending.length], [0, 0])
   })
 
   it(`is forgotten on ${engine} after it was discarded, when so many others were since`, async t => {

@@ -115,7 +115,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         )
         const atOnce = await withoutMarks(direct)
         assert.deepEqual({ persons, groups }, { persons: atOnce.persons, groups: atOnce.groups })
-        assert.equal((await world.stored()).shelved, 0)
+        assert.equal((await world.stored()).staged, 0)
       }))
 
     it('links its ids, and every row has the person of its id', () =>

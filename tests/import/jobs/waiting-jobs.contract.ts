@@ -70,10 +70,10 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
       return chunks.commitChunk(...args)
     })
     // Behind its first batch, the long job waits for the other one: if that had to wait as well, neither would end.
-    const jobs = withMethod(management, 'listShelvedIds', async (...args) => {
+    const jobs = withMethod(management, 'listStagedIds', async (...args) => {
       if (args[0] === long.id && committed.includes(long.projectId))
         await eventually(() => committed.includes(short.projectId), { what: 'the turn of the other job' })
-      return management.listShelvedIds(...args)
+      return management.listStagedIds(...args)
     })
     await world.work({ state, events, jobs }).workNow(new AbortController().signal)
     assert.ok(committed.indexOf(short.projectId) < committed.lastIndexOf(long.projectId), committed.join(' '))

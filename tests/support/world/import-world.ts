@@ -95,7 +95,7 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
           FROM "group" WHERE project_id = 1 ORDER BY 1, 2`,
         ),
         groupTypes: await query('SELECT group_type, group_type_index FROM group_type_mapping ORDER BY 2'),
-        shelved: await count(
+        staged: await count(
           `(SELECT project_id FROM person UNION ALL SELECT project_id FROM person_distinct_id
           UNION ALL SELECT project_id FROM personless_distinct_id UNION ALL SELECT project_id FROM "group") AS rows
           WHERE project_id < 0`,

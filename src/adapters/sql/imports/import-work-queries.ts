@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
-import { shelfIdOf } from '#core/imports/import-job.ts'
+import { toStagingId } from '#core/imports/import-job.ts'
 import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
@@ -76,22 +76,22 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       }))
     },
 
-    async listShelvedIds(importJobId, limit) {
+    async listStagedIds(importJobId, limit) {
       const rows = await db
         .selectFrom('person_distinct_id')
         .select('distinct_id')
-        .where('project_id', '=', shelfIdOf(importJobId))
+        .where('project_id', '=', toStagingId(importJobId))
         .orderBy('distinct_id')
         .limit(limit)
         .execute()
       return rows.map(row => row.distinct_id)
     },
 
-    async listShelvedPersonlessIds(importJobId, after, limit) {
+    async listStagedPersonlessIds(importJobId, after, limit) {
       const rows = await db
         .selectFrom('personless_distinct_id')
         .select('distinct_id')
-        .where('project_id', '=', shelfIdOf(importJobId))
+        .where('project_id', '=', toStagingId(importJobId))
         .$if(after !== null, query => query.where('distinct_id', '>', after!))
         .orderBy('distinct_id')
         .limit(limit)
@@ -99,11 +99,11 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(row => row.distinct_id)
     },
 
-    async listShelvedGroups(importJobId, limit) {
+    async listStagedGroups(importJobId, limit) {
       const rows = await db
         .selectFrom('group')
         .select(['group_type_index', 'group_key'])
-        .where('project_id', '=', shelfIdOf(importJobId))
+        .where('project_id', '=', toStagingId(importJobId))
         .orderBy('group_type_index')
         .orderBy('group_key')
         .limit(limit)
@@ -299,20 +299,20 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .execute()
     },
 
-    clearShelf: async importJobId => {
-      // A shelf may have very many rows, and whoever clears it calls again at once.
+    clearStaging: async importJobId => {
+      // A staging overlay may have very many rows, and whoever clears it calls again at once.
       await nextTurn()
       return db.transaction().execute(async trx => {
-        const shelfId = shelfIdOf(importJobId)
+        const stagingId = toStagingId(importJobId)
         const clear = (table: string, column: string, of: string, value: number) =>
           clearSome(trx, { table, column, of, value })
-        let isMore = await clear('person_distinct_id', 'distinct_id', 'project_id', shelfId)
+        let isMore = await clear('person_distinct_id', 'distinct_id', 'project_id', stagingId)
         // Their distinct ids go first.
-        if (!isMore) isMore = await clear('person', 'id', 'project_id', shelfId)
-        isMore = (await clear('personless_distinct_id', 'distinct_id', 'project_id', shelfId)) || isMore
+        if (!isMore) isMore = await clear('person', 'id', 'project_id', stagingId)
+        isMore = (await clear('personless_distinct_id', 'distinct_id', 'project_id', stagingId)) || isMore
         isMore = (await clear('import_link', 'id', 'import_job_id', importJobId)) || isMore
         const groups = { table: 'group', owner: 'project_id', key: ['group_type_index', 'group_key'] }
-        return (await clearFirst(trx, { ...groups, value: shelfId, limit: clearedRowsMax })) || isMore
+        return (await clearFirst(trx, { ...groups, value: stagingId, limit: clearedRowsMax })) || isMore
       })
     },
   }

@@ -2,7 +2,7 @@
 
 import { sql, type Transaction } from 'kysely'
 import type { SubjectKind } from '#core/imports/import-changes.ts'
-import { shelfIdOf } from '#core/imports/import-job.ts'
+import { toStagingId } from '#core/imports/import-job.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
 import type { NewErasure } from '#ports/state/erasure-store.ts'
@@ -54,7 +54,7 @@ export async function erase(
       .values(some.map(({ uuid }) => ({ project_id: projectId, person_uuid: uuid, erasure_id: id })))
       .execute()
   if (!terms.keepsPerson) await removePersons(trx, projectId, persons, distinctIds)
-  if (!terms.keepsPerson && terms.deletesEvents) await removeFromShelves(trx, projectId, distinctIds)
+  if (!terms.keepsPerson && terms.deletesEvents) await removeFromStaging(trx, projectId, distinctIds)
   const ownUuids = terms.keepsPerson ? new Map() : await ownUuidsOf(trx, projectId, distinctIds)
   for (const some of slices(distinctIds))
     await trx
@@ -190,7 +190,7 @@ async function removeImages(
 }
 
 /** What pending imports would make of the ids when they are published. */
-async function removeFromShelves(
+async function removeFromStaging(
   trx: Transaction<StateSchema>,
   projectId: number,
   distinctIds: readonly string[],
@@ -203,25 +203,25 @@ async function removeFromShelves(
     .execute()
   for (const { id } of jobs)
     for (const some of slices(distinctIds)) {
-      const shelfId = shelfIdOf(Number(id))
-      const shelved = await trx
+      const stagingId = toStagingId(Number(id))
+      const staged = await trx
         .deleteFrom('person_distinct_id')
-        .where('project_id', '=', shelfId)
+        .where('project_id', '=', stagingId)
         .where('distinct_id', 'in', some)
         .returning('person_id')
         .execute()
-      if (shelved.length > 0)
+      if (staged.length > 0)
         await trx
           .deleteFrom('person')
           .where(
             'id',
             'in',
-            shelved.map(({ person_id }) => person_id),
+            staged.map(({ person_id }) => person_id),
           )
           .execute()
       await trx
         .deleteFrom('personless_distinct_id')
-        .where('project_id', '=', shelfId)
+        .where('project_id', '=', stagingId)
         .where('distinct_id', 'in', some)
         .execute()
       for (const name of ['distinct_id', 'other_id'] as const)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { GroupType } from '#core/groups/group.ts'
-import { shelfIdOf } from '#core/imports/import-job.ts'
+import { toStagingId } from '#core/imports/import-job.ts'
 import {
   addLargePersons,
   idsByProject,
@@ -208,7 +208,7 @@ describe('a load', () => {
     const loaded = loadAtOnce(
       loadChunk(
         full.reads,
-        { ...subjects, importJobIds: [7], groups: [{ projectId: shelfIdOf(7), typeName: 'team', key: 'k' }] },
+        { ...subjects, importJobIds: [7], groups: [{ projectId: toStagingId(7), typeName: 'team', key: 'k' }] },
         100,
       ),
     )
@@ -219,8 +219,8 @@ describe('a load', () => {
       { id: 7, projectId: 1, state: 'pending', step: null, hasNotes: true, looksUpGeoip: true },
     ])
     assert.ok(full.asked.some(name => name.startsWith('erasedIds')))
-    // The shelf of a job has the types of its project.
-    const key = { project_id: shelfIdOf(7), group_type_index: 0, group_key: 'k' }
+    // The staging overlay of a job has the types of its project.
+    const key = { project_id: toStagingId(7), group_type_index: 0, group_key: 'k' }
     assert.ok(full.asked.includes(`groups ${JSON.stringify([key])}`))
   })
 })

@@ -27,7 +27,7 @@ export function eventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks 
         .innerJoin('person as p', 'p.id', 'd.person_id')
         .leftJoin('project', 'project.id', 'd.project_id')
         .select(['d.project_id', 'd.distinct_id', 'd.version', 'p.uuid', 'project.erasures'])
-        .where('d.project_id', '>', 0) // not the shelves of pending imports
+        .where('d.project_id', '>', 0) // not the staging overlays of pending imports
         .$if(after !== null, query =>
           query.where(sql<boolean>`(d.project_id, d.distinct_id) > (${after!.projectId}, ${after!.distinctId})`),
         )

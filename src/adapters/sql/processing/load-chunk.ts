@@ -3,7 +3,7 @@
 
 import type { Selectable } from 'kysely'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { type ImportJobStatus, type ImportOptions, shelfIdOf } from '#core/imports/import-job.ts'
+import { type ImportJobStatus, type ImportOptions, toStagingId } from '#core/imports/import-job.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ErasedId } from '#core/persons/erasure.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
@@ -98,7 +98,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   const keys = (subjects.groupKeys ?? []).map(({ projectId, typeIndex, key }) => ({
     ...{ project_id: projectId, group_type_index: typeIndex, group_key: key },
   }))
-  const named = wantedGroups(subjects.groups, withShelves(types, importJobs))
+  const named = wantedGroups(subjects.groups, withStagingTypes(types, importJobs))
   const groups = yield* loadGroups(reads, [...named, ...keys], budget)
   if (budget.isExceeded) return 'too_large'
   return {
@@ -131,13 +131,13 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   }
 }
 
-/** A job's shelf has the group types of its project. */
-function withShelves(types: readonly GroupType[], jobs: readonly ImportJobStatus[]): readonly GroupType[] {
+/** A job's staging overlay has the group types of its project. */
+function withStagingTypes(types: readonly GroupType[], jobs: readonly ImportJobStatus[]): readonly GroupType[] {
   if (jobs.length === 0) return types
-  const ofShelves = jobs.flatMap(({ id, projectId }) =>
-    types.filter(type => type.projectId === projectId).map(type => ({ ...type, projectId: shelfIdOf(id) })),
+  const stagingTypes = jobs.flatMap(({ id, projectId }) =>
+    types.filter(type => type.projectId === projectId).map(type => ({ ...type, projectId: toStagingId(id) })),
   )
-  return [...types, ...ofShelves]
+  return [...types, ...stagingTypes]
 }
 
 function jobStatusOf(row: ImportJobRow): ImportJobStatus {

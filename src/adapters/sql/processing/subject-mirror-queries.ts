@@ -105,7 +105,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
       const sizes = await db
         .selectFrom('person')
         .select(['id', personBytes.as('bytes')])
-        .where('project_id', '>', 0) // not the shelves of pending imports
+        .where('project_id', '>', 0) // not the staging overlays of pending imports
         .$if(after !== null, query => query.where('id', '>', after!))
         .orderBy('id')
         .limit(pageRowsMax)

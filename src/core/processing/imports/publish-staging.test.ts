@@ -14,10 +14,10 @@ import {
   notesOf,
   personsIn,
   projectId,
-  type ShelfState,
   type Someone,
-  shelfState,
-  shelvedGroup,
+  type StagingState,
+  stagedGroup,
+  stagingState,
 } from '../../../../tests/support/staging-state.ts'
 import { aGroup } from '../../../../tests/support/values.ts'
 import {
@@ -114,7 +114,7 @@ describe('publishing a person', () => {
   ]
   for (const [name, theirs, ours, expected, options] of cases)
     it(name, () => {
-      const state = shelfState({ persons: [{ id: 'ada', ...ours }], shelved: [{ id: 'ada', ...theirs }] })
+      const state = stagingState({ persons: [{ id: 'ada', ...ours }], staged: [{ id: 'ada', ...theirs }] })
       const batch = publishPersons(batchOf(state, options && { options }), ['ada'])
       const [person] = personsIn(committed(state, batch))
       assert.deepEqual({ ...person!.properties }, expected)
@@ -149,7 +149,7 @@ describe('publishing a person', () => {
       const someone = ([createdAtMs, lastSeenAtMs, isIdentified]: readonly [number, number, boolean]) => ({
         ...{ id: 'ada', createdAtMs, lastSeenAtMs, isIdentified },
       })
-      const state = shelfState({ persons: [someone(ours)], shelved: [someone(theirs)] })
+      const state = stagingState({ persons: [someone(ours)], staged: [someone(theirs)] })
       const batch = publishPersons(batchOf(state), ['ada'])
       const [person] = personsIn(committed(state, batch))
       const { createdAtMs, lastSeenAtMs, isIdentified } = person!
@@ -161,9 +161,9 @@ describe('publishing a person', () => {
   })
 
   it('leaves all properties where together they are too large, and joins the rest', () => {
-    const state = shelfState({
+    const state = stagingState({
       persons: [{ id: 'ada', properties: { a: 1 }, createdAtMs: 5 }],
-      shelved: [{ id: 'ada', properties: { b: large, c: 1 }, marks: { b: set(1), c: set(1) }, createdAtMs: 4 }],
+      staged: [{ id: 'ada', properties: { b: large, c: 1 }, marks: { b: set(1), c: set(1) }, createdAtMs: 4 }],
     })
     const batch = publishPersons(batchOf(state), ['ada'])
     const [person] = personsIn(committed(state, batch))
@@ -179,8 +179,8 @@ describe('publishing a person', () => {
       // An undone import had given the id an override.
       [[{ projectId, distinctId: 'ada', nextVersion: 3 }], 3],
     ] as const) {
-      const shelved = { id: 'ada', properties: { a: 1 }, marks: { a: set(1) }, createdAtMs: 3, lastSeenAtMs: 4 }
-      const state = shelfState({ shelved: [shelved], personlessDistinctIds: personless })
+      const staged = { id: 'ada', properties: { a: 1 }, marks: { a: set(1) }, createdAtMs: 3, lastSeenAtMs: 4 }
+      const state = stagingState({ staged: [staged], personlessDistinctIds: personless })
       const batch = publishPersons(batchOf(state), ['ada'])
       assert.deepEqual(personsIn(committed(state, batch)), [
         {
@@ -218,7 +218,7 @@ describe('publishing a person', () => {
         [],
       ],
     ] as const) {
-      const state = shelfState({ persons: [{ id: 'ada', ids }], shelved: [{ id: 'ada' }, { id: 'anon' }] })
+      const state = stagingState({ persons: [{ id: 'ada', ids }], staged: [{ id: 'ada' }, { id: 'anon' }] })
       const batch = publishPersons(
         batchOf(state),
         ids.map(([id]) => id),
@@ -231,7 +231,7 @@ describe('publishing a person', () => {
   })
 
   it('takes off the list what is done, and nothing that is not there', () => {
-    const state = shelfState({ shelved: [{ id: 'ada' }, { id: 'bob' }, { id: 'cy' }] })
+    const state = stagingState({ staged: [{ id: 'ada' }, { id: 'bob' }, { id: 'cy' }] })
     const batch = publishPersons(batchOf(state), ['bob', 'nobody', 'ada'])
     const done = batch.changes.imports!.removedMappings.map(({ distinctId }) => distinctId)
     assert.deepEqual(done, ['bob', 'ada'])
@@ -242,7 +242,7 @@ describe('publishing a person', () => {
   })
 
   it('fails where the project is gone', () => {
-    const state = shelfState({ shelved: [{ id: 'ada' }] })
+    const state = stagingState({ staged: [{ id: 'ada' }] })
     assert.throws(() => publishPersons(batchOf(state, { projectId: 2 }), ['ada']), ProjectGoneError)
   })
 
@@ -283,7 +283,7 @@ describe('publishing a person', () => {
         fc.shuffledSubarray(ids, { minLength: ids.length }),
         fc.nat(ids.length),
         (persons, properties, order, split) => {
-          const shelved = persons.map(([profile, createdAtMs, lastSeenAtMs, isIdentified], place) => ({
+          const staged = persons.map(([profile, createdAtMs, lastSeenAtMs, isIdentified], place) => ({
             ...{ id: ids[place]!, ...profile, createdAtMs, lastSeenAtMs, isIdentified },
           }))
           const ada: Someone = {
@@ -295,9 +295,9 @@ describe('publishing a person', () => {
             ],
           }
           const published = (...batches: string[][]) =>
-            batches.reduce<ShelfState>(
+            batches.reduce<StagingState>(
               (state, some) => committed(state, publishPersons(batchOf(state), some)),
-              shelfState({ persons: [ada], shelved }),
+              stagingState({ persons: [ada], staged }),
             )
           const expected = personsIn(published(ids))
           assert.deepEqual(personsIn(published(order.slice(0, split), order.slice(split))), expected)
@@ -377,7 +377,7 @@ describe('making the links of a job', () => {
   ]
   for (const [name, persons, links, expected, notes = []] of cases)
     it(name, () => {
-      const state = shelfState({ persons })
+      const state = stagingState({ persons })
       const batch = publishLinks(
         batchOf(state),
         links.map((link, index) => ({ id: 10 + index, link })),
@@ -403,7 +403,7 @@ describe('making the links of a job', () => {
       [[{ ...ada, createdAtMs: 2 }], 2],
       [[{ ...ada, createdAtMs: 4 }], 3],
     ] as const) {
-      const state = shelfState({ persons })
+      const state = stagingState({ persons })
       const [person] = personsIn(committed(state, publishLinks(batchOf(state), [{ id: 1, link: link('ada', 'anon') }])))
       assert.equal(person!.createdAtMs, createdAtMs)
     }
@@ -412,7 +412,7 @@ describe('making the links of a job', () => {
 
 describe('publishing ids without a person', () => {
   it('lets their rows find the person that they have, or get later', () => {
-    const state = shelfState({
+    const state = stagingState({
       persons: [
         {
           id: 'ada',
@@ -442,7 +442,7 @@ describe('publishing a group', () => {
   const cases: [
     name: string,
     ours: { readonly properties: JsonObject; readonly createdAtMs: number } | null,
-    shelved: { readonly properties: JsonObject; readonly createdAtMs: number },
+    staged: { readonly properties: JsonObject; readonly createdAtMs: number },
     expected: { readonly properties: JsonObject; readonly createdAtMs: number } | null,
     notes?: string[],
     typeName?: string | null,
@@ -484,13 +484,13 @@ describe('publishing a group', () => {
       null,
     ],
   ]
-  for (const [name, ours, shelved, expected, notes = [], today = 'team'] of cases)
+  for (const [name, ours, staged, expected, notes = [], today = 'team'] of cases)
     it(name, () => {
-      const state = shelfState({
+      const state = stagingState({
         groupTypes: today === null ? [] : [{ ...type, name: today }],
         groups: [
           ...(ours === null ? [] : [aGroup({ key: 'acme', ...ours })]),
-          shelvedGroup('acme', shelved.properties, { marks, createdAtMs: shelved.createdAtMs }),
+          stagedGroup('acme', staged.properties, { marks, createdAtMs: staged.createdAtMs }),
         ],
       })
       const asked = [
@@ -508,7 +508,7 @@ describe('publishing a group', () => {
         notesOf(batch).map(([reason]) => reason),
         notes,
       )
-      // The shelf has it no more, whatever became of it.
+      // The staging overlay has it no more, whatever became of it.
       assert.equal(after.loaded.groups.length, expected === null ? 0 : 1)
     })
 })

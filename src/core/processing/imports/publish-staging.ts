@@ -1,11 +1,11 @@
-// Publishing an import job: its links are made among the project's persons, then the persons and groups of its shelf are
+// Publishing an import job: its links are made among the project's persons, then the persons and groups of its staging overlay are
 // joined with those of the project, by the rules for imports, so that the order of batches makes no difference. Pure;
 // `services/imports/publish-job.ts` loads and commits batch by batch. Source: docs/wire/import.md §2.11, §3.4, §3.5.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
 import { type ImportChanges, type ImportLink, type ImportNote, noImportChanges } from '#core/imports/import-changes.ts'
-import { type ImportOptions, shelfIdOf, usualOptions } from '#core/imports/import-job.ts'
+import { type ImportOptions, toStagingId, usualOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import { noKeys } from '#core/persons/profile.ts'
@@ -69,23 +69,23 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
 }
 
 /**
- * Joins persons of the shelf with those of the project that have their distinct ids. Their mappings are the list of what is
+ * Joins persons of the staging overlay with those of the project that have their distinct ids. Their mappings are the list of what is
  * left, so these go. The persons themselves lie all over the table, where each would be a page to write in a commit that
- * live events wait for: they stay until the shelf is cleared, which is done in the order in which they lie.
+ * live events wait for: they stay until the staging overlay is cleared, which is done in the order in which they lie.
  */
 export function publishPersons(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   const { importJobId, loaded } = batch
-  const shelfId = shelfIdOf(importJobId)
-  const shelved = new Map(loaded.persons.filter(row => row.projectId === shelfId).map(row => [row.uuid, row]))
-  const uuidOf = new Map(loaded.mappings.filter(row => row.projectId === shelfId).map(row => [row.distinctId, row]))
+  const stagingId = toStagingId(importJobId)
+  const staged = new Map(loaded.persons.filter(row => row.projectId === stagingId).map(row => [row.uuid, row]))
+  const uuidOf = new Map(loaded.mappings.filter(row => row.projectId === stagingId).map(row => [row.distinctId, row]))
   return publish(batch, (state, notes) => {
     const removedMappings: ImportChanges['removedMappings'][number][] = []
     for (const distinctId of distinctIds) {
       const mapping = uuidOf.get(distinctId)
-      const person = mapping && shelved.get(mapping.personUuid)
+      const person = mapping && staged.get(mapping.personUuid)
       if (mapping === undefined || person === undefined) continue
       joinPerson(state, distinctId, person, batch.options ?? usualOptions, notes)
-      removedMappings.push({ projectId: shelfId, distinctId, loadedVersion: mapping.version })
+      removedMappings.push({ projectId: stagingId, distinctId, loadedVersion: mapping.version })
     }
     return { removedMappings }
   })
@@ -102,7 +102,7 @@ export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly stri
 }
 
 /**
- * Joins groups of the shelf with those of the project.
+ * Joins groups of the staging overlay with those of the project.
  * @param typeNames what the job's events named each index by.
  */
 export function publishGroups(
@@ -111,17 +111,17 @@ export function publishGroups(
   typeNames: ReadonlyMap<number, string>,
 ): PublishedBatch {
   const { importJobId, loaded } = batch
-  const shelfId = shelfIdOf(importJobId)
-  const shelved = new Map(
-    loaded.groups.filter(row => row.projectId === shelfId).map(row => [`${row.typeIndex}:${row.key}`, row]),
+  const stagingId = toStagingId(importJobId)
+  const staged = new Map(
+    loaded.groups.filter(row => row.projectId === stagingId).map(row => [`${row.typeIndex}:${row.key}`, row]),
   )
   return publish(batch, (state, notes) => {
     const removedGroups: ImportChanges['removedGroups'][number][] = []
     for (const { typeIndex, key } of groups) {
-      const group = shelved.get(`${typeIndex}:${key}`)
+      const group = staged.get(`${typeIndex}:${key}`)
       if (group === undefined) continue
       joinGroup(state, group, typeNames.get(typeIndex), notes)
-      removedGroups.push({ projectId: shelfId, typeIndex, key, loadedVersion: group.version })
+      removedGroups.push({ projectId: stagingId, typeIndex, key, loadedVersion: group.version })
     }
     return { removedGroups }
   })
@@ -171,12 +171,12 @@ export function countedNotes(importJobId: number, notes: readonly Note[]): Impor
 function joinPerson(
   state: ProjectState,
   distinctId: string,
-  shelved: Person,
+  staged: Person,
   options: ImportOptions,
   notes: Note[],
 ): void {
   const person = state.findPerson(distinctId)
-  const { properties, marks, createdAtMs, isIdentified, lastSeenAtMs } = shelved
+  const { properties, marks, createdAtMs, isIdentified, lastSeenAtMs } = staged
   if (person === undefined) {
     const uuid = state.uuidOf(distinctId)
     const created = state.createPerson(uuid, { properties, marks }, createdAtMs, isIdentified)
@@ -185,7 +185,7 @@ function joinPerson(
     return
   }
   needsOverride(state, distinctId)
-  const joined = mergeProfiles(person, shelved, options)
+  const joined = mergeProfiles(person, staged, options)
   const isTooLarge =
     joined !== person && (exceedsPersonLimit(JSON.stringify(joined.properties)) || exceedsMarksLimit(joined.marks))
   if (isTooLarge)
@@ -217,8 +217,8 @@ function needsOverride(state: ProjectState, distinctId: string): void {
   mapping.changed = true
 }
 
-function joinGroup(state: ProjectState, shelved: Group, typeName: string | undefined, notes: Note[]): void {
-  const { typeIndex, key, createdAtMs } = shelved
+function joinGroup(state: ProjectState, staged: Group, typeName: string | undefined, notes: Note[]): void {
+  const { typeIndex, key, createdAtMs } = staged
   const nameToday = state.nameOfGroupType(typeIndex)
   if (nameToday === undefined || typeName !== nameToday) {
     notes.push({ reason: 'group_type_deleted', details: { groupTypeIndex: typeIndex, groupKey: key } })
@@ -226,10 +226,10 @@ function joinGroup(state: ProjectState, shelved: Group, typeName: string | undef
   }
   const group = state.findGroup(typeIndex, key)
   if (group === null) {
-    state.saveGroup({ ...shelved, projectId: state.project.id, version: 1 })
+    state.saveGroup({ ...staged, projectId: state.project.id, version: 1 })
     return
   }
-  const joined = mergeProfiles(group, shelved)
+  const joined = mergeProfiles(group, staged)
   if (exceedsPersonLimit(JSON.stringify(joined.properties)) || exceedsMarksLimit(joined.marks)) {
     notes.push({ reason: 'group_properties_size_violation', details: { groupTypeIndex: typeIndex, groupKey: key } })
     return

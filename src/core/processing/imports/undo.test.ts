@@ -14,10 +14,10 @@ import {
   notesOf,
   personsIn,
   projectId,
-  type ShelfState,
   type Someone,
-  shelfState,
-  shelvedGroup,
+  type StagingState,
+  stagedGroup,
+  stagingState,
 } from '../../../../tests/support/staging-state.ts'
 import { aGroup } from '../../../../tests/support/values.ts'
 import { publishGroups, publishLinks, publishPersons } from './publish-staging.ts'
@@ -31,8 +31,8 @@ const mark = (kind: PropertyMark['kind'], importJobId: number): PropertyMark => 
   ...{ kind, timestampMs: 5, uuid: 'u', importJobId },
 })
 
-function published(state: ShelfState, links: readonly (readonly string[])[]): ShelfState {
-  const shelved = state.loaded.mappings.filter(row => row.projectId !== projectId)
+function published(state: StagingState, links: readonly (readonly string[])[]): StagingState {
+  const staged = state.loaded.mappings.filter(row => row.projectId !== projectId)
   const groups = state.loaded.groups.filter(row => row.projectId !== projectId)
   const asked = links.map(([distinctId, otherId], id) => ({
     id,
@@ -46,7 +46,7 @@ function published(state: ShelfState, links: readonly (readonly string[])[]): Sh
     },
   }))
   const linked = committed(state, publishLinks(batchOf(state), asked))
-  const ids = shelved.map(({ distinctId }) => distinctId)
+  const ids = staged.map(({ distinctId }) => distinctId)
   const joined = committed(linked, publishPersons(batchOf(linked), ids))
   return committed(
     joined,
@@ -55,7 +55,7 @@ function published(state: ShelfState, links: readonly (readonly string[])[]): Sh
 }
 
 /** Nobody else has any event of the ids, unless said otherwise. */
-function undoBatch(state: ShelfState, over: Partial<UndoBatch> = {}): UndoBatch {
+function undoBatch(state: StagingState, over: Partial<UndoBatch> = {}): UndoBatch {
   return {
     ...batchOf(state),
     ...{ images: state.images, uses: [], laterWrites: [], importedKeys: [], importedGroupKeys: [], laterWriters: [] },
@@ -64,7 +64,7 @@ function undoBatch(state: ShelfState, over: Partial<UndoBatch> = {}): UndoBatch 
   }
 }
 
-function undone(state: ShelfState, over: Partial<UndoBatch> = {}): { state: ShelfState; reasons: string[] } {
+function undone(state: StagingState, over: Partial<UndoBatch> = {}): { state: StagingState; reasons: string[] } {
   const reasons: string[] = []
   let left = state
   for (const [kind, undo] of [
@@ -87,21 +87,21 @@ describe('undoing a published job', () => {
       fc.dictionary(fc.constantFrom('a', 'b'), fc.constantFrom(`${from} 1`, `${from} 2`, null))
     const times = { createdAtMs: fc.integer({ min: 1, max: 9 }), lastSeenAtMs: fc.integer({ min: 1, max: 9 }) }
     const someone = fc.record({ properties: properties('live'), isIdentified: fc.boolean(), ...times })
-    const shelved = fc.record({ properties: properties('job'), ...times })
+    const staged = fc.record({ properties: properties('job'), ...times })
     const marksOf = (of: JsonObject) => Object.fromEntries(Object.keys(of).map(key => [key, mark('import_set', jobId)]))
     const named = <Of>(each: fc.Arbitrary<Of>) => fc.array(fc.tuple(fc.constantFrom(...ids), each), { maxLength: 4 })
     fc.assert(
       fc.property(
         named(someone),
-        named(shelved),
+        named(staged),
         fc.array(fc.shuffledSubarray(ids, { minLength: 2, maxLength: 2 }), { maxLength: 3 }),
         (live, job, links) => {
-          const before = shelfState({
+          const before = stagingState({
             // Every live person names the event that made it.
             persons: [...new Map(live)].map(([id, { properties, ...of }]) => ({
               ...{ id, properties: { ...properties, [creatorKey]: 'live' }, ...of },
             })),
-            shelved: [...new Map(job)].map(([id, of]) => ({ id, ...of, marks: marksOf(of.properties) })),
+            staged: [...new Map(job)].map(([id, of]) => ({ id, ...of, marks: marksOf(of.properties) })),
           })
           const { state, reasons } = undone(published(before, links))
           assert.deepEqual(personsIn(state), personsIn(before))
@@ -115,8 +115,8 @@ describe('undoing a published job', () => {
   it('leaves groups as they were', () => {
     for (const groups of [[], [aGroup({ key: 'acme', properties: { a: 1 }, createdAtMs: 9 })]]) {
       const theirs = { a: 2, b: 2 }
-      const shelved = shelvedGroup('acme', theirs, { marks: { b: mark('import_set', jobId) }, createdAtMs: 3 })
-      const before = shelfState({ groupTypes: teams, groups: [...groups, shelved] })
+      const staged = stagedGroup('acme', theirs, { marks: { b: mark('import_set', jobId) }, createdAtMs: 3 })
+      const before = stagingState({ groupTypes: teams, groups: [...groups, staged] })
       const { state, reasons } = undone(published(before, []))
       assert.deepEqual(groupsIn(state), groupsIn(before))
       assert.deepEqual(reasons, [])
@@ -141,7 +141,7 @@ describe('undoing a published job', () => {
   ]
   for (const [name, since, expected, reasons] of cases)
     it(name, () => {
-      const before = shelfState({ persons: [{ id: 'ada', properties: { a: 1 } }], shelved: [theirs] })
+      const before = stagingState({ persons: [{ id: 'ada', properties: { a: 1 } }], staged: [theirs] })
       const state = published(before, [])
       const persons = state.loaded.persons.map(person => {
         const properties = since(person.properties)
@@ -154,7 +154,7 @@ describe('undoing a published job', () => {
     })
 
   it('leaves a person that the job made to others who use it', () => {
-    const before = shelfState({ shelved: [theirs] })
+    const before = stagingState({ staged: [theirs] })
     const use = { importJobId: 0, distinctId: 'ada', otherId: null, isLater: true, writes: false }
     for (const [uses, expected, reasons] of [
       [[], [], []],
@@ -170,7 +170,7 @@ describe('undoing a published job', () => {
   })
 
   it('leaves a merge that a live event has made as well', () => {
-    const before = shelfState({ persons: [{ id: 'ada' }, { id: 'anon' }] })
+    const before = stagingState({ persons: [{ id: 'ada' }, { id: 'anon' }] })
     const use = { importJobId: 0, distinctId: 'ada', otherId: 'anon', isLater: true, writes: false }
     const after = undone(published(before, [['ada', 'anon']]), { uses: [use] })
     assert.deepEqual(
@@ -193,11 +193,11 @@ describe('undoing the imports of a day', () => {
       [{ properties: { a: 1 } }, [], { a: 1 }],
       [{ properties: {} }, [], {}],
     ] as const) {
-      const state = shelfState({ persons: [{ id: 'ada', ...of }] })
+      const state = stagingState({ persons: [{ id: 'ada', ...of }] })
       const batch = { ...undoBatch(state), usedIds: new Set<string>(usedIds) }
       const after = committed(state, undoDayOfPersons(batch, [state.loaded.persons[0]!.uuid, 'unknown']))
       assert.deepEqual(personsIn(after)[0]?.properties ?? null, expected)
-      const groups = shelfState({ groupTypes: teams, groups: [aGroup({ ...of })] })
+      const groups = stagingState({ groupTypes: teams, groups: [aGroup({ ...of })] })
       const groupUses = usedIds.map(() => ({ importJobId: 0, typeName: 'team', key: 'acme' }))
       const left = committed(
         groups,
