@@ -251,8 +251,10 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
         `SELECT uuid, properties, is_identified FROM person WHERE properties LIKE '%other%' ORDER BY project_id, uuid`,
       )
       const assigned = await query(`SELECT hash_key FROM flag_hash_key_override WHERE hash_key NOT LIKE '%${mark}%'`)
-      const images = await query(`SELECT kind, subject FROM import_image WHERE subject LIKE '%other%' ORDER BY 1, 2`)
-      return { stored, pending, rest: await Promise.all(rest), persons, assigned, images }
+      const undoRecords = await query(
+        `SELECT kind, subject FROM import_image WHERE subject LIKE '%other%' ORDER BY 1, 2`,
+      )
+      return { stored, pending, rest: await Promise.all(rest), persons, assigned, undoRecords }
     },
     outcomes: async () =>
       Object.fromEntries(

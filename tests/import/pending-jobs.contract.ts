@@ -185,8 +185,8 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     const assertNothingLeft = async (world: ImportWorld, job: ImportJob) => {
       const { staged, links } = await world.stored()
       const kinds = ['person', 'mapping', 'id_count', 'group', 'group_type'] as const
-      const images = await Promise.all(kinds.map(kind => world.management.listImportImages(job.id, kind, 9)))
-      assert.deepEqual([staged, links, images.flat(), world.events.pending.length], [0, 0, [], 0])
+      const undoRecords = await Promise.all(kinds.map(kind => world.management.listUndoRecords(job.id, kind, 9)))
+      assert.deepEqual([staged, links, undoRecords.flat(), world.events.pending.length], [0, 0, [], 0])
     }
 
     it('are discarded although nobody asks for it', async t => {
@@ -218,7 +218,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
         await assertNothingLeft(world, job)
       })
 
-    it('keep no images when they were published', async t => {
+    it('keep no undo records when they were published', async t => {
       const { world, job } = await prepare(t)
       await world.publish(job)
       await world.management.deleteProject(1)

@@ -137,13 +137,13 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const { store, chunkStore } = await open(t)
       const [job, other] = [await create(store, aNewJob()), await create(store, aNewJob())]
       const many = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'))
-      const images = [job, other].flatMap(({ id }) =>
+      const undoRecords = [job, other].flatMap(({ id }) =>
         (id === job.id ? many : many.slice(0, 5)).map(subject => ({
           ...{ importJobId: id, projectId: 1, kind: 'mapping' as const, subject },
           ...{ before: null, after: { personUuid: subject, version: 1 } },
         })),
       )
-      const groupImage = {
+      const groupUndoRecord = {
         ...{ importJobId: job.id, projectId: 1, kind: 'group_type' as const, subject: '0' },
         ...{ before: null, after: { name: 'org' } },
       }
@@ -152,12 +152,16 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
         importJobId: index % 3 === 0 ? other.id : job.id,
       }))
       const ofOtherProject = { projectId: 2, uuid: many[1]!, timestampMs: 1, importJobId: job.id }
-      const imports = { ...noImportChanges, images: [...images, groupImage], generated: [...generated, ofOtherProject] }
+      const imports = {
+        ...noImportChanges,
+        undoRecords: [...undoRecords, groupUndoRecord],
+        generated: [...generated, ofOtherProject],
+      }
       await commit(chunkStore, { imports })
-      await store.deleteImportImages(job.id)
-      assert.deepEqual(await store.listImportImages(job.id, 'mapping', 10), [])
-      assert.deepEqual(await store.listImportImages(job.id, 'group_type', 10), [])
-      assert.equal((await store.listImportImages(other.id, 'mapping', 10)).length, 5)
+      await store.deleteUndoRecords(job.id)
+      assert.deepEqual(await store.listUndoRecords(job.id, 'mapping', 10), [])
+      assert.deepEqual(await store.listUndoRecords(job.id, 'group_type', 10), [])
+      assert.equal((await store.listUndoRecords(other.id, 'mapping', 10)).length, 5)
       await store.forgetGenerated(job.id)
       const subjects = { distinctIds: [], groups: [], projectIds: [] }
       const asked = [...many.map(uuid => ({ projectId: 1, uuid })), { projectId: 2, uuid: many[1]! }]

@@ -1,8 +1,8 @@
 // A project and the staging overlay of an import job as plain values, for tests of what publishing and undoing change: a commit is
-// applied to what was loaded, and images are kept as the state keeps them.
+// applied to what was loaded, and undo records are kept as the state keeps them.
 
 import assert from 'node:assert/strict'
-import type { SubjectImage } from '#core/imports/import-changes.ts'
+import type { UndoRecord } from '#core/imports/import-changes.ts'
 import { toStagingId } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
@@ -17,7 +17,7 @@ const stagingId = toStagingId(jobId)
 
 export interface StagingState {
   readonly loaded: LoadedChunk
-  readonly images: readonly SubjectImage[]
+  readonly undoRecords: readonly UndoRecord[]
 }
 
 /** Of the project by default. `id`: the id that the person's uuid derives from, `ids`: all that it has. */
@@ -37,7 +37,7 @@ export function stagingState({
   const rows = [...persons.map(who => personRows(projectId, who)), ...staged.map(who => personRows(stagingId, who))]
   const mappings = rows.flatMap(row => row.mappings)
   return {
-    images: [],
+    undoRecords: [],
     loaded: {
       projects: [aProject({ id: projectId })],
       persons: rows.map(row => row.person),
@@ -79,7 +79,7 @@ export function batchOf({ loaded }: StagingState, over: Partial<JobBatch> = {}):
 }
 
 /** @throws AssertionError where the store would see a conflict. */
-export function committed({ loaded, images }: StagingState, { changes }: PublishedBatch): StagingState {
+export function committed({ loaded, undoRecords }: StagingState, { changes }: PublishedBatch): StagingState {
   const { imports } = changes
   assert.ok(imports !== undefined)
   const removedPersons = [...changes.deletedPersons, ...imports.removedPersons]
@@ -96,21 +96,21 @@ export function committed({ loaded, images }: StagingState, { changes }: Publish
     imports.removedGroups,
     row => `${row.projectId} ${row.typeIndex} ${row.key}`,
   )
-  const kept = new Map(images.map(image => [nameOf(image), image]))
-  for (const image of imports.images) {
-    const before = kept.get(nameOf(image))?.before
-    kept.set(nameOf(image), (before === undefined ? image : { ...image, before }) as SubjectImage)
+  const kept = new Map(undoRecords.map(undoRecord => [nameOf(undoRecord), undoRecord]))
+  for (const undoRecord of imports.undoRecords) {
+    const before = kept.get(nameOf(undoRecord))?.before
+    kept.set(nameOf(undoRecord), (before === undefined ? undoRecord : { ...undoRecord, before }) as UndoRecord)
   }
-  for (const image of imports.rewrittenImages) kept.set(nameOf(image), image)
-  for (const image of imports.doneImages) kept.delete(nameOf(image))
+  for (const undoRecord of imports.rewrittenUndoRecords) kept.set(nameOf(undoRecord), undoRecord)
+  for (const undoRecord of imports.doneUndoRecords) kept.delete(nameOf(undoRecord))
   const personlessDistinctIds = [...loaded.personlessDistinctIds, ...changes.personlessDistinctIds]
   return {
     loaded: { ...loaded, persons, mappings, personMappings: mappings, groups, personlessDistinctIds },
-    images: [...kept.values()],
+    undoRecords: [...kept.values()],
   }
 }
 
-function nameOf({ kind, subject }: Pick<SubjectImage, 'kind' | 'subject'>): string {
+function nameOf({ kind, subject }: Pick<UndoRecord, 'kind' | 'subject'>): string {
   return `${kind} ${subject}`
 }
 

@@ -1,10 +1,10 @@
 // Writes what a chunk changed for import jobs, inside the chunk's transaction.
 
 import * as texts from '#adapters/sql/imports/import-texts.ts'
-import { assignmentImages } from '#adapters/sql/imports/kept-assignments.ts'
-import { imageText } from '#adapters/sql/imports/undo-record-text.ts'
+import { makeAssignmentRecords } from '#adapters/sql/imports/kept-assignments.ts'
+import { encodeUndoValue } from '#adapters/sql/imports/undo-record-text.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
-import { type ImportChanges, noteSampleCountMax, type SubjectImage } from '#core/imports/import-changes.ts'
+import { type ImportChanges, noteSampleCountMax, type UndoRecord } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import { lockTexts, numbered } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
@@ -34,14 +34,14 @@ const listTexts = {
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[])
   ON CONFLICT DO NOTHING`,
 
-  /** import job ids, kinds, subjects, project ids, images before, images after */
-  saveImages: `
+  /** import job ids, kinds, subjects, project ids, values before, values after */
+  saveUndoRecords: `
   INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
   ON CONFLICT (import_job_id, kind, subject) DO UPDATE SET after_image = excluded.after_image`,
 
-  /** import job ids, kinds, subjects, project ids, images before, images after */
-  rewriteImages: `
+  /** import job ids, kinds, subjects, project ids, values before, values after */
+  rewriteUndoRecords: `
   INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
   ON CONFLICT (import_job_id, kind, subject) DO UPDATE
@@ -61,7 +61,7 @@ const listTexts = {
   deleteLinks: `DELETE FROM import_link WHERE id = ANY($1::bigint[])`,
 
   /** import job ids, kinds, subjects */
-  deleteImages: `
+  deleteUndoRecords: `
   DELETE FROM import_image AS i USING unnest($1::bigint[], $2::text[], $3::text[]) AS v (import_job_id, kind, subject)
   WHERE i.import_job_id = v.import_job_id AND i.kind = v.kind AND i.subject = v.subject`,
 
@@ -123,8 +123,8 @@ export async function writeImportChanges(
     ]),
   )
   await writeNotes(session, changes)
-  await inLists(session, listTexts.saveImages, changes.images.map(imageColumns))
-  await inLists(session, listTexts.rewriteImages, changes.rewrittenImages.map(imageColumns))
+  await inLists(session, listTexts.saveUndoRecords, changes.undoRecords.map(undoRecordColumns))
+  await inLists(session, listTexts.rewriteUndoRecords, changes.rewrittenUndoRecords.map(undoRecordColumns))
   await returnAssignments(session, changes)
   await inLists(
     session,
@@ -133,8 +133,8 @@ export async function writeImportChanges(
   )
   await inLists(
     session,
-    listTexts.deleteImages,
-    changes.doneImages.map(({ importJobId, kind, subject }) => [importJobId, kind, subject]),
+    listTexts.deleteUndoRecords,
+    changes.doneUndoRecords.map(({ importJobId, kind, subject }) => [importJobId, kind, subject]),
   )
   // Locked, so that a chunk that uses one of them meanwhile waits, and then finds what has become of it.
   for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
@@ -197,8 +197,8 @@ async function removePersons(
   expectCount((await inLists(session, listTexts.deletePersons, persons)).rowCount, persons.length)
 }
 
-function imageColumns({ importJobId, kind, subject, projectId, before, after }: SubjectImage): (string | number)[] {
-  return [importJobId, kind, subject, projectId, imageText(before), imageText(after)]
+function undoRecordColumns({ importJobId, kind, subject, projectId, before, after }: UndoRecord): (string | number)[] {
+  return [importJobId, kind, subject, projectId, encodeUndoValue(before), encodeUndoValue(after)]
 }
 
 /**
@@ -213,11 +213,11 @@ export async function keepAssignments(session: Session, { imports, deletedPerson
   const { rows: hashKeys } = await session.query<HashKey>(listTexts.listHashKeys, of)
   type Membership = { readonly uuid: string; readonly cohort_id: number }
   const { rows: memberships } = await session.query<Membership>(listTexts.listMemberships, of)
-  const images = assignmentImages(imports.keepsAssignmentsFor, deletedPersons, uuid => ({
+  const undoRecords = makeAssignmentRecords(imports.keepsAssignmentsFor, deletedPersons, uuid => ({
     hashKeys: hashKeys.filter(row => row.uuid === uuid).map(row => [row.feature_flag_key, row.hash_key] as const),
     cohortIds: memberships.filter(row => row.uuid === uuid).map(row => Number(row.cohort_id)),
   }))
-  await inLists(session, listTexts.saveImages, images.map(imageColumns))
+  await inLists(session, listTexts.saveUndoRecords, undoRecords.map(undoRecordColumns))
 }
 
 async function returnAssignments(session: Session, { returnedAssignments }: ImportChanges): Promise<void> {

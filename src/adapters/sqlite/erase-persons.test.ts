@@ -6,7 +6,7 @@ import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
 import { erase } from '#adapters/sql/persons/erase-persons.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 
-test('an erasure finds rows by keys alone, and leaves images of what is no person', async () => {
+test('an erasure finds rows by keys alone, and leaves undo records of what is no person', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
   const db = kyselyOn(database, 'immediate')
@@ -17,7 +17,7 @@ test('an erasure finds rows by keys alone, and leaves images of what is no perso
       VALUES (1, '', '', '', 'UTC', 0, 0, 1, '{}', '{}', '{}', 0, 0, 0);
     INSERT INTO person VALUES (7, 1, 'uuid-7', '{}', '', 0, 0, 0, 0);
     INSERT INTO person_distinct_id VALUES (1, '0', 7, 0)`)
-  const image = database.prepare(`INSERT INTO import_image VALUES (?, ?, ?, 1, 'null', 'null')`)
+  const undoRecord = database.prepare(`INSERT INTO import_image VALUES (?, ?, ?, 1, 'null', 'null')`)
   for (const [id, state] of [
     [2, 'published'],
     [3, 'receiving'],
@@ -28,8 +28,8 @@ test('an erasure finds rows by keys alone, and leaves images of what is no perso
           VALUES (?, 1, '', '', ?, '{}', '{}', '{}', 0, 0)`,
       )
       .run(id, state)
-    for (const kind of ['person', 'id_count', 'assignments']) image.run(id, kind, 'uuid-7')
-    for (const kind of ['mapping', 'group_type']) image.run(id, kind, '0')
+    for (const kind of ['person', 'id_count', 'assignments']) undoRecord.run(id, kind, 'uuid-7')
+    for (const kind of ['mapping', 'group_type']) undoRecord.run(id, kind, '0')
     for (const [from, to] of ['0a', 'a0', 'ab'])
       database.prepare(`INSERT INTO import_link VALUES (NULL, ?, ?, ?, 0, 0, 'u')`).run(id, from, to)
   }
@@ -55,8 +55,8 @@ test('an erasure finds rows by keys alone, and leaves images of what is no perso
     return plan.filter(({ detail }) => /^SCAN (?!subject_mirror|CONSTANT)/.test(detail)).map(() => text)
   })
   assert.deepEqual(scans, [])
-  const images = database.prepare('SELECT import_job_id, kind, subject FROM import_image ORDER BY 1').raw().all()
-  assert.deepEqual(images, [
+  const undoRecords = database.prepare('SELECT import_job_id, kind, subject FROM import_image ORDER BY 1').raw().all()
+  assert.deepEqual(undoRecords, [
     [2, 'group_type', '0'],
     [3, 'group_type', '0'],
   ])

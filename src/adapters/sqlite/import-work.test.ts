@@ -41,7 +41,7 @@ test('what a job has kept is deleted in pieces, between which others write', asy
   }
 
   const work = importWorkQueries(db)
-  assert.match(await writesDuring(work.deleteImportImages(2)), /^(update )?(delete update ?){9,}/)
+  assert.match(await writesDuring(work.deleteUndoRecords(2)), /^(update )?(delete update ?){9,}/)
   assert.match(await writesDuring(work.forgetGenerated(2)), /^(update )?(delete update ?){3}/)
   const left = database.prepare('SELECT (SELECT count(*) FROM import_image), (SELECT count(*) FROM import_generated)')
   assert.deepEqual(left.raw().get(), [0, 0])

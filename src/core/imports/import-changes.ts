@@ -29,7 +29,7 @@ export interface ImportNote {
 export const noteSampleCountMax = 20
 
 /** A subject before and after a job was published; null where it did not exist. */
-export type SubjectImage = { [Kind in SubjectKind]: ImageOf<Kind> }[SubjectKind]
+export type UndoRecord = { [Kind in SubjectKind]: UndoRecordOf<Kind> }[SubjectKind]
 
 /** What is kept of a subject of each kind, which is named by `subject`. */
 interface SubjectValues {
@@ -62,7 +62,7 @@ export interface Assignments {
 
 export type SubjectKind = keyof SubjectValues
 
-export interface ImageOf<Kind extends SubjectKind> {
+export interface UndoRecordOf<Kind extends SubjectKind> {
   readonly importJobId: number
   readonly projectId: number
   readonly kind: Kind
@@ -84,18 +84,18 @@ export interface ImportChanges {
   readonly notes: readonly ImportNote[]
   /** Pending rows that the chunk stored, repeats within it once. */
   readonly storedRows: readonly { readonly importJobId: number; readonly count: number }[]
-  /** Where a subject has an image already, its `before` stays as it is and its `after` is replaced. */
-  readonly images: readonly SubjectImage[]
-  /** Images of any job, replaced whole: what a job has built on may have been undone beneath it. */
-  readonly rewrittenImages: readonly SubjectImage[]
-  /** The job that keeps images of the `assignments` of persons that these changes merge away; null for none. */
+  /** Where a subject has an undo record already, its `before` stays as it is and its `after` is replaced. */
+  readonly undoRecords: readonly UndoRecord[]
+  /** Undo records of any job, replaced whole: what a job has built on may have been undone beneath it. */
+  readonly rewrittenUndoRecords: readonly UndoRecord[]
+  /** The job that keeps undo records of the `assignments` of persons that these changes merge away; null for none. */
   readonly keepsAssignmentsFor: number | null
   /** Assignments that return from the survivor to the person that was merged into it. The survivor keeps its own. */
   readonly returnedAssignments: readonly ReturnedAssignments[]
   /** Taken off the list of what has to be published. */
   readonly doneLinkIds: readonly number[]
   /** Subjects that were undone, or cannot be. */
-  readonly doneImages: readonly SubjectName[]
+  readonly doneUndoRecords: readonly SubjectName[]
   /** The commit is a conflict if one of them has changed since the load: whether it is used was asked of the event store. */
   readonly unchangedPersons: readonly {
     readonly projectId: number
@@ -152,12 +152,12 @@ export const noImportChanges: ImportChanges = {
   links: [],
   notes: [],
   storedRows: [],
-  images: [],
-  rewrittenImages: [],
+  undoRecords: [],
+  rewrittenUndoRecords: [],
   keepsAssignmentsFor: null,
   returnedAssignments: [],
   doneLinkIds: [],
-  doneImages: [],
+  doneUndoRecords: [],
   unchangedPersons: [],
   removedPersons: [],
   removedMappings: [],

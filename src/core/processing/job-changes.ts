@@ -1,12 +1,7 @@
 // What a chunk changes for the import jobs whose events it has.
 
 import type { StoredEvent } from '../events/stored-event.ts'
-import {
-  type GeneratedEvent,
-  type ImportChanges,
-  noImportChanges,
-  type SubjectImage,
-} from '../imports/import-changes.ts'
+import { type GeneratedEvent, type ImportChanges, noImportChanges, type UndoRecord } from '../imports/import-changes.ts'
 import { type ImportJobStatus, toStagingId } from '../imports/import-job.ts'
 import { utcDay } from '../usage.ts'
 import type { ChunkReport } from './chunk-report.ts'
@@ -26,17 +21,24 @@ export function importChangesOf(
 ): { imports?: ImportChanges } {
   if (jobs.size === 0) return {}
   const links: ImportChanges['links'][number][] = []
-  const images: SubjectImage[] = []
+  const undoRecords: UndoRecord[] = []
   const touched = [...jobs.values()].map(({ id, state, step }) => ({ id, state, step }))
   for (const { id: importJobId, projectId } of jobs.values()) {
     const staging = projects.get(toStagingId(importJobId))
     if (staging === undefined) continue
     for (const link of staging.links) links.push({ importJobId, ...link })
     for (const { name, index } of staging.addedGroupTypes)
-      images.push({ importJobId, projectId, kind: 'group_type', subject: String(index), before: null, after: { name } })
+      undoRecords.push({
+        importJobId,
+        projectId,
+        kind: 'group_type',
+        subject: String(index),
+        before: null,
+        after: { name },
+      })
     // A type is not deleted while a pending job names it: its rows would be those of the next type with the index.
     for (const { name, index } of staging.namedGroupTypes())
-      images.push({
+      undoRecords.push({
         importJobId,
         projectId,
         kind: 'group_type',
@@ -50,7 +52,7 @@ export function importChangesOf(
       ...noImportChanges,
       jobs: touched,
       links,
-      images,
+      undoRecords,
       notes: report.allNotes(jobs),
       storedRows: countRows(pendingRows),
       generated: newGenerated,

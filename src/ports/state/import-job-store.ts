@@ -1,7 +1,7 @@
 // Import jobs in the state: what clients and the worker know of them, and what publishing and undoing has left to do.
 
 import type { Group } from '#core/groups/group.ts'
-import type { ImportLink, ImportNote, SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
+import type { ImportLink, ImportNote, SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
 import type { DescribedImportJob, ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
 import type { JobFailure } from '#core/imports/job-failure.ts'
 import type { Result } from '#core/result.ts'
@@ -75,7 +75,7 @@ export interface ImportWorkStore {
   noteImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
   /**
    * Jobs of deleted projects that hold anything: those that are neither published nor discarded, and published ones with
-   * images.
+   * undo records.
    */
   listJobsOfGoneProjects(): Promise<readonly ImportJob[]>
   /** In the order in which they are made: by time, then by uuid. */
@@ -88,17 +88,17 @@ export interface ImportWorkStore {
   /** Ids in the staging overlay that were used without a person, after one of them, in their order. */
   listStagedPersonlessIds(importJobId: number, after: string | null, limit: number): Promise<readonly string[]>
   listStagedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
-  /** Images of a kind, some first ones. */
-  listImportImages(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly SubjectImage[]>
+  /** Undo records of a kind, some first ones. */
+  listUndoRecords(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly UndoRecord[]>
   /** Finds what one or several jobs have kept of these subjects. */
-  findImportImages(
+  findUndoRecords(
     importJobIds: readonly number[],
     kind: SubjectKind,
     subjects: readonly string[],
-  ): Promise<readonly SubjectImage[]>
+  ): Promise<readonly UndoRecord[]>
   /** The jobs of the same project that were published after this one and are not discarded, in that order. */
   listLaterImportJobs(job: Pick<ImportJob, 'id' | 'projectId' | 'publishedAtMs'>): Promise<readonly number[]>
-  /** The project's jobs with events that name the group type, as their images say: published ones first, in that order. */
+  /** The project's jobs with events that name the group type, as their undo records say: published ones first, in that order. */
   listJobsNamingGroupType(projectId: number, typeIndex: number): Promise<readonly number[]>
   /** A distinct id of each of these persons that still exists. */
   findIdsOfPersons(projectId: number, uuids: readonly string[]): Promise<ReadonlyMap<string, string>>
@@ -116,8 +116,8 @@ export interface ImportWorkStore {
   ): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
   /** Deletes what is left of the job's staging overlay and links. @returns whether there is more, after some thousand rows. */
   clearStaging(importJobId: number): Promise<boolean>
-  /** Deletes the images of a job that can no longer be undone, in pieces between which others may write. */
-  deleteImportImages(importJobId: number): Promise<void>
+  /** Deletes the undo records of a job that can no longer be undone, in pieces between which others may write. */
+  deleteUndoRecords(importJobId: number): Promise<void>
   /** Forgets the times that a discarded job gave to generated events, in such pieces, too. */
   forgetGenerated(importJobId: number): Promise<void>
   /**
@@ -125,10 +125,10 @@ export interface ImportWorkStore {
    * Jobs of days stay: they say which of the events in the log are gone.
    */
   forgetDiscardedJobs(projectId: number, keptCount: number): Promise<void>
-  /** Published jobs that were published before this time and are not final, and final ones that still have images. */
+  /** Published jobs that were published before this time and are not final, and final ones that still have undo records. */
   listFinalImportJobs(publishedBeforeMs: number): Promise<readonly number[]>
   /**
-   * Makes a published job final, before its images are deleted: from then on it is not discarded.
+   * Makes a published job final, before its undo records are deleted: from then on it is not discarded.
    * @returns whether it is final; false when it is being discarded.
    */
   makeImportJobFinal(importJobId: number, nowMs: number): Promise<boolean>

@@ -110,7 +110,7 @@ async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
 
 async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
-  const types = await deps.jobs.listImportImages(id, 'group_type', 100)
+  const types = await deps.jobs.listUndoRecords(id, 'group_type', 100)
   const typeNames = new Map(
     types.flatMap(({ kind, subject, after }) =>
       kind === 'group_type' && after !== null ? [[Number(subject), after.name] as const] : [],

@@ -128,12 +128,12 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     }
   }
 
-  /** Their staging overlays, pending rows and images go. What is published stays with the project's other rows. */
+  /** Their staging overlays, pending rows and undo records go. What is published stays with the project's other rows. */
   async function discardJobsOfGoneProjects(): Promise<void> {
     const all = await jobs.listJobsOfGoneProjects()
     gone = new Set(all.map(({ id }) => id))
     for (const job of all) {
-      if (job.state === 'published') await jobs.deleteImportImages(job.id)
+      if (job.state === 'published') await jobs.deleteUndoRecords(job.id)
       else if (job.state !== 'discarding') {
         const isClosed = job.state === 'publishing'
         const step = isClosed && job.step !== 'draining' ? 'clearing' : 'draining'
@@ -186,12 +186,12 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   }
 
   /** A job that was published this long ago can no longer be undone. */
-  async function dropFinalImages(): Promise<void> {
+  async function dropFinalUndoRecords(): Promise<void> {
     if (performance.now() - retainedAtMs < retentionEveryMs) return
     const nowMs = retentionClock.nowMs()
     if (retentionClock.isBelieved()) await jobs.dateBackImportJobs(nowMs)
     for (const id of await jobs.listFinalImportJobs(nowMs - undoDays * dayMs))
-      if (await jobs.makeImportJobFinal(id, nowMs)) await jobs.deleteImportImages(id)
+      if (await jobs.makeImportJobFinal(id, nowMs)) await jobs.deleteUndoRecords(id)
     retainedAtMs = performance.now()
   }
 
@@ -202,7 +202,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
       await Promise.all(running.values())
     } while (!isEverybody && !signal.aborted)
     reportFailures()
-    await dropFinalImages()
+    await dropFinalUndoRecords()
   }
 
   return {
@@ -211,7 +211,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
       const task = async (): Promise<void> => {
         await start(signal, failures.isDue)
         reportFailures()
-        await dropFinalImages()
+        await dropFinalUndoRecords()
       }
       await runPeriodically(task, { everyMs, what: 'publishing or discarding an import job', logger, signal })
       await Promise.all(running.values())

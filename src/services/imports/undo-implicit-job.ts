@@ -52,9 +52,9 @@ async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
         const find = (asked: readonly string[]) => deps.events.findUsedIds(projectId, job.id, asked)
         const used = await (some.length > 1 ? find(ids) : findInHalves(ids, find, { random: deps.random, signal }))
         const laterJobIds = await listPublishedJobs(job, deps)
-        const images = await deps.jobs.findImportImages(laterJobIds, 'person', some)
+        const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'person', some)
         const found = await eventsOfDay(job, deps, signal, { loaded, laterJobIds }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, images, laterJobIds }
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, undoRecords, laterJobIds }
         return undoDayOfPersons({ ...batch, usedIds: new Set(used) }, some)
       },
       (some, loaded, told) => leaveDayOfPersons(batchOf(job, deps, loaded, told), some),
@@ -82,9 +82,9 @@ async function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
       }),
       async (some, loaded, told) => {
         const laterJobIds = await listPublishedJobs(job, deps)
-        const images = await deps.jobs.findImportImages(laterJobIds, 'group', some.map(groupSubject))
+        const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'group', some.map(groupSubject))
         const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs: 0 }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, images, laterJobIds }
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, undoRecords, laterJobIds }
         return undoDayOfGroups(batch, some)
       },
       (some, loaded, told) => leaveDayOfGroups(batchOf(job, deps, loaded, told), some),

@@ -1,8 +1,8 @@
 // Discards a job. An unpublished one has touched nothing but its staging overlay and its pending rows. Of a published one the rows
-// go first, then what it did to persons and groups is undone from the images that publishing kept; an image is deleted
+// go first, then what it did to persons and groups is undone from the undo records that publishing kept; an undo record is deleted
 // in the transaction that has dealt with it, so that what is left is still to be done. Source: docs/wire/import.md §2.11.
 
-import type { SubjectImage } from '#core/imports/import-changes.ts'
+import type { UndoRecord } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import type { ChunkSubjects } from '#core/processing/chunk.ts'
@@ -22,10 +22,10 @@ import { findInHalves, isOfQuestion } from './look-up.ts'
 import {
   eventsOf,
   groupEventsOf,
-  type ImageNamed,
   nameOf,
   noEvents,
   publishStart,
+  type UndoRecordNamed,
   undoBatchOf,
   withoutDiscardedDays,
 } from './undo-questions.ts'
@@ -64,7 +64,7 @@ export async function undoStep(
       await deps.events.discardJob(job.id)
       await deleteGroupTypes(job, deps, signal)
       while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));
-      await deps.jobs.deleteImportImages(job.id)
+      await deps.jobs.deleteUndoRecords(job.id)
       await deps.jobs.forgetGenerated(job.id)
       break
   }
@@ -72,25 +72,25 @@ export async function undoStep(
 }
 
 async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await forPersonsOf(job, 'id_count', deps, signal, (batch, images, isKnown) => {
+  await forPersonsOf(job, 'id_count', deps, signal, (batch, undoRecords, isKnown) => {
     const undo = isKnown ? undoMerges : leaveMerges
-    const { overrides, changes } = undo(batch, images.map(nameOf))
+    const { overrides, changes } = undo(batch, undoRecords.map(nameOf))
     // A survivor that no longer exists is done, too.
     const imports = changes.imports ?? noImportChanges
-    const doneImages = [...imports.doneImages, ...images]
-    return { overrides, changes: { ...changes, imports: { ...imports, doneImages } } }
+    const doneUndoRecords = [...imports.doneUndoRecords, ...undoRecords]
+    return { overrides, changes: { ...changes, imports: { ...imports, doneUndoRecords } } }
   })
 }
 
 async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await forPersonsOf(job, 'person', deps, signal, (batch, images, isKnown) => {
+  await forPersonsOf(job, 'person', deps, signal, (batch, undoRecords, isKnown) => {
     const undo = isKnown ? undoPersons : leavePersons
-    return undo(batch, images.map(nameOf))
+    return undo(batch, undoRecords.map(nameOf))
   })
 }
 
 /**
- * Takes the images of a kind, which are named by persons, in batches until none is left.
+ * Takes the undo records of a kind, which are named by persons, in batches until none is left.
  * @param undo `isKnown`: whether the event store has told what others have the persons for.
  */
 async function forPersonsOf(
@@ -98,20 +98,20 @@ async function forPersonsOf(
   kind: 'id_count' | 'person',
   deps: ImportWorkDeps,
   signal: AbortSignal,
-  undo: (batch: UndoBatch, images: readonly SubjectImage[], isKnown: boolean) => PublishedBatch,
+  undo: (batch: UndoBatch, undoRecords: readonly UndoRecord[], isKnown: boolean) => PublishedBatch,
 ): Promise<void> {
   for (;;) {
-    const images = await deps.jobs.listImportImages(job.id, kind, batchSize)
-    if (images.length === 0 || signal.aborted) return
-    const idOf = await deps.jobs.findIdsOfPersons(job.projectId, images.map(nameOf))
+    const undoRecords = await deps.jobs.listUndoRecords(job.id, kind, batchSize)
+    if (undoRecords.length === 0 || signal.aborted) return
+    const idOf = await deps.jobs.findIdsOfPersons(job.projectId, undoRecords.map(nameOf))
     await runBatch(
       deps,
       signal,
-      images,
+      undoRecords,
       some =>
         allIdsOf(
           job,
-          some.flatMap(image => idOf.get(image.subject) ?? formerIdOf(image)),
+          some.flatMap(undoRecord => idOf.get(undoRecord.subject) ?? formerIdOf(undoRecord)),
         ),
       async (some, loaded, told) => {
         const batch = await undoBatchOf(job, deps, loaded, told, some)
@@ -123,19 +123,19 @@ async function forPersonsOf(
 }
 
 /** A person that was merged away since is looked for under one of its former ids. */
-function formerIdOf({ kind, after }: SubjectImage): readonly string[] {
+function formerIdOf({ kind, after }: UndoRecord): readonly string[] {
   return (kind === 'person' || kind === 'id_count') && after?.anyId !== undefined ? [after.anyId] : []
 }
 
 async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
   for (;;) {
-    const images = (await deps.jobs.listImportImages(id, 'group', batchSize)) as readonly ImageNamed<'group'>[]
-    if (images.length === 0 || signal.aborted) return
+    const undoRecords = (await deps.jobs.listUndoRecords(id, 'group', batchSize)) as readonly UndoRecordNamed<'group'>[]
+    if (undoRecords.length === 0 || signal.aborted) return
     await runBatch(
       deps,
       signal,
-      images,
+      undoRecords,
       some => ({
         distinctIds: [],
         mergingDistinctIds: [],
@@ -146,15 +146,15 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
       async (some, loaded, told) => {
         const laterJobIds = await deps.jobs.listLaterImportJobs(job)
         const names = some.map(nameOf)
-        const all = [...some, ...(await deps.jobs.findImportImages(laterJobIds, 'group', names))]
-        const images = await withoutDiscardedDays(all, deps)
+        const all = [...some, ...(await deps.jobs.findUndoRecords(laterJobIds, 'group', names))]
+        const undoRecords = await withoutDiscardedDays(all, deps)
         const sinceMs = await publishStart(job, deps)
         const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, images, laterJobIds }
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, undoRecords, laterJobIds }
         return undoGroups(batch, names)
       },
       (some, loaded, told) => {
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images: some, laterJobIds: [] }
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, undoRecords: some, laterJobIds: [] }
         return leaveGroups(batch, some.map(nameOf))
       },
     )
@@ -163,20 +163,20 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
 
 /** Types that the job added are deleted unless something else uses them meanwhile: a group, an event, or a flag. */
 async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  for (const image of await deps.jobs.listImportImages(job.id, 'group_type', 100)) {
+  for (const undoRecord of await deps.jobs.listUndoRecords(job.id, 'group_type', 100)) {
     if (signal.aborted) return
     // A type that was there before the job is only named by it.
-    if (image.before !== null) continue
-    const left = await deleteGroupType(job, deps, Number(image.subject), signal)
+    if (undoRecord.before !== null) continue
+    const left = await deleteGroupType(job, deps, Number(undoRecord.subject), signal)
     if (left === null) continue
-    const naming = await deps.jobs.listJobsNamingGroupType(job.projectId, Number(image.subject))
+    const naming = await deps.jobs.listJobsNamingGroupType(job.projectId, Number(undoRecord.subject))
     const heir = naming.find(id => id !== job.id) ?? null
     await runBatch(
       deps,
       signal,
-      [image],
+      [undoRecord],
       () => allIdsOf(job, []),
-      () => ({ overrides: [], changes: leaveGroupType(image, heir, left) }),
+      () => ({ overrides: [], changes: leaveGroupType(undoRecord, heir, left) }),
     )
   }
 }

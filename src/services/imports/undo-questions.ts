@@ -1,8 +1,8 @@
-// What undoing an import stands on: images from the state, and what the event store tells of other imports and live
+// What undoing an import stands on: undo records from the state, and what the event store tells of other imports and live
 // events. Source: docs/wire/import.md §2.11.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
-import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
+import type { SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { ImportedKey, ImportedWrite, OtherUse } from '#core/imports/other-use.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -12,14 +12,14 @@ import { idsOfLiveLinks } from '#core/processing/imports/linked-ids.ts'
 import { keysAdded } from '#core/processing/imports/revert.ts'
 import type { LaterWriter } from '#core/processing/imports/shadowed.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
-import { imageWithout } from '#core/processing/imports/undo-implicit-job.ts'
+import { undoRecordWithout } from '#core/processing/imports/undo-implicit-job.ts'
 import { dayMs } from '#core/time.ts'
 import { batchOf, type ImportWorkDeps } from './job-batch.ts'
 import { findInHalves } from './look-up.ts'
 
-export type ImageNamed<Kind extends SubjectKind> = Extract<SubjectImage, { readonly kind: Kind }>
+export type UndoRecordNamed<Kind extends SubjectKind> = Extract<UndoRecord, { readonly kind: Kind }>
 
-export function nameOf({ subject }: SubjectImage): string {
+export function nameOf({ subject }: UndoRecord): string {
   return subject
 }
 
@@ -40,25 +40,25 @@ export async function undoBatchOf(
   deps: ImportWorkDeps,
   loaded: LoadedChunk,
   told: readonly PersonIdOverride[],
-  images: readonly SubjectImage[],
+  undoRecords: readonly UndoRecord[],
 ): Promise<UndoBatch> {
   const { jobs } = deps
   const { id } = job
   const laterJobIds = await jobs.listLaterImportJobs(job)
-  const imagesOf = (kind: SubjectKind, names: Iterable<string>) =>
-    inSlices([...names], some => jobs.findImportImages([id, ...laterJobIds], kind, some))
-  const mappings = (await imagesOf('mapping', idsIn(loaded))) as ImageNamed<'mapping'>[]
+  const findRecords = (kind: SubjectKind, names: Iterable<string>) =>
+    inSlices([...names], some => jobs.findUndoRecords([id, ...laterJobIds], kind, some))
+  const mappings = (await findRecords('mapping', idsIn(loaded))) as UndoRecordNamed<'mapping'>[]
   const uuids = new Set([
-    ...images.map(nameOf),
+    ...undoRecords.map(nameOf),
     ...loaded.persons.map(({ uuid }) => uuid),
     ...mappings.flatMap(({ before }) => before?.personUuid ?? []),
     ...uuidsOfMoved(loaded, job.projectId),
   ])
   const ofPersons = await Promise.all(
-    (['person', 'id_count', 'assignments'] as const).map(kind => imagesOf(kind, uuids)),
+    (['person', 'id_count', 'assignments'] as const).map(kind => findRecords(kind, uuids)),
   )
   const known = [...mappings, ...(await withoutDiscardedDays(ofPersons.flat(), deps))]
-  return { ...batchOf(job, deps, loaded, told), ...noEvents, images: known, laterJobIds }
+  return { ...batchOf(job, deps, loaded, told), ...noEvents, undoRecords: known, laterJobIds }
 }
 
 /** A person that is one with another by now was named by the first of its distinct ids. */
@@ -70,13 +70,13 @@ function uuidsOfMoved({ mappings, personMappings }: LoadedChunk, projectId: numb
 
 type EventsOfJob = 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters' | 'keysOfSurvivors' | 'writersOfSurvivors'
 
-/** What the event store tells of the ids of a batch. @param images of a single one, the ids are asked about one by one at last. */
+/** What the event store tells of the ids of a batch. @param undoRecords of a single one, the ids are asked about one by one at last. */
 export async function eventsOf(
   job: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
-  { loaded, laterJobIds, images: all }: UndoBatch,
-  images: readonly SubjectImage[],
+  { loaded, laterJobIds, undoRecords: all }: UndoBatch,
+  undoRecords: readonly UndoRecord[],
 ): Promise<Pick<UndoBatch, EventsOfJob>> {
   const { events } = deps
   const { id, projectId } = job
@@ -84,14 +84,14 @@ export async function eventsOf(
   const returning = all.flatMap(({ kind, before, after }) =>
     kind === 'person' && after === null && before !== null ? before : [],
   )
-  const added = images.flatMap(({ kind, before, after }) =>
+  const added = undoRecords.flatMap(({ kind, before, after }) =>
     kind === 'person' && after !== null ? keysAdded(before, after) : [],
   )
   // Other keys of these ids may have been written as often as anybody likes.
   const keys = [...new Set([...keysIn([...loaded.persons, ...returning]), ...added])]
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
-  const find = asking(deps, signal, idsIn(loaded), images.length)
+  const find = asking(deps, signal, idsIn(loaded), undoRecords.length)
   const importedKeys = await find(
     some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
     charsOfImportedKey,
@@ -106,7 +106,7 @@ export async function eventsOf(
     laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, sinceMs), charsOfWrite),
     importedKeys,
     laterWriters: await writersOf(importedKeys, laterJobIds, deps),
-    ...(await keysOfSurvivors(job, deps, signal, loaded, images, joinedIds)),
+    ...(await keysOfSurvivors(job, deps, signal, loaded, undoRecords, joinedIds)),
   }
 }
 
@@ -120,13 +120,13 @@ async function keysOfSurvivors(
   deps: ImportWorkDeps,
   signal: AbortSignal,
   { persons, mappings, personMappings }: LoadedChunk,
-  images: readonly SubjectImage[],
+  undoRecords: readonly UndoRecord[],
   joinedIds: ReadonlySet<string>,
 ): Promise<Pick<UndoBatch, 'keysOfSurvivors' | 'writersOfSurvivors'>> {
   const uuids = new Set(persons.map(({ uuid }) => uuid))
   const homeOf = new Map(mappings.map(({ distinctId, personUuid }) => [distinctId, personUuid]))
   const survivors = new Set(
-    images.flatMap(({ kind, subject, after }) =>
+    undoRecords.flatMap(({ kind, subject, after }) =>
       kind === 'person' && after !== null && !uuids.has(subject) ? (homeOf.get(after.anyId) ?? []) : [],
     ),
   )
@@ -141,7 +141,7 @@ async function keysOfSurvivors(
     deps,
     signal,
     ids,
-    images.length,
+    undoRecords.length,
   )(
     some => deps.events.findImportedKeys({ projectId: job.projectId, jobIds, sinceMs: 0 }, some, keys),
     charsOfImportedKey,
@@ -150,20 +150,20 @@ async function keysOfSurvivors(
 }
 
 /**
- * Images without values of days that were undone since: a job has these where it took their place, so that the subject was
+ * Undo records without values of days that were undone since: a job has these where it took their place, so that the subject was
  * no longer found by their marks.
  */
 export async function withoutDiscardedDays(
-  images: readonly SubjectImage[],
+  undoRecords: readonly UndoRecord[],
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
-): Promise<readonly SubjectImage[]> {
-  const profiles = images.flatMap(({ kind, before, after }) =>
+): Promise<readonly UndoRecord[]> {
+  const profiles = undoRecords.flatMap(({ kind, before, after }) =>
     kind === 'person' || kind === 'group' ? [before, after].filter(side => side !== null) : [],
   )
   const ids = new Set(profiles.flatMap(({ marks }) => Object.values(marks).map(({ importJobId }) => importJobId)))
   const found = await Promise.all([...ids].map(id => jobs.findImportJob(id)))
   const days = found.filter(job => job?.day != null && job.state === 'discarded').map(job => job!.id)
-  return days.length === 0 ? images : images.map(image => days.reduce(imageWithout, image))
+  return days.length === 0 ? undoRecords : undoRecords.map(undoRecord => days.reduce(undoRecordWithout, undoRecord))
 }
 
 /** Every job of the project that is published, in that order. Jobs of days are not among them. */
@@ -287,7 +287,7 @@ export async function publishStart(
   { id, publishedAtMs }: Pick<ImportJob, 'id' | 'publishedAtMs'>,
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
 ): Promise<number> {
-  const [start] = (await jobs.findImportImages([id], 'publish_start', [''])) as ImageNamed<'publish_start'>[]
+  const [start] = (await jobs.findUndoRecords([id], 'publish_start', [''])) as UndoRecordNamed<'publish_start'>[]
   // A job without persons, ids and groups has published none.
   return start?.before?.atMs ?? publishedAtMs ?? 0
 }

@@ -6,7 +6,7 @@ import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import type { ImportWorld } from '../../support/world/import-world.ts'
 
 const writes = [
-  ...['commitChunk', 'updateImportJob', 'clearStaging', 'deleteImportImages', 'forgetGenerated'],
+  ...['commitChunk', 'updateImportJob', 'clearStaging', 'deleteUndoRecords', 'forgetGenerated'],
   ...[
     'startDeletingGroupType',
     'deleteGroupsOfType',
@@ -19,7 +19,7 @@ const writes = [
 ]
 const reads = [
   ...['findOverrides', 'findOtherUses', 'findLaterWrites', 'findOtherGroupUses', 'hasRowsOfGroupType'],
-  ...['loadChunk', 'listImportImages', 'findImportImages', 'listLaterImportJobs', 'listJobsNamingGroupType'],
+  ...['loadChunk', 'listUndoRecords', 'findUndoRecords', 'listLaterImportJobs', 'listJobsNamingGroupType'],
 ]
 
 /** How many calls come through between two failures, in turn. */

@@ -215,11 +215,11 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       world.clock.advance(31 * day)
       assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
       await world.work().workNow(new AbortController().signal)
-      assert.deepEqual(await world.management.listImportImages(job.id, 'person', 1), [])
+      assert.deepEqual(await world.management.listUndoRecords(job.id, 'person', 1), [])
       assert.equal((await world.management.findImportJob(job.id))?.finalAtMs, world.clock.nowMs())
     })
 
-    it('is a job whose images were deleted, though the clock that they were deleted by has come back', async t => {
+    it('is a job whose undo records were deleted, though the clock that they were deleted by has come back', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))

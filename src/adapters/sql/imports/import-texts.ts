@@ -23,13 +23,13 @@ export const insertNoteSampleText = `
   INSERT INTO import_note_sample (import_job_id, reason, details) VALUES (?, ?, ?)`
 
 /** import_job_id, kind, subject, project_id, before_image, after_image */
-export const saveImageText = `
+export const saveUndoRecordText = `
   INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
   VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (import_job_id, kind, subject) DO UPDATE SET after_image = excluded.after_image`
 
 /** import_job_id, kind, subject, project_id, before_image, after_image. Replaces the whole of it. */
-export const rewriteImageText = `
+export const rewriteUndoRecordText = `
   INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
   VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (import_job_id, kind, subject) DO UPDATE
@@ -63,7 +63,7 @@ export const listMembershipsText = `SELECT cohort_id FROM cohort_person WHERE pe
 export const deleteLinkText = `DELETE FROM import_link WHERE id = ?`
 
 /** import_job_id, kind, subject */
-export const deleteImageText = `DELETE FROM import_image WHERE import_job_id = ? AND kind = ? AND subject = ?`
+export const deleteUndoRecordText = `DELETE FROM import_image WHERE import_job_id = ? AND kind = ? AND subject = ?`
 
 /** project_id, uuid, version */
 export const hasPersonText = `SELECT 1 FROM person WHERE project_id = ? AND uuid = ? AND version = ?`

@@ -7,11 +7,11 @@ import { toStagingId } from '#core/imports/import-job.ts'
 import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
-import { imageOf } from './undo-record-text.ts'
+import { parseUndoRecord } from './undo-record-text.ts'
 
 const clearedRowsMax = 2_000
 /** Each holds a person as it was before and afterwards. */
-const deletedImagesMax = 500
+const deletedUndoRecordsMax = 500
 /** One more job at a time is discarded, so there are hardly ever more. */
 const forgottenJobsMax = 100
 
@@ -111,7 +111,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(row => ({ typeIndex: row.group_type_index, key: row.group_key }))
     },
 
-    async listImportImages(importJobId, kind, limit) {
+    async listUndoRecords(importJobId, kind, limit) {
       const rows = await db
         .selectFrom('import_image')
         .selectAll()
@@ -120,10 +120,10 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .orderBy('subject')
         .limit(limit)
         .execute()
-      return rows.map(imageOf)
+      return rows.map(parseUndoRecord)
     },
 
-    async findImportImages(importJobIds, kind, subjects) {
+    async findUndoRecords(importJobIds, kind, subjects) {
       if (subjects.length === 0 || importJobIds.length === 0) return []
       const rows = await db
         .selectFrom('import_image')
@@ -132,7 +132,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .where('kind', '=', kind)
         .where('subject', 'in', [...subjects])
         .execute()
-      return rows.map(imageOf)
+      return rows.map(parseUndoRecord)
     },
 
     async listLaterImportJobs({ id, projectId, publishedAtMs }) {
@@ -215,9 +215,10 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .execute()
     },
 
-    async deleteImportImages(importJobId) {
-      const images = { table: 'import_image', owner: 'import_job_id', key: ['kind', 'subject'] }
-      while (await clearFirst(db, { ...images, value: importJobId, limit: deletedImagesMax })) await nextTurn()
+    async deleteUndoRecords(importJobId) {
+      const undoRecords = { table: 'import_image', owner: 'import_job_id', key: ['kind', 'subject'] }
+      while (await clearFirst(db, { ...undoRecords, value: importJobId, limit: deletedUndoRecordsMax }))
+        await nextTurn()
     },
 
     async forgetGenerated(importJobId) {

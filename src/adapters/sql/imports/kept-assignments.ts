@@ -1,19 +1,19 @@
 // What an import job keeps of the flag assignments and static cohorts of the persons that it merges away, so that each
 // person gets its own back when the job is undone. Source: docs/wire/import.md §3.3.
 
-import type { Assignments, ImageOf } from '#core/imports/import-changes.ts'
+import type { Assignments, UndoRecordOf } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 
 /**
- * The images, as of before the merges.
+ * The undo records, as of before the merges.
  * @param merges in the order in which they are made.
  * @param assignmentsOf what each of the persons has, by uuid.
  */
-export function assignmentImages(
+export function makeAssignmentRecords(
   importJobId: number,
   merges: ChunkChanges['deletedPersons'],
   assignmentsOf: (uuid: string) => Assignments,
-): ImageOf<'assignments'>[] {
+): UndoRecordOf<'assignments'>[] {
   const held = new Map<string, { readonly flags: Set<string>; readonly cohorts: Set<number> }>()
   const heldBy = (uuid: string) => {
     const { hashKeys, cohortIds } = assignmentsOf(uuid)
@@ -21,7 +21,7 @@ export function assignmentImages(
     held.set(uuid, known)
     return known
   }
-  const images: ImageOf<'assignments'>[] = []
+  const undoRecords: UndoRecordOf<'assignments'>[] = []
   for (const { projectId, uuid, survivorUuid } of merges) {
     const own = assignmentsOf(uuid)
     if (own.hashKeys.length + own.cohortIds.length === 0) continue
@@ -30,7 +30,7 @@ export function assignmentImages(
     const cohortIds = own.cohortIds.filter(id => !cohorts.has(id))
     for (const [flag] of hashKeys) flags.add(flag)
     for (const id of cohortIds) cohorts.add(id)
-    images.push({
+    undoRecords.push({
       importJobId,
       projectId,
       kind: 'assignments',
@@ -39,5 +39,5 @@ export function assignmentImages(
       after: { personUuid: survivorUuid, hashKeys, cohortIds },
     })
   }
-  return images
+  return undoRecords
 }

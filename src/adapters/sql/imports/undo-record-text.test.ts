@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { SubjectImage } from '#core/imports/import-changes.ts'
+import type { UndoRecord } from '#core/imports/import-changes.ts'
 import { parseJson } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
 import { aGroup, aPerson } from '../../../../tests/support/values.ts'
-import { assignmentImages } from './kept-assignments.ts'
-import { imageOf, imageText } from './undo-record-text.ts'
+import { makeAssignmentRecords } from './kept-assignments.ts'
+import { encodeUndoValue, parseUndoRecord } from './undo-record-text.ts'
 
 const row = { import_job_id: 7, kind: 'person', subject: 's', project_id: 1, before_image: 'null', after_image: 'null' }
 
@@ -19,7 +19,7 @@ describe('what is kept of a subject', () => {
       once: { timestampMs: 1, uuid: 'o' },
     }
     const properties = parseJson('{"a":1.0,"__proto__":null,"ü":"\\ud800"}') as never
-    const values: SubjectImage['before'][] = [
+    const values: UndoRecord['before'][] = [
       null,
       { ...aPerson({ properties, marks: { a: mark, b: mark, ü: { ...mark, timestampMs: 6 } } }), anyId: "'" },
       aGroup({ properties, marks: {} }),
@@ -28,14 +28,18 @@ describe('what is kept of a subject', () => {
     ]
     for (const before of values)
       for (const after of values) {
-        const image = imageOf({ ...row, before_image: imageText(before), after_image: imageText(after) })
-        assert.deepEqual(image, { importJobId: 7, projectId: 1, kind: 'person', subject: 's', before, after })
+        const undoRecord = parseUndoRecord({
+          ...row,
+          before_image: encodeUndoValue(before),
+          after_image: encodeUndoValue(after),
+        })
+        assert.deepEqual(undoRecord, { importJobId: 7, projectId: 1, kind: 'person', subject: 's', before, after })
       }
   })
 
   it('is refused where its text is damaged', () => {
     for (const text of ['', '{', '{"marks":"["}', '{"marks":"[[1]]"}'])
-      assert.throws(() => imageOf({ ...row, before_image: text }), { code: 'corrupt' }, text)
+      assert.throws(() => parseUndoRecord({ ...row, before_image: text }), { code: 'corrupt' }, text)
   })
 })
 
@@ -70,9 +74,9 @@ it('a merged person gives its flags and cohorts to the survivor, as far as nobod
     survivorUuid: 'survivor',
     loadedVersion: 0,
   }))
-  const images = assignmentImages(7, merges, uuid => has.get(uuid)!)
+  const undoRecords = makeAssignmentRecords(7, merges, uuid => has.get(uuid)!)
   assert.deepEqual(
-    images.map(({ subject, before, after }) => [subject, before?.hashKeys, after?.hashKeys, after?.cohortIds]),
+    undoRecords.map(({ subject, before, after }) => [subject, before?.hashKeys, after?.hashKeys, after?.cohortIds]),
     [
       ['first', has.get('first')!.hashKeys, [['b', 'f']], [2]],
       ['second', has.get('second')!.hashKeys, [['c', 'x']], []],

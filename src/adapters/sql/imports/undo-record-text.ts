@@ -1,26 +1,26 @@
-// Images of subjects as text. Properties keep their number literals; marks are stored as in their own column.
+// Undo records of subjects as text. Properties keep their number literals; marks are stored as in their own column.
 
-import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
+import type { SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { PropertyMarks } from '#core/persons/person.ts'
 import { decodeMarks, encodeMarks } from '#core/persons/property-marks-text.ts'
 import { PortError } from '#ports/port-error.ts'
 
-type Value = SubjectImage['before']
+type Value = UndoRecord['before']
 
-export function imageText(value: Value): string {
+export function encodeUndoValue(value: Value): string {
   return JSON.stringify(hasMarks(value) ? { ...value, marks: encodeMarks(value.marks) } : value)
 }
 
 /** @throws PortError `corrupt` for text that is not JSON. */
-export function imageOf(row: {
+export function parseUndoRecord(row: {
   readonly import_job_id: number
   readonly kind: string
   readonly subject: string
   readonly project_id: number
   readonly before_image: string
   readonly after_image: string
-}): SubjectImage {
+}): UndoRecord {
   return {
     importJobId: Number(row.import_job_id),
     projectId: Number(row.project_id),
@@ -28,7 +28,7 @@ export function imageOf(row: {
     subject: row.subject,
     before: valueOfText(row.before_image),
     after: valueOfText(row.after_image),
-  } as SubjectImage
+  } as UndoRecord
 }
 
 function valueOfText(text: string): Value {

@@ -155,13 +155,13 @@ async function removePersons(
       .where('distinct_id', 'in', some)
       .execute()
   const derived = distinctIds.map(distinctId => personUuid(projectId, distinctId))
-  await removeImages(trx, projectId, new Set([...persons.map(({ uuid }) => uuid), ...derived]), distinctIds)
+  await removeUndoRecords(trx, projectId, new Set([...persons.map(({ uuid }) => uuid), ...derived]), distinctIds)
   const changed = encodeSubjects({ persons: persons.map(({ uuid }) => ({ projectId, uuid })), groups: [] })
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
 }
 
-/** What undoing an import would go back to. By job, kind and subject: no other key finds images without reading all of them. */
-async function removeImages(
+/** What undoing an import would go back to. By job, kind and subject: no other key finds undo records without reading all of them. */
+async function removeUndoRecords(
   trx: Transaction<StateSchema>,
   projectId: number,
   uuids: ReadonlySet<string>,

@@ -25,7 +25,7 @@ const shownColumns = [
 
 /** Whether events of a job that is not published name the type; a job that is being discarded no longer counts. */
 async function isNamedByPendingJob(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<boolean> {
-  const image = await trx
+  const undoRecord = await trx
     .selectFrom('import_image as i')
     .innerJoin('import_job as j', 'j.id', 'i.import_job_id')
     .select('i.import_job_id')
@@ -35,7 +35,7 @@ async function isNamedByPendingJob(trx: Kysely<StateSchema>, projectId: number, 
     .where('i.subject', '=', String(typeIndex))
     .limit(1)
     .executeTakeFirst()
-  return image !== undefined
+  return undoRecord !== undefined
 }
 
 const sizedKey = [

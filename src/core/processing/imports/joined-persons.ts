@@ -14,7 +14,7 @@ import {
   type Sides,
   type Subject,
 } from './revert.ts'
-import type { Outranked, ProfileImage } from './shadowed.ts'
+import type { Outranked, ProfileUndoRecord } from './shadowed.ts'
 
 /** A person that a later job merged into another one. */
 export interface Brought {
@@ -115,8 +115,8 @@ export function withHidden(person: Person, { before, after }: Sides): Person {
   return { ...person, properties: draft.properties }
 }
 
-/** The reverted image of a later job, with what that job and those before it had brought. */
-export function imageWithBrought<Of extends ProfileImage>(
+/** The reverted undo record of a later job, with what that job and those before it had brought. */
+export function undoRecordWithBrought<Of extends ProfileUndoRecord>(
   former: Of,
   reverted: Of,
   brought: readonly Brought[],

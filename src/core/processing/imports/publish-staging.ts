@@ -16,7 +16,7 @@ import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { closeChunkState } from '#core/processing/state-changes.ts'
-import { idCountImages, imagesOf } from './undo-records.ts'
+import { makeIdCountRecords, makeUndoRecords } from './undo-records.ts'
 
 export interface PublishedBatch {
   readonly changes: ChunkChanges
@@ -62,7 +62,7 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
     }
     return {
       doneLinkIds: links.map(({ id }) => id),
-      images: idCountImages(batch.importJobId, state, linked),
+      undoRecords: makeIdCountRecords(batch.importJobId, state, linked),
       keepsAssignmentsFor: batch.importJobId,
     }
   })
@@ -150,8 +150,8 @@ function publish(
     before: { atMs: nowMs },
     after: null,
   } as const
-  const images = [start, ...imagesOf(importJobId, loaded, state, changes), ...(done.images ?? [])]
-  const imports = { ...noImportChanges, ...done, images, notes: countedNotes(importJobId, notes) }
+  const undoRecords = [start, ...makeUndoRecords(importJobId, loaded, state, changes), ...(done.undoRecords ?? [])]
+  const imports = { ...noImportChanges, ...done, undoRecords, notes: countedNotes(importJobId, notes) }
   return { changes: { ...changes, calledFlags: [], warnings: [], outcomes: [], imports }, overrides }
 }
 

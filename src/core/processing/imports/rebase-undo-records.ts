@@ -1,48 +1,48 @@
-// The images by which later jobs are undone, when one beneath them is: those that they have, and those of jobs that had none of
+// The undo records by which later jobs are undone, when one beneath them is: those that they have, and those of jobs that had none of
 // a subject because all that they wrote was beneath. By these, undoing such a job takes its values away again.
 
-import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
-import { type Outranked, type ProfileImage, sidesOf, versionOfMade } from './shadowed.ts'
+import type { UndoRecord, UndoRecordOf } from '#core/imports/import-changes.ts'
+import { type Outranked, type ProfileUndoRecord, sidesOf, versionOfMade } from './shadowed.ts'
 import type { Found } from './undo-batch.ts'
 
 /**
- * Rewrites the images that later jobs have of what one subject is by now, as if the undone import had never been.
- * @param without the image without that import.
+ * Rewrites the undo records that later jobs have of what one subject is by now, as if the undone import had never been.
+ * @param without the undo record without that import.
  * @param version of the subject, as it was and as it is now.
  * @param heir the later job for which the subject was not there before.
  */
-export function rebaseImages(
+export function rebaseUndoRecords(
   found: Found,
   kind: 'person' | 'group',
   subjects: Iterable<string>,
-  without: (image: ProfileImage) => ProfileImage,
+  without: (undoRecord: ProfileUndoRecord) => ProfileUndoRecord,
   version: { readonly was: number; readonly now: number },
   heir: number | null = null,
 ): void {
   for (const subject of new Set(subjects))
-    for (const image of found.laterImages(kind, subject) as ProfileImage[]) {
-      const { before, after } = without(image)
+    for (const undoRecord of found.laterUndoRecords(kind, subject) as ProfileUndoRecord[]) {
+      const { before, after } = without(undoRecord)
       const isLast = after !== null && after.version === version.was
       found.rewrite({
-        ...image,
-        before: image.importJobId === heir ? null : before,
+        ...undoRecord,
+        before: undoRecord.importJobId === heir ? null : before,
         after: isLast ? { ...after, version: version.now } : after,
-      } as SubjectImage)
+      } as UndoRecord)
     }
 }
 
 /**
- * Keeps an image for each of the published jobs that had none. It has nothing but the keys that the undone import wrote, and
+ * Keeps an undo record for each of the published jobs that had none. It has nothing but the keys that the undone import wrote, and
  * a version that no subject has.
- * @param undone the image of the import that is undone.
+ * @param undone the undo record of the import that is undone.
  * @param outranked what imports wrote beneath it.
- * @param nowFor what the subject is now, as an image of the job names it.
+ * @param nowFor what the subject is now, as an undo record of the job names it.
  */
-export function keepImages<Kind extends 'person' | 'group'>(
+export function addUndoRecords<Kind extends 'person' | 'group'>(
   found: Found,
-  undone: ImageOf<Kind>,
+  undone: UndoRecordOf<Kind>,
   outranked: readonly Outranked[],
-  nowFor: (importJobId: number) => NonNullable<ImageOf<Kind>['after']>,
+  nowFor: (importJobId: number) => NonNullable<UndoRecordOf<Kind>['after']>,
 ): void {
   const { before, after, kind } = undone
   if (after === null) return
@@ -51,11 +51,11 @@ export function keepImages<Kind extends 'person' | 'group'>(
     const now = nowFor(importJobId)
     // A person may have been merged into another one since.
     const subject = 'uuid' in now ? now.uuid : undone.subject
-    if ([undone.subject, subject].some(name => found.imageOfJob(importJobId, kind, name) !== undefined)) continue
+    if ([undone.subject, subject].some(name => found.undoRecordOfJob(importJobId, kind, name) !== undefined)) continue
     const sides = sidesOf(importJobId, { before, after }, now, outranked, found.laterJobIds)
     if (sides === null) continue
     const [was, became] = [sides.before, sides.after].map(side => ({ ...now, ...side, version: versionOfMade }))
-    found.rewrite({ ...undone, importJobId, subject, before: was!, after: became! } as SubjectImage)
+    found.rewrite({ ...undone, importJobId, subject, before: was!, after: became! } as UndoRecord)
   }
 }
 
@@ -70,13 +70,13 @@ export function identifiersOf(found: Found, distinctIds: readonly string[]): num
 /** Undoing the first of the later jobs will show whether the person is still identified then. */
 export function handOverIdentity(
   found: Found,
-  undone: ImageOf<'person'>,
-  person: NonNullable<ImageOf<'person'>['after']>,
+  undone: UndoRecordOf<'person'>,
+  person: NonNullable<UndoRecordOf<'person'>['after']>,
   identifiers: readonly number[],
 ): void {
   const heir = found.heirOf(identifiers)
   if (heir === null) return
-  const theirs = found.imageOfJob(heir, 'person', person.uuid) ?? {
+  const theirs = found.undoRecordOfJob(heir, 'person', person.uuid) ?? {
     ...{ ...undone, importJobId: heir, subject: person.uuid, before: person, after: person },
   }
   const became = theirs.after && { ...theirs.after, isIdentified: true }

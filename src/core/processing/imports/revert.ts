@@ -1,5 +1,5 @@
 // Takes what a job did to a person or a group out of what it has become since: out of the row of today, and out of the
-// images by which later jobs will be undone. Key by key, and only where a key still is as the job left it.
+// undo records by which later jobs will be undone. Key by key, and only where a key still is as the job left it.
 
 import type { LaterWrite } from '#core/imports/other-use.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'

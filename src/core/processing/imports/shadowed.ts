@@ -1,7 +1,7 @@
 // What imports wrote beneath the values of one that is undone, which nobody kept: it is made again of their events, as if
 // the undone one had never been published. Source: docs/wire/import.md §2.11, §3.4.
 
-import type { SubjectImage } from '#core/imports/import-changes.ts'
+import type { UndoRecord } from '#core/imports/import-changes.ts'
 import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import type { ImportedWrite, LaterWrite } from '#core/imports/other-use.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -36,7 +36,7 @@ export interface Outranked extends LaterWriter {
 
 /**
  * What imports wrote to a subject, in the order in which they were published. Those of days come first: they have no
- * place among the others, and no images.
+ * place among the others, and no undo records.
  */
 export function outrankedBy(writes: readonly ImportedWrite[], writers: readonly LaterWriter[]): Outranked[] {
   const ofJob = Map.groupBy(writes, ({ importJobId }) => importJobId)
@@ -194,12 +194,12 @@ function isTooLarge({ properties, marks }: Profile): boolean {
   return exceedsPersonLimit(JSON.stringify(properties)) || exceedsMarksLimit(marks)
 }
 
-/** What an image has that was made when a job was undone: no person and no group has it. */
+/** What an undo record has that was made when a job was undone: no person and no group has it. */
 export const versionOfMade = -1
 
-export type ProfileImage = Extract<SubjectImage, { readonly kind: 'person' | 'group' }>
+export type ProfileUndoRecord = Extract<UndoRecord, { readonly kind: 'person' | 'group' }>
 
-/** Which of the imports came before one of `laterJobIds`, and with it. Imports of days are in no image. */
+/** Which of the imports came before one of `laterJobIds`, and with it. Imports of days are in no undo record. */
 function upTo(importJobId: number, outranked: readonly Outranked[], laterJobIds: readonly number[]) {
   const fromThere = new Set(laterJobIds.slice(laterJobIds.indexOf(importJobId)))
   const ofJobs = outranked.filter(by => !by.isOfDay)
@@ -210,31 +210,31 @@ function upTo(importJobId: number, outranked: readonly Outranked[], laterJobIds:
 }
 
 /**
- * The image of a later job as if the subject had never been what the undone one made of it.
+ * The undo record of a later job as if the subject had never been what the undone one made of it.
  * @param others what may be one with the undone one's values there.
  */
-export function laterImageWithout<Of extends ProfileImage>(
-  image: Of,
-  undone: ProfileImage,
+export function laterUndoRecordWithout<Of extends ProfileUndoRecord>(
+  undoRecord: Of,
+  undone: ProfileUndoRecord,
   others: readonly Profile[],
   outranked: readonly Outranked[],
   laterJobIds: readonly number[],
 ): Of {
   const { before, after } = undone
-  if (after === null) return image
+  if (after === null) return undoRecord
   const side = (now: Subject | null) => now && reverted(now, before, after, { before, others }).subject
-  const without = { ...image, before: side(image.before), after: side(image.after) }
-  return imageWithOutranked(image, without, undone, outranked, laterJobIds)
+  const without = { ...undoRecord, before: side(undoRecord.before), after: side(undoRecord.after) }
+  return undoRecordWithOutranked(undoRecord, without, undone, outranked, laterJobIds)
 }
 
 /**
- * The reverted image of a later job, with what imports wrote beneath the undone one until then.
- * @param undone the undone job's own image. An image that was made when a job was undone has nothing of it to be reverted.
+ * The reverted undo record of a later job, with what imports wrote beneath the undone one until then.
+ * @param undone the undone job's own undo record. An undo record that was made when a job was undone has nothing of it to be reverted.
  */
-export function imageWithOutranked<Of extends ProfileImage>(
+export function undoRecordWithOutranked<Of extends ProfileUndoRecord>(
   former: Of,
   reverted: Of,
-  undone: ProfileImage,
+  undone: ProfileUndoRecord,
   outranked: readonly Outranked[],
   laterJobIds: readonly number[],
 ): Of {
@@ -256,7 +256,7 @@ export function imageWithOutranked<Of extends ProfileImage>(
 }
 
 /**
- * The profiles before and after an import of which no image was kept, because all that it wrote was beneath the undone job;
+ * The profiles before and after an import of which no undo record was kept, because all that it wrote was beneath the undone job;
  * of the keys that the undone one wrote only, and with the time of `now` if that one did not lower it. Null when it changed
  * nothing of these.
  */

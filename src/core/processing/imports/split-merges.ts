@@ -3,7 +3,7 @@
 // of its own between the pieces, or by having changed the survivor's ids. What a later job holds, that job undoes.
 // Pure. Source: docs/wire/import.md §2.11.
 
-import type { Assignments, ImageOf } from '#core/imports/import-changes.ts'
+import type { Assignments, UndoRecordOf } from '#core/imports/import-changes.ts'
 import type { LaterWrite } from '#core/imports/other-use.ts'
 import type { Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -12,7 +12,7 @@ import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import type { PublishedBatch } from './publish-staging.ts'
-import { handOverIdentity, identifiersOf, keepImages } from './rebase-undo-records.ts'
+import { addUndoRecords, handOverIdentity, identifiersOf } from './rebase-undo-records.ts'
 import { keysChanged, reverted, withLaterWrites } from './revert.ts'
 import { versionOfMade } from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
@@ -27,8 +27,8 @@ import {
   undo,
 } from './undoing.ts'
 
-/** The ids of one person of before, as the job's images name them. */
-type Piece = readonly ImageOf<'mapping'>[]
+/** The ids of one person of before, as the job's undo records name them. */
+type Piece = readonly UndoRecordOf<'mapping'>[]
 
 /** Why a piece stays, and the later job that undoes it; null when none does. */
 interface Hold {
@@ -53,23 +53,25 @@ export function leaveMerges(batch: UndoBatch, survivorUuids: readonly string[]):
 
 /** @param ofAll holds all pieces, whatever else does. */
 function undoMergesInto(found: Found, undoing: Undoing, uuid: string, ofAll?: Hold): void {
-  const count = found.image('id_count', uuid)
+  const count = found.undoRecord('id_count', uuid)
   if (count?.after == null) return
-  undoing.doneImages.push(count)
+  undoing.doneUndoRecords.push(count)
   const { anyId = '' } = count.after
   const home = found.persons.has(uuid) ? uuid : found.mappings.get(anyId)?.personUuid
   if (home === undefined) return
   const ids = found.idsOf(home)
-  const images = ids.flatMap(({ distinctId }) => found.image('mapping', distinctId) ?? [])
-  const moved = images.filter(image => image.after?.personUuid === uuid && originOf(found, image) !== uuid)
+  const undoRecords = ids.flatMap(({ distinctId }) => found.undoRecord('mapping', distinctId) ?? [])
+  const moved = undoRecords.filter(
+    undoRecord => undoRecord.after?.personUuid === uuid && originOf(found, undoRecord) !== uuid,
+  )
   if (moved.length === 0) return
-  const pieces = Map.groupBy(moved, image => originOf(found, image))
+  const pieces = Map.groupBy(moved, undoRecord => originOf(found, undoRecord))
   if (ofAll !== undefined) {
     leave(found, undoing, uuid, [moved], ofAll)
     return
   }
   if (home !== uuid) {
-    const taker = found.laterImages('person', uuid).find(({ after }) => after === null)
+    const taker = found.laterUndoRecords('person', uuid).find(({ after }) => after === null)
     leave(found, undoing, uuid, [moved], {
       reason: 'undo_left:merge_was_built_on',
       byJobId: taker?.importJobId ?? null,
@@ -92,7 +94,7 @@ function undoMergesInto(found: Found, undoing: Undoing, uuid: string, ofAll?: Ho
 }
 
 /** The person that had the id before the job; a name of its own for an id without one. */
-function originOf({ projectId }: Found, { subject, before, after }: ImageOf<'mapping'>): string {
+function originOf({ projectId }: Found, { subject, before, after }: UndoRecordOf<'mapping'>): string {
   if (before !== null) return before.personUuid
   const derived = personUuid(projectId, subject)
   return derived === after?.personUuid ? derived : `id ${subject}`
@@ -105,7 +107,7 @@ function holdsOf(
   moved: Piece,
 ): ReadonlyMap<string, Hold> {
   const holds = new Map<string, Hold>()
-  const originOfId = new Map(moved.map(image => [image.subject, originOf(found, image)]))
+  const originOfId = new Map(moved.map(undoRecord => [undoRecord.subject, originOf(found, undoRecord)]))
   const isOfSurvivor = new Set(ids.map(({ distinctId }) => distinctId))
   for (const { distinctId } of ids)
     for (const { otherId, isLater, importJobId } of found.usesOf(distinctId)) {
@@ -129,10 +131,10 @@ function hold({ laterJobIds }: Found, holds: Map<string, Hold>, origin: string, 
 
 /** Why a piece stays although nobody links it. */
 function ownHold(found: Found, undoing: Undoing, piece: Piece): Hold | null {
-  const [{ subject, before }] = piece as [ImageOf<'mapping'>]
+  const [{ subject, before }] = piece as [UndoRecordOf<'mapping'>]
   if (before !== null) {
     const isThere = found.persons.has(before.personUuid) || undoing.persons.has(before.personUuid)
-    const canReturn = isThere || found.image('person', before.personUuid)?.before != null
+    const canReturn = isThere || found.undoRecord('person', before.personUuid)?.before != null
     return canReturn ? null : { reason: 'undo_left:merge_was_built_on', byJobId: null }
   }
   const uses = found.usesOf(subject)
@@ -142,17 +144,17 @@ function ownHold(found: Found, undoing: Undoing, piece: Piece): Hold | null {
 
 function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
   const origin = piece[0]!.before?.personUuid ?? null
-  for (const image of piece) {
-    undoing.doneImages.push(image)
-    const { subject } = image
+  for (const undoRecord of piece) {
+    undoing.doneUndoRecords.push(undoRecord)
+    const { subject } = undoRecord
     const now = found.mappings.get(subject)!
     if (origin === null) removeMapping(undoing, now)
     else moveBack(undoing, now, origin)
   }
-  for (const image of found.laterImages('id_count', survivorUuid))
-    if (image.after !== null)
-      found.rewrite({ ...image, after: { ...image.after, count: image.after.count - piece.length } })
-  const person = origin === null ? undefined : found.image('person', origin)
+  for (const undoRecord of found.laterUndoRecords('id_count', survivorUuid))
+    if (undoRecord.after !== null)
+      found.rewrite({ ...undoRecord, after: { ...undoRecord.after, count: undoRecord.after.count - piece.length } })
+  const person = origin === null ? undefined : found.undoRecord('person', origin)
   if (person?.before?.isIdentified !== true)
     noteRefusedLinks(
       found,
@@ -165,11 +167,11 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
     const ids = piece.map(({ subject }) => subject)
     const { properties } = person.before
     // What was set stays with the survivor, and is noted; what the survivor's values kept from being set, is nowhere. What
-    // was unset is still in the image.
+    // was unset is still in the undo record.
     const isNowhere = ({ op, key }: LaterWrite) =>
       op !== 'set' || (filteredProperties.has(key) && !Object.hasOwn(properties, key))
     const laterWrites = found.laterWritesOf(ids).filter(isNowhere)
-    // What the survivor has today came to it and not to this person, so an `$unset` takes whatever the image has.
+    // What the survivor has today came to it and not to this person, so an `$unset` takes whatever the undo record has.
     const survivor = found.persons.get(survivorUuid)!
     const { subject } = withLaterWrites(personOf(person.before), survivor, laterWrites, emptyProfile)
     const identifiers = identifiersOf(found, ids)
@@ -178,13 +180,13 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
     const createdAtMs = hidden.reduce((first, { firstMs }) => Math.min(first, firstMs), subject.createdAtMs)
     const row = { ...subject, createdAtMs, isIdentified: subject.isIdentified || identifiers.length > 0 }
     undoing.persons.set(origin, { row, loadedVersion: null })
-    keepImages(found, { ...person, after: { ...person.before, createdAtMs } }, hidden, importJobId => ({
+    addUndoRecords(found, { ...person, after: { ...person.before, createdAtMs } }, hidden, importJobId => ({
       ...{ ...row, anyId: found.idWrittenBy(importJobId, ids) ?? ids[0]! },
     }))
     if (row.isIdentified && !subject.isIdentified)
       handOverIdentity(found, person, { ...row, anyId: ids[0]! }, identifiers)
   }
-  if (person !== undefined && person.after === null) undoing.doneImages.push(person)
+  if (person !== undefined && person.after === null) undoing.doneUndoRecords.push(person)
   returnAssignments(found, undoing, origin, survivorUuid)
   noteValuesThatStay(found, undoing, survivorUuid, piece)
 }
@@ -194,13 +196,13 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
  * later, the last survivor may have got some of it.
  */
 function returnAssignments(found: Found, undoing: Undoing, uuid: string, survivorUuid: string): void {
-  const kept = found.image('assignments', uuid)
+  const kept = found.undoRecord('assignments', uuid)
   if (kept?.before == null || kept.after === null) return
-  undoing.doneImages.push(kept)
+  undoing.doneUndoRecords.push(kept)
   const assignments = found.assignmentsGivenTo(uuid).reduce<Assignments>(without, kept.before)
   let given: Assignments = kept.after
   for (let holder = kept.after.personUuid; holder !== survivorUuid; ) {
-    const next = found.image('assignments', holder)?.after
+    const next = found.undoRecord('assignments', holder)?.after
     if (next == null) break
     given = without(given, without(given, next))
     holder = next.personUuid
@@ -250,34 +252,35 @@ function leave(
   undoing.notes.push({ reason, details: { personId: survivorUuid, distinctIds: shownIds(moved) } })
   const gone = [...new Set(moved.flatMap(({ before }) => before?.personUuid ?? []))]
   const ofGone = gone
-    .flatMap(uuid => [found.image('person', uuid) ?? [], found.image('assignments', uuid) ?? []])
+    .flatMap(uuid => [found.undoRecord('person', uuid) ?? [], found.undoRecord('assignments', uuid) ?? []])
     .flat()
-  const survivor = found.image('person', survivorUuid)
-  const merged = gone.reduce<ImageOf<'person'>['before']>(
-    (into, uuid) => mergedImage(into, found.image('person', uuid)?.before ?? null, survivorUuid),
+  const survivor = found.undoRecord('person', survivorUuid)
+  const merged = gone.reduce<UndoRecordOf<'person'>['before']>(
+    (into, uuid) => mergedBefore(into, found.undoRecord('person', uuid)?.before ?? null, survivorUuid),
     survivor?.before ?? null,
   )
   if (byJobId !== null) {
-    for (const image of [...moved, ...ofGone]) found.handOver(image, byJobId)
+    for (const undoRecord of [...moved, ...ofGone]) found.handOver(undoRecord, byJobId)
     handOverSurvivor(found, survivorUuid, merged, byJobId)
   }
   if (survivor !== undefined && merged !== null) found.rewrite({ ...survivor, before: merged })
-  for (const image of [...moved, ...ofGone]) undoing.doneImages.push(image)
+  for (const undoRecord of [...moved, ...ofGone]) undoing.doneUndoRecords.push(undoRecord)
 }
 
 /** The later job will take the survivor back to what it was before the merges that it undoes. */
-function handOverSurvivor(found: Found, uuid: string, merged: ImageOf<'person'>['before'], toJobId: number): void {
-  const count = found.image('id_count', uuid)
-  if (count !== undefined && found.imageOfJob(toJobId, 'id_count', uuid) === undefined) found.handOver(count, toJobId)
-  const ours = found.image('person', uuid)
+function handOverSurvivor(found: Found, uuid: string, merged: UndoRecordOf<'person'>['before'], toJobId: number): void {
+  const count = found.undoRecord('id_count', uuid)
+  if (count !== undefined && found.undoRecordOfJob(toJobId, 'id_count', uuid) === undefined)
+    found.handOver(count, toJobId)
+  const ours = found.undoRecord('person', uuid)
   if (ours === undefined || merged === null) return
   // A survivor that the job made has an id to begin with.
   if (ours.before === null)
     for (const { distinctId } of found.idsOf(uuid)) {
-      const mapping = found.image('mapping', distinctId)
+      const mapping = found.undoRecord('mapping', distinctId)
       if (mapping !== undefined && originOf(found, mapping) === uuid) found.handOver(mapping, toJobId)
     }
-  const theirs = found.imageOfJob(toJobId, 'person', uuid)
+  const theirs = found.undoRecordOfJob(toJobId, 'person', uuid)
   if (theirs === undefined)
     found.rewrite({ ...ours, importJobId: toJobId, after: { ...merged, version: versionOfMade } })
   else {
@@ -287,12 +290,12 @@ function handOverSurvivor(found: Found, uuid: string, merged: ImageOf<'person'>[
   }
 }
 
-/** An image that was made for the later job, with what one more merge makes of the survivor. */
+/** An undo record that was made for the later job, with what one more merge makes of the survivor. */
 function withMerge(
-  made: NonNullable<ImageOf<'person'>['after']>,
+  made: NonNullable<UndoRecordOf<'person'>['after']>,
   before: Person,
   merged: Person,
-): NonNullable<ImageOf<'person'>['after']> {
+): NonNullable<UndoRecordOf<'person'>['after']> {
   const draft = new ProfileDraft({ properties: made.properties, marks: made.marks })
   for (const key of keysChanged(before, merged)) {
     if (Object.hasOwn(merged.properties, key)) draft.setProperty(key, merged.properties[key]!)
@@ -309,11 +312,11 @@ function withMerge(
   }
 }
 
-function mergedImage(
-  into: ImageOf<'person'>['before'],
-  from: ImageOf<'person'>['before'],
+function mergedBefore(
+  into: UndoRecordOf<'person'>['before'],
+  from: UndoRecordOf<'person'>['before'],
   uuid: string,
-): ImageOf<'person'>['before'] {
+): UndoRecordOf<'person'>['before'] {
   if (from === null) return into
   if (into === null) return { ...from, uuid, version: versionOfMade }
   const joined = mergeProfiles(into, from)

@@ -1,8 +1,8 @@
-// What undoing a published job stands on: what was loaded of the project, what others did with it, and the images.
+// What undoing a published job stands on: what was loaded of the project, what others did with it, and the undo records.
 // Source: docs/wire/import.md §2.11.
 
 import type { Group } from '#core/groups/group.ts'
-import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
+import type { UndoRecord, UndoRecordOf } from '#core/imports/import-changes.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { type Brought, JoinedPersons } from './joined-persons.ts'
@@ -14,8 +14,8 @@ import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './s
 import { groupSubject } from './undo-records.ts'
 
 export interface UndoBatch extends JobBatch {
-  /** The images of all subjects in `loaded`, as far as this job or later ones have any. */
-  readonly images: readonly SubjectImage[]
+  /** The undo records of all subjects in `loaded`, as far as this job or later ones have any. */
+  readonly undoRecords: readonly UndoRecord[]
   /** What others have the distinct ids in `loaded` for. */
   readonly uses: readonly OtherUse[]
   /** What live events wrote with the distinct ids in `loaded`. */
@@ -26,7 +26,7 @@ export interface UndoBatch extends JobBatch {
   readonly importedGroupKeys: readonly ImportedGroupKey[]
   /** Those of `laterJobIds` that wrote any of that, in that order. */
   readonly laterWriters: readonly LaterWriter[]
-  /** What every other import wrote to persons in `loaded` that one with an image was merged into since. */
+  /** What every other import wrote to persons in `loaded` that one with an undo record was merged into since. */
   readonly keysOfSurvivors: readonly ImportedKey[]
   readonly writersOfSurvivors: readonly LaterWriter[]
   /** Who else describes the groups in `loaded`. */
@@ -35,7 +35,7 @@ export interface UndoBatch extends JobBatch {
   readonly laterJobIds: readonly number[]
 }
 
-/** What was loaded of the project, and the images, by name. */
+/** What was loaded of the project, and the undo records, by name. */
 export class Found {
   readonly projectId: number
   readonly importJobId: number
@@ -57,15 +57,15 @@ export class Found {
   readonly #liveLinked: ReadonlySet<string>
   readonly #idsOf: ReadonlyMap<string, readonly DistinctIdMapping[]>
   readonly #assignmentsGivenTo: ReadonlyMap<string, readonly GivenAssignments[]>
-  readonly #imagesIn: ReadonlyMap<string | undefined, readonly ImageOf<'person'>[]>
-  readonly #images: Map<string, SubjectImage>
-  readonly #rewritten = new Map<string, SubjectImage>()
+  readonly #undoRecordsIn: ReadonlyMap<string | undefined, readonly UndoRecordOf<'person'>[]>
+  readonly #undoRecords: Map<string, UndoRecord>
+  readonly #rewritten = new Map<string, UndoRecord>()
 
   constructor({
     projectId,
     importJobId,
     loaded,
-    images,
+    undoRecords,
     uses: allUses,
     laterWrites,
     importedKeys,
@@ -102,15 +102,15 @@ export class Found {
     this.#importedGroupKeys = Map.groupBy(importedGroupKeys, each => subjectOf(each.typeName, each.groupKey))
     const usersOf = Map.groupBy(groupUses, ({ typeName, key }) => subjectOf(typeName, key))
     this.#groupUsers = new Map(Array.from(usersOf, ([name, list]) => [name, list.map(use => use.importJobId)]))
-    this.#images = new Map(images.map(image => [nameOf(image), image]))
-    const ofPersons = images.flatMap(image =>
-      image.importJobId === importJobId && image.kind === 'person' ? image : [],
+    this.#undoRecords = new Map(undoRecords.map(undoRecord => [nameOf(undoRecord), undoRecord]))
+    const ofPersons = undoRecords.flatMap(undoRecord =>
+      undoRecord.importJobId === importJobId && undoRecord.kind === 'person' ? undoRecord : [],
     )
-    this.#imagesIn = Map.groupBy(ofPersons, ({ subject, after }) =>
+    this.#undoRecordsIn = Map.groupBy(ofPersons, ({ subject, after }) =>
       this.persons.has(subject) ? subject : this.mappings.get(after?.anyId ?? '')?.personUuid,
     )
-    const given = images.flatMap(image =>
-      image.importJobId === importJobId && image.kind === 'assignments' ? (image.after ?? []) : [],
+    const given = undoRecords.flatMap(undoRecord =>
+      undoRecord.importJobId === importJobId && undoRecord.kind === 'assignments' ? (undoRecord.after ?? []) : [],
     )
     this.#assignmentsGivenTo = Map.groupBy(given, ({ personUuid }) => personUuid)
   }
@@ -140,14 +140,14 @@ export class Found {
 
   /** The persons that later jobs merged into this one, as they would have been without the undone one. */
   broughtTo(uuid: string): Brought[] {
-    const moves = this.idsOf(uuid).flatMap(({ distinctId }) => this.laterImages('mapping', distinctId))
+    const moves = this.idsOf(uuid).flatMap(({ distinctId }) => this.laterUndoRecords('mapping', distinctId))
     const uuids = new Set(moves.flatMap(({ before }) => before?.personUuid ?? []))
     uuids.delete(uuid)
     return [...uuids].flatMap(brought => {
-      const merged = this.laterImages('person', brought).find(({ after }) => after === null)
+      const merged = this.laterUndoRecords('person', brought).find(({ after }) => after === null)
       if (merged?.before == null) return []
       const { importJobId, before } = merged
-      const own = this.image('person', brought)
+      const own = this.undoRecord('person', brought)
       return { importJobId, person: own?.after ? reverted(before, own.before, own.after).subject : before }
     })
   }
@@ -222,9 +222,9 @@ export class Found {
     return areLater ? this.laterJobIds.find(id => users.has(id))! : null
   }
 
-  /** The job's own image of a subject. */
-  image<Kind extends SubjectImage['kind']>(kind: Kind, subject: string): ImageOf<Kind> | undefined {
-    return this.imageOfJob(this.importJobId, kind, subject)
+  /** The job's own undo record of a subject. */
+  undoRecord<Kind extends UndoRecord['kind']>(kind: Kind, subject: string): UndoRecordOf<Kind> | undefined {
+    return this.undoRecordOfJob(this.importJobId, kind, subject)
   }
 
   /** What a person got by the merges of the job. */
@@ -234,50 +234,50 @@ export class Found {
 
   /** What the job made of the persons that are this one today, itself first. */
   #sidesIn(uuid: string): Sides[] {
-    const images = this.#imagesIn.get(uuid) ?? []
-    const inOrder = images.toSorted((a, b) => Number(b.subject === uuid) - Number(a.subject === uuid))
+    const undoRecords = this.#undoRecordsIn.get(uuid) ?? []
+    const inOrder = undoRecords.toSorted((a, b) => Number(b.subject === uuid) - Number(a.subject === uuid))
     return inOrder.flatMap(({ before, after }) => (after === null ? [] : { before, after }))
   }
 
-  imageOfJob<Kind extends SubjectImage['kind']>(
+  undoRecordOfJob<Kind extends UndoRecord['kind']>(
     importJobId: number,
     kind: Kind,
     subject: string,
-  ): ImageOf<Kind> | undefined {
-    return this.#images.get(nameOf({ importJobId, kind, subject })) as ImageOf<Kind> | undefined
+  ): UndoRecordOf<Kind> | undefined {
+    return this.#undoRecords.get(nameOf({ importJobId, kind, subject })) as UndoRecordOf<Kind> | undefined
   }
 
-  /** The images that later jobs have of a subject. */
-  laterImages<Kind extends SubjectImage['kind']>(kind: Kind, subject: string): ImageOf<Kind>[] {
-    return this.laterJobIds.flatMap(id => this.imageOfJob(id, kind, subject) ?? [])
+  /** The undo records that later jobs have of a subject. */
+  laterUndoRecords<Kind extends UndoRecord['kind']>(kind: Kind, subject: string): UndoRecordOf<Kind>[] {
+    return this.laterJobIds.flatMap(id => this.undoRecordOfJob(id, kind, subject) ?? [])
   }
 
   /** The later job that has brought an id to a person; null if it was there before, or others have. */
   bringerOf(distinctId: string, uuid: string): number | null {
-    if (this.image('mapping', distinctId)?.after?.personUuid === uuid) return null
-    const moves = this.laterImages('mapping', distinctId)
+    if (this.undoRecord('mapping', distinctId)?.after?.personUuid === uuid) return null
+    const moves = this.laterUndoRecords('mapping', distinctId)
     const move = moves.find(({ before, after }) => after?.personUuid === uuid && before?.personUuid !== uuid)
     return move?.importJobId ?? null
   }
 
-  rewrite(image: SubjectImage): void {
-    this.#images.set(nameOf(image), image)
-    this.#rewritten.set(nameOf(image), image)
+  rewrite(undoRecord: UndoRecord): void {
+    this.#undoRecords.set(nameOf(undoRecord), undoRecord)
+    this.#rewritten.set(nameOf(undoRecord), undoRecord)
   }
 
   /** Lets a later job undo what this one cannot: it goes back to what was there before this one. */
-  handOver(image: SubjectImage, toJobId: number): void {
-    const theirs = this.imageOfJob(toJobId, image.kind, image.subject)
-    this.rewrite({ ...(theirs ?? image), importJobId: toJobId, before: image.before } as SubjectImage)
+  handOver(undoRecord: UndoRecord, toJobId: number): void {
+    const theirs = this.undoRecordOfJob(toJobId, undoRecord.kind, undoRecord.subject)
+    this.rewrite({ ...(theirs ?? undoRecord), importJobId: toJobId, before: undoRecord.before } as UndoRecord)
   }
 
-  rewrittenImages(): SubjectImage[] {
+  rewrittenUndoRecords(): UndoRecord[] {
     return [...this.#rewritten.values()]
   }
 }
 
-type GivenAssignments = NonNullable<ImageOf<'assignments'>['after']>
+type GivenAssignments = NonNullable<UndoRecordOf<'assignments'>['after']>
 
-function nameOf({ importJobId, kind, subject }: Pick<SubjectImage, 'importJobId' | 'kind' | 'subject'>): string {
+function nameOf({ importJobId, kind, subject }: Pick<UndoRecord, 'importJobId' | 'kind' | 'subject'>): string {
   return `${importJobId} ${kind} ${subject}`
 }

@@ -4,13 +4,13 @@
 // Source: docs/wire/import.md §2.11; docs/decisions/0053-import-jobs.md.
 
 import type { Group } from '#core/groups/group.ts'
-import { noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
+import { noImportChanges, type UndoRecord } from '#core/imports/import-changes.ts'
 import type { Person } from '#core/persons/person.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-staging.ts'
-import { keepImages, rebaseImages } from './rebase-undo-records.ts'
-import { imageWithOutranked, type Outranked, type ProfileImage, withWritesBeneath } from './shadowed.ts'
+import { addUndoRecords, rebaseUndoRecords } from './rebase-undo-records.ts'
+import { type Outranked, type ProfileUndoRecord, undoRecordWithOutranked, withWritesBeneath } from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
 import { groupSubject } from './undo-records.ts'
 import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
@@ -60,12 +60,17 @@ function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without
   const now = { ...subject, version: person.version + 1 }
   undoing.persons.set(uuid, { row: now, loadedVersion: person.version })
   const [before, after] = [without, person].map(side => ({ ...side, anyId: ids[0] ?? '' }))
-  const image = { importJobId: found.importJobId, projectId: found.projectId, kind: 'person', subject: uuid } as const
+  const undoRecord = {
+    importJobId: found.importJobId,
+    projectId: found.projectId,
+    kind: 'person',
+    subject: uuid,
+  } as const
   const beneath = missing.length > 0 ? [] : outranked
-  const undone = { ...image, before: before!, after: after! }
+  const undone = { ...undoRecord, before: before!, after: after! }
   const version = { was: person.version, now: now.version }
-  rebaseImages(found, 'person', [uuid], withoutDay(found, undone, beneath), version)
-  keepImages(found, undone, beneath, importJobId => ({
+  rebaseUndoRecords(found, 'person', [uuid], withoutDay(found, undone, beneath), version)
+  addUndoRecords(found, undone, beneath, importJobId => ({
     ...{ ...now, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
   }))
   return true
@@ -122,24 +127,33 @@ function undoDayOfGroup(found: Found, undoing: Undoing, group: Group, without: G
   const now = { ...left, version: version + 1 }
   undoing.groups.push({ row: now, loadedVersion: version })
   const { importJobId } = found
-  const image = { importJobId, projectId, kind: 'group', subject, before: without, after: group } as const
+  const undoRecord = { importJobId, projectId, kind: 'group', subject, before: without, after: group } as const
   const beneath = missing.length > 0 ? [] : outranked
-  rebaseImages(found, 'group', [subject], withoutDay(found, image, beneath), { was: version, now: now.version })
-  keepImages(found, image, beneath, () => now)
+  rebaseUndoRecords(found, 'group', [subject], withoutDay(found, undoRecord, beneath), {
+    was: version,
+    now: now.version,
+  })
+  addUndoRecords(found, undoRecord, beneath, () => now)
 }
 
-/** A published job's image of the subject, as if the day had never been. */
-function withoutDay(found: Found, undone: ProfileImage, outranked: readonly Outranked[]) {
-  return (image: ProfileImage) =>
-    imageWithOutranked(image, imageWithout(image, found.importJobId), undone, outranked, found.laterJobIds)
+/** A published job's undo record of the subject, as if the day had never been. */
+function withoutDay(found: Found, undone: ProfileUndoRecord, outranked: readonly Outranked[]) {
+  return (undoRecord: ProfileUndoRecord) =>
+    undoRecordWithOutranked(
+      undoRecord,
+      undoRecordWithout(undoRecord, found.importJobId),
+      undone,
+      outranked,
+      found.laterJobIds,
+    )
 }
 
-/** The image without the values of a day's imports. */
-export function imageWithout<Image extends SubjectImage>(image: Image, importJobId: number): Image {
-  if (image.kind !== 'person' && image.kind !== 'group') return image
+/** The undo record without the values of a day's imports. */
+export function undoRecordWithout<Of extends UndoRecord>(undoRecord: Of, importJobId: number): Of {
+  if (undoRecord.kind !== 'person' && undoRecord.kind !== 'group') return undoRecord
   const side = <Side extends Profile>(profile: Side | null) =>
     profile === null ? null : (withoutValuesOf(profile, importJobId) ?? profile)
-  return { ...image, before: side<Profile>(image.before), after: side<Profile>(image.after) } as Image
+  return { ...undoRecord, before: side<Profile>(undoRecord.before), after: side<Profile>(undoRecord.after) } as Of
 }
 
 /** @returns null for a profile without a value of the job. */

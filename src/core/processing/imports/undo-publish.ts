@@ -1,22 +1,22 @@
-// Undoing what a published import job did to persons and groups, from the images that publishing kept: they go back to
+// Undoing what a published import job did to persons and groups, from the undo records that publishing kept: they go back to
 // what they were, key by key where somebody else has written since. What cannot go back stays as it is and is noted. The
-// images of later jobs are changed alike, so that undoing those does not bring back what this one wrote.
+// undo records of later jobs are changed alike, so that undoing those does not bring back what this one wrote.
 // Pure; `services/imports/undo-job.ts` loads and commits. Source: docs/wire/import.md §2.11.
 
 import type { Group } from '#core/groups/group.ts'
-import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
+import { noImportChanges, type UndoRecord, type UndoRecordOf } from '#core/imports/import-changes.ts'
 import type { Person } from '#core/persons/person.ts'
 import type { Profile } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
-import { imageWithBrought, withBrought, withHidden } from './joined-persons.ts'
+import { undoRecordWithBrought, withBrought, withHidden } from './joined-persons.ts'
 import type { PublishedBatch } from './publish-staging.ts'
-import { handOverIdentity, identifiersOf, keepImages, rebaseImages } from './rebase-undo-records.ts'
+import { addUndoRecords, handOverIdentity, identifiersOf, rebaseUndoRecords } from './rebase-undo-records.ts'
 import { isJoinOf, keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
 import {
   createdAtWithOutranked,
-  laterImageWithout,
+  laterUndoRecordWithout,
   type Outranked,
-  type ProfileImage,
+  type ProfileUndoRecord,
   withWritesBeneath,
 } from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
@@ -31,75 +31,75 @@ import {
   undo,
 } from './undoing.ts'
 
-/** Takes persons back to what they were. @param subjects their images' names. */
+/** Takes persons back to what they were. @param subjects their undo records' names. */
 export function undoPersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoImages(batch, subjects, imageOfPerson, (found, undoing, image) => {
-    if (image.after !== null) undoPerson(found, undoing, image, image.after)
+  return undoSubjects(batch, subjects, findPersonRecord, (found, undoing, undoRecord) => {
+    if (undoRecord.after !== null) undoPerson(found, undoing, undoRecord, undoRecord.after)
   })
 }
 
 /** Leaves persons as they are, because nobody can say what others have them for. */
 export function leavePersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoImages(batch, subjects, imageOfPerson, (_found, undoing, { subject, after }) => {
+  return undoSubjects(batch, subjects, findPersonRecord, (_found, undoing, { subject, after }) => {
     if (after !== null) undoing.notes.push({ reason: 'undo_left:events_not_readable', details: { personId: subject } })
   })
 }
 
 /** Leaves groups as they are, for the same reason. */
 export function leaveGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoImages(batch, subjects, imageOfGroup, (_found, undoing, { after }) => {
+  return undoSubjects(batch, subjects, findGroupRecord, (_found, undoing, { after }) => {
     if (after === null) return
     const details = { groupTypeIndex: after.typeIndex, groupKey: after.key }
     undoing.notes.push({ reason: 'undo_left:events_not_readable', details })
   })
 }
 
-/** Takes groups back to what they were. @param subjects their images' names. */
+/** Takes groups back to what they were. @param subjects their undo records' names. */
 export function undoGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoImages(batch, subjects, imageOfGroup, (found, undoing, image) => {
-    if (image.after !== null) undoGroup(found, undoing, image, image.after)
+  return undoSubjects(batch, subjects, findGroupRecord, (found, undoing, undoRecord) => {
+    if (undoRecord.after !== null) undoGroup(found, undoing, undoRecord, undoRecord.after)
   })
 }
 
-const imageOfPerson = (found: Found, subject: string) => found.image('person', subject)
-const imageOfGroup = (found: Found, subject: string) => found.image('group', subject)
+const findPersonRecord = (found: Found, subject: string) => found.undoRecord('person', subject)
+const findGroupRecord = (found: Found, subject: string) => found.undoRecord('group', subject)
 
-/** Every image that is found is done afterwards. */
-function undoImages<Image extends SubjectImage>(
+/** Every undo record that is found is done afterwards. */
+function undoSubjects<Of extends UndoRecord>(
   batch: UndoBatch,
   subjects: readonly string[],
-  imageOf: (found: Found, subject: string) => Image | undefined,
-  undoOne: (found: Found, undoing: Undoing, image: Image) => void,
+  findRecord: (found: Found, subject: string) => Of | undefined,
+  undoOne: (found: Found, undoing: Undoing, undoRecord: Of) => void,
 ): PublishedBatch {
   return undo(batch, (found, undoing) => {
     for (const subject of subjects) {
-      const image = imageOf(found, subject)
-      if (image === undefined) continue
-      undoing.doneImages.push(image)
-      undoOne(found, undoing, image)
+      const undoRecord = findRecord(found, subject)
+      if (undoRecord === undefined) continue
+      undoing.doneUndoRecords.push(undoRecord)
+      undoOne(found, undoing, undoRecord)
     }
   })
 }
 
 /** Notes a group type that stays, and leaves it to another job that names it to delete it. */
-export function leaveGroupType(image: SubjectImage, heirId: number | null, reason: UndoRefusal): ChunkChanges {
-  const { importJobId, subject } = image
+export function leaveGroupType(undoRecord: UndoRecord, heirId: number | null, reason: UndoRefusal): ChunkChanges {
+  const { importJobId, subject } = undoRecord
   const details = { groupTypeIndex: Number(subject) }
   return {
     ...noChunkChanges,
     imports: {
       ...noImportChanges,
-      rewrittenImages: heirId === null ? [] : [{ ...image, importJobId: heirId }],
-      doneImages: [image],
+      rewrittenUndoRecords: heirId === null ? [] : [{ ...undoRecord, importJobId: heirId }],
+      doneUndoRecords: [undoRecord],
       notes: [{ importJobId, reason, count: 1, samples: [details] }],
     },
   }
 }
 
-type PersonImage = NonNullable<ImageOf<'person'>['before']>
+type PersonValue = NonNullable<UndoRecordOf<'person'>['before']>
 
-function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, after: PersonImage): void {
-  const { subject, before } = image
+function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'person'>, after: PersonValue): void {
+  const { subject, before } = undoRecord
   const person = found.persons.get(subject) ?? found.persons.get(found.mappings.get(after.anyId)?.personUuid ?? '')
   if (person === undefined) {
     undoing.notes.push({ reason: 'undo_left:person_is_gone', details: { personId: subject } })
@@ -110,8 +110,8 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const ids = found.idsOf(person.uuid).map(({ distinctId }) => distinctId)
   if (isSame && (isMade || (after.isIdentified && !before.isIdentified)))
     noteRefusedLinks(found, undoing, { uuid: subject, isMade }, ids)
-  if (isSame && wasNothing(before) && removePerson(found, undoing, person, image, after)) return
-  const kept = before === null && isSame ? keepPerson(found, undoing, image) : null
+  if (isSame && wasNothing(before) && removePerson(found, undoing, person, undoRecord, after)) return
+  const kept = before === null && isSame ? keepPerson(found, undoing, undoRecord) : null
   if (before === null && !isSame) forgetMadePerson(found, subject, after)
   const identifiers = identifiersOf(found, ids)
   const isUntouched = isSame && person.version === after.version
@@ -141,7 +141,9 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   for (const key of new Set([...stays, ...unsure, ...keysBeside(changed, left, later)]))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
   noteMissing(undoing, { personId: person.uuid }, missing)
-  const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, image, after, outranked)
+  const createdAtMs = isSame
+    ? changed.createdAtMs
+    : createdAtOfMerged(found, undoing, person, undoRecord, after, outranked)
   if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
     undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
   const row = {
@@ -154,17 +156,17 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const rowVersion = isAsBefore ? row.version : person.version + 1
   const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
   const beneath = missing.length > 0 ? [] : outranked
-  const withoutJob = (of: ProfileImage) => {
-    const without = laterImageWithout(of, image, joined.others, beneath, found.laterJobIds)
-    return of.subject === subject ? imageWithBrought(of, without, brought, found.laterJobIds) : without
+  const withoutJob = (of: ProfileUndoRecord) => {
+    const without = laterUndoRecordWithout(of, undoRecord, joined.others, beneath, found.laterJobIds)
+    return of.subject === subject ? undoRecordWithBrought(of, without, brought, found.laterJobIds) : without
   }
-  rebaseImages(found, 'person', [subject, person.uuid], withoutJob, { was: person.version, now: version }, kept)
-  if (kept !== null) handOverPerson(found, image, after, person, kept)
-  keepImages(found, image, beneath, importJobId => ({
+  rebaseUndoRecords(found, 'person', [subject, person.uuid], withoutJob, { was: person.version, now: version }, kept)
+  if (kept !== null) handOverPerson(found, undoRecord, after, person, kept)
+  addUndoRecords(found, undoRecord, beneath, importJobId => ({
     ...{ ...row, version, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
   }))
   if (row.isIdentified && !changed.isIdentified)
-    handOverIdentity(found, image, { ...row, version, anyId: after.anyId }, identifiers)
+    handOverIdentity(found, undoRecord, { ...row, version, anyId: after.anyId }, identifiers)
 }
 
 /** Whether the job made it, or imports of a day that is undone by now: anybody else leaves a property with a person. */
@@ -177,20 +179,20 @@ function removePerson(
   found: Found,
   undoing: Undoing,
   person: Person,
-  { before: was }: ImageOf<'person'>,
-  after: PersonImage,
+  { before: was }: UndoRecordOf<'person'>,
+  after: PersonValue,
 ): boolean {
   const { projectId } = found
   const { uuid, version } = person
   const ids = found.idsOf(uuid)
-  const made = ids.flatMap(({ distinctId }) => found.image('mapping', distinctId) ?? [])
+  const made = ids.flatMap(({ distinctId }) => found.undoRecord('mapping', distinctId) ?? [])
   const areOfJob = made.length === ids.length && made.every(({ before }) => before === null)
   if ((was === null && !areOfJob) || ids.some(({ distinctId }) => found.usesOf(distinctId).length > 0)) return false
   const isTheJobs =
     version === after.version || Object.keys(reverted(person, was, after).subject.properties).length === 0
   if (!isTheJobs) return false
   for (const id of ids) removeMapping(undoing, id)
-  for (const image of made) undoing.doneImages.push(image)
+  for (const undoRecord of made) undoing.doneUndoRecords.push(undoRecord)
   undoing.removedPersons.push({ projectId, uuid, loadedVersion: version })
   found.persons.delete(uuid)
   return true
@@ -200,8 +202,8 @@ function removePerson(
  * Notes that a person which the job made stays. If only later jobs use it, the first of them removes it.
  * @returns that job.
  */
-function keepPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>): number | null {
-  const { subject } = image
+function keepPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'person'>): number | null {
+  const { subject } = undoRecord
   const ids = found.idsOf(subject)
   undoing.notes.push({
     reason: 'undo_left:person_is_used',
@@ -215,19 +217,19 @@ function keepPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>): n
   )
   if (heir === null) return null
   for (const { distinctId } of ids) {
-    const mapping = found.image('mapping', distinctId)
+    const mapping = found.undoRecord('mapping', distinctId)
     if (mapping?.before === null) found.handOver(mapping, heir)
   }
   return heir
 }
 
 /** To a later job that merged the person away, it is one that never was. */
-function forgetMadePerson(found: Found, uuid: string, { anyId }: PersonImage): void {
+function forgetMadePerson(found: Found, uuid: string, { anyId }: PersonValue): void {
   const home = found.mappings.get(anyId)?.personUuid ?? ''
-  for (const image of found.laterImages('person', uuid)) found.rewrite({ ...image, before: null })
+  for (const undoRecord of found.laterUndoRecords('person', uuid)) found.rewrite({ ...undoRecord, before: null })
   for (const { distinctId } of found.idsOf(home))
-    for (const image of found.laterImages('mapping', distinctId))
-      if (image.before?.personUuid === uuid) found.rewrite({ ...image, before: null })
+    for (const undoRecord of found.laterUndoRecords('mapping', distinctId))
+      if (undoRecord.before?.personUuid === uuid) found.rewrite({ ...undoRecord, before: null })
 }
 
 /** The time of creation of a person that another one was merged into, which took over the earlier of both. */
@@ -235,12 +237,14 @@ function createdAtOfMerged(
   found: Found,
   undoing: Undoing,
   person: Person,
-  { before }: ImageOf<'person'>,
-  after: PersonImage,
+  { before }: UndoRecordOf<'person'>,
+  after: PersonValue,
   outranked: readonly Outranked[],
 ): number {
   if (person.createdAtMs !== after.createdAtMs || before?.createdAtMs === after.createdAtMs) return person.createdAtMs
-  const ofMerge = found.laterImages('person', person.uuid).find(image => image.after?.createdAtMs === after.createdAtMs)
+  const ofMerge = found
+    .laterUndoRecords('person', person.uuid)
+    .find(undoRecord => undoRecord.after?.createdAtMs === after.createdAtMs)
   if (ofMerge?.before != null && ofMerge.before.createdAtMs > after.createdAtMs)
     return createdAtWithOutranked(
       Math.min(ofMerge.before.createdAtMs, before?.createdAtMs ?? Number.POSITIVE_INFINITY),
@@ -254,18 +258,18 @@ function createdAtOfMerged(
 /** The later job for which the job's person never was, takes it over. */
 function handOverPerson(
   found: Found,
-  image: ImageOf<'person'>,
-  after: PersonImage,
+  undoRecord: UndoRecordOf<'person'>,
+  after: PersonValue,
   person: Person,
   heir: number,
 ): void {
-  const { subject } = image
-  if (found.imageOfJob(heir, 'person', subject) !== undefined) return
+  const { subject } = undoRecord
+  if (found.undoRecordOfJob(heir, 'person', subject) !== undefined) return
   const now = found.persons.get(subject) ?? person
-  found.rewrite({ ...image, importJobId: heir, before: null, after: { ...now, anyId: after.anyId } })
+  found.rewrite({ ...undoRecord, importJobId: heir, before: null, after: { ...now, anyId: after.anyId } })
 }
 
-/** A person that is written for several images is written once, from what was loaded. @returns its version then. */
+/** A person that is written for several undo records is written once, from what was loaded. @returns its version then. */
 function writePerson(found: Found, undoing: Undoing, person: Person, row: Person): number {
   const known = undoing.persons.get(person.uuid)
   const version = known?.row.version ?? row.version
@@ -274,8 +278,8 @@ function writePerson(found: Found, undoing: Undoing, person: Person, row: Person
   return version
 }
 
-function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, after: Group): void {
-  const { subject, before } = image
+function undoGroup(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'group'>, after: Group): void {
+  const { subject, before } = undoRecord
   const { projectId } = found
   const group = found.groups.get(subject)
   const { typeIndex, key } = after
@@ -307,9 +311,17 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   const versionNow = changed === group || isAsBefore ? changed.version : version + 1
   if (changed !== group) undoing.groups.push({ row: { ...changed, version: versionNow }, loadedVersion: version })
   const beneath = missing.length > 0 ? [] : outranked
-  const withoutJob = (of: ProfileImage) => laterImageWithout(of, image, others, beneath, found.laterJobIds)
-  rebaseImages(found, 'group', [subject], withoutJob, { was: version, now: versionNow }, before === null ? heir : null)
-  if (before === null && heir !== null && found.imageOfJob(heir, 'group', subject) === undefined)
-    found.rewrite({ ...image, importJobId: heir, after: { ...changed, version: versionNow } })
-  keepImages(found, image, beneath, () => changed)
+  const withoutJob = (of: ProfileUndoRecord) =>
+    laterUndoRecordWithout(of, undoRecord, others, beneath, found.laterJobIds)
+  rebaseUndoRecords(
+    found,
+    'group',
+    [subject],
+    withoutJob,
+    { was: version, now: versionNow },
+    before === null ? heir : null,
+  )
+  if (before === null && heir !== null && found.undoRecordOfJob(heir, 'group', subject) === undefined)
+    found.rewrite({ ...undoRecord, importJobId: heir, after: { ...changed, version: versionNow } })
+  addUndoRecords(found, undoRecord, beneath, () => changed)
 }

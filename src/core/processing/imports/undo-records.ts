@@ -2,7 +2,7 @@
 // published job is undone.
 
 import type { Group } from '#core/groups/group.ts'
-import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
+import type { UndoRecord, UndoRecordOf } from '#core/imports/import-changes.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
 import type { ProjectState } from '#core/processing/chunk-state.ts'
@@ -10,15 +10,15 @@ import type { ProjectState } from '#core/processing/chunk-state.ts'
 type Changes = Pick<ChunkChanges, 'persons' | 'deletedPersons' | 'mappings' | 'groups' | 'groupTypes'>
 
 /**
- * The images of all that a commit changes in a project.
+ * The undo records of all that a commit changes in a project.
  * @param state as the changes left it.
  */
-export function imagesOf(
+export function makeUndoRecords(
   importJobId: number,
   loaded: LoadedChunk,
   state: ProjectState,
   changes: Changes,
-): SubjectImage[] {
+): UndoRecord[] {
   const projectId = state.project.id
   const base = { importJobId, projectId }
   const persons = byKey(loaded.persons, projectId, person => person.uuid)
@@ -28,40 +28,40 @@ export function imagesOf(
   const ofPersons = changes.persons
     .filter(({ row }) => row.projectId === projectId)
     .map(
-      ({ row }): ImageOf<'person'> => ({
+      ({ row }): UndoRecordOf<'person'> => ({
         ...base,
         kind: 'person',
         subject: row.uuid,
-        before: imageOfPerson(persons.get(row.uuid), ''),
-        after: imageOfPerson(row, anyIdOf.get(row.uuid)!),
+        before: personValue(persons.get(row.uuid), ''),
+        after: personValue(row, anyIdOf.get(row.uuid)!),
       }),
     )
   const ofMerged = changes.deletedPersons
     .filter(merged => merged.projectId === projectId)
     .map(
-      ({ uuid }): ImageOf<'person'> => ({
+      ({ uuid }): UndoRecordOf<'person'> => ({
         ...base,
         kind: 'person',
         subject: uuid,
-        before: imageOfPerson(persons.get(uuid), ''),
+        before: personValue(persons.get(uuid), ''),
         after: null,
       }),
     )
   const ofMappings = changes.mappings
     .filter(({ row }) => row.projectId === projectId)
     .map(
-      ({ row }): ImageOf<'mapping'> => ({
+      ({ row }): UndoRecordOf<'mapping'> => ({
         ...base,
         kind: 'mapping',
         subject: row.distinctId,
-        before: imageOfMapping(mappings.get(row.distinctId)),
-        after: imageOfMapping(row),
+        before: mappingValue(mappings.get(row.distinctId)),
+        after: mappingValue(row),
       }),
     )
   const ofGroups = changes.groups
     .filter(({ row }) => row.projectId === projectId)
     .map(
-      ({ row }): ImageOf<'group'> => ({
+      ({ row }): UndoRecordOf<'group'> => ({
         ...base,
         kind: 'group',
         subject: groupSubject(row),
@@ -73,11 +73,11 @@ export function imagesOf(
 }
 
 /** How many ids the persons had after the job linked some: a later link by anybody else is noticed by another number. */
-export function idCountImages(
+export function makeIdCountRecords(
   importJobId: number,
   state: ProjectState,
   linkedUuids: ReadonlySet<string>,
-): ImageOf<'id_count'>[] {
+): UndoRecordOf<'id_count'>[] {
   return state.persons
     .filter(person => person.mergedInto === null && linkedUuids.has(person.uuid))
     .map(({ uuid, mappings }) => ({
@@ -94,11 +94,11 @@ export function groupSubject({ typeIndex, key }: Pick<Group, 'typeIndex' | 'key'
   return `${typeIndex}:${key}`
 }
 
-function imageOfPerson(person: Person | undefined, anyId: string): ImageOf<'person'>['before'] {
+function personValue(person: Person | undefined, anyId: string): UndoRecordOf<'person'>['before'] {
   return person === undefined ? null : { ...person, anyId }
 }
 
-function imageOfMapping(mapping: DistinctIdMapping | undefined): ImageOf<'mapping'>['before'] {
+function mappingValue(mapping: DistinctIdMapping | undefined): UndoRecordOf<'mapping'>['before'] {
   return mapping === undefined ? null : { personUuid: mapping.personUuid, version: mapping.version }
 }
 

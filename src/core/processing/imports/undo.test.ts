@@ -1,4 +1,4 @@
-// What is there after a published job is undone. How it is undone is free to change, so nothing here names an image.
+// What is there after a published job is undone. How it is undone is free to change, so nothing here names an undo record.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -58,7 +58,14 @@ function published(state: StagingState, links: readonly (readonly string[])[]): 
 function undoBatch(state: StagingState, over: Partial<UndoBatch> = {}): UndoBatch {
   return {
     ...batchOf(state),
-    ...{ images: state.images, uses: [], laterWrites: [], importedKeys: [], importedGroupKeys: [], laterWriters: [] },
+    ...{
+      undoRecords: state.undoRecords,
+      uses: [],
+      laterWrites: [],
+      importedKeys: [],
+      importedGroupKeys: [],
+      laterWriters: [],
+    },
     ...{ keysOfSurvivors: [], writersOfSurvivors: [], groupUses: [], laterJobIds: [] },
     ...over,
   }
@@ -72,7 +79,7 @@ function undone(state: StagingState, over: Partial<UndoBatch> = {}): { state: St
     ['person', undoPersons],
     ['group', undoGroups],
   ] as const) {
-    const subjects = left.images.flatMap(image => (image.kind === kind ? [image.subject] : []))
+    const subjects = left.undoRecords.flatMap(undoRecord => (undoRecord.kind === kind ? [undoRecord.subject] : []))
     const batch = undo(undoBatch(left, over), subjects)
     reasons.push(...notesOf(batch).map(([reason]) => reason))
     left = committed(left, batch)

@@ -1,9 +1,9 @@
-// What undoing a published job collects: rows to write and to remove, images that are done or rewritten, and notes of what
+// What undoing a published job collects: rows to write and to remove, undo records that are done or rewritten, and notes of what
 // stays. Source: docs/wire/import.md §2.11.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
-import { type ImportChanges, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
+import { type ImportChanges, noImportChanges, type UndoRecord } from '#core/imports/import-changes.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -41,7 +41,7 @@ export type UndoRefusal =
 
 /** What undoing collects. */
 export interface Undoing {
-  /** By uuid: two images may be of what is one person today. */
+  /** By uuid: two undo records may be of what is one person today. */
   readonly persons: Map<string, Versioned<Person>>
   readonly mappings: Versioned<DistinctIdMapping>[]
   readonly groups: Versioned<Group>[]
@@ -51,7 +51,7 @@ export interface Undoing {
   readonly removedGroups: ImportChanges['removedGroups'][number][]
   readonly returnedAssignments: ImportChanges['returnedAssignments'][number][]
   readonly nextVersions: ImportChanges['nextVersions'][number][]
-  readonly doneImages: SubjectImage[]
+  readonly doneUndoRecords: UndoRecord[]
   readonly notes: { readonly reason: UndoRefusal; readonly details: JsonObject }[]
 }
 
@@ -66,7 +66,7 @@ export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) =
     removedGroups: [],
     returnedAssignments: [],
     nextVersions: [],
-    doneImages: [],
+    doneUndoRecords: [],
     notes: [],
   }
   const found = new Found(batch)
@@ -82,7 +82,7 @@ export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) =
       imports: {
         ...noImportChanges,
         ...imports,
-        rewrittenImages: found.rewrittenImages(),
+        rewrittenUndoRecords: found.rewrittenUndoRecords(),
         notes: countedNotes(batch.importJobId, notes),
       },
     },
@@ -159,7 +159,7 @@ export function noteMissing(undoing: Undoing, details: JsonObject, keys: readonl
     undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
 }
 
-/** The person without what only its image has. */
+/** The person without what only its undo record has. */
 export function personOf({ anyId: _, ...person }: Person & { readonly anyId?: string }): Person {
   return person
 }
