@@ -172,7 +172,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       assert.equal(created_at, 200 * day)
     })
 
-    it('get back the values of the second that were outranked, which go with it', async t => {
+    it('get back the values of the second that were shadowed, which go with it', async t => {
       const world = await importWorld(t, open)
       const group = { $group_type: 'org', $group_key: 'x' }
       await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))

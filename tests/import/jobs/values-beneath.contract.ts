@@ -1,4 +1,4 @@
-// What an undone import leaves of other imports: the values and the times of creation that it had outranked, also where the
+// What an undone import leaves of other imports: the values and the times of creation that it had shadowed, also where the
 // person has been merged with another one since.
 
 import assert from 'node:assert/strict'
@@ -247,7 +247,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       ['set', 1, 5, (k: number) => ({ $set: { k } })],
       ['set once', 5, 1, (k: number) => ({ $set_once: { k } })],
     ] as const)
-      it(`that another job ${what} come back where the other person's had outranked them`, async t => {
+      it(`that another job ${what} come back where the other person's had shadowed them`, async t => {
         const world = await withLive(t)
         const first = await publishOf(world, 'e', 'user', earlier, properties(1))
         const second = await publishOf(world, 'e', 'anon', undone, properties(2))

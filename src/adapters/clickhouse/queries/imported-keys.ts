@@ -1,4 +1,4 @@
-// What imports wrote to properties that came after another one: their values may have been outranked by it, and are nowhere
+// What imports wrote to properties that came after another one: their values may have been shadowed by it, and are nowhere
 // but in their events once it is undone.
 
 import { groupEventNames } from '#core/events/event-names.ts'

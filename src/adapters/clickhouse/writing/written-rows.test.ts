@@ -207,7 +207,7 @@ describe('the row of an event', () => {
     }
   })
 
-  it('outranks an import’s, an earlier copy, and one that was restored', () => {
+  it('takes precedence over an import’s, an earlier copy, and one that was restored', () => {
     const version = (importJobId: number, isRestored: boolean, insertedAtMs: number) =>
       eventRow({ importJobId }, { isRestored }, insertedAtMs).row_version as bigint
     const ascending = [

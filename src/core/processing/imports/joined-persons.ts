@@ -14,7 +14,7 @@ import {
   type Sides,
   type Subject,
 } from './revert.ts'
-import type { Outranked, ProfileUndoRecord } from './shadowed.ts'
+import type { ProfileUndoRecord, Shadowed } from './shadowed.ts'
 
 /** A person that a later job merged into another one. */
 export interface Brought {
@@ -32,10 +32,10 @@ export class JoinedPersons {
     this.#sidesIn = sidesIn
   }
 
-  /** What may be one with the job's values in a person of today. @param outranked what other imports wrote to it. */
-  joinedIn(uuid: string, outranked: readonly Outranked[]): Joined {
+  /** What may be one with the job's values in a person of today. @param shadowed what other imports wrote to it. */
+  joinedIn(uuid: string, shadowed: readonly Shadowed[]): Joined {
     const { before, others } = this.#of(uuid)
-    return { before, others: outranked.length === 0 ? others : [...others, ...outranked.map(({ profile }) => profile)] }
+    return { before, others: shadowed.length === 0 ? others : [...others, ...shadowed.map(({ profile }) => profile)] }
   }
 
   /**

@@ -2,7 +2,7 @@
 // a subject because all that they wrote was beneath. By these, undoing such a job takes its values away again.
 
 import type { UndoRecord, UndoRecordOf } from '#core/imports/import-changes.ts'
-import { type Outranked, type ProfileUndoRecord, sidesOf, versionOfMade } from './shadowed.ts'
+import { type ProfileUndoRecord, type Shadowed, sidesOf, versionOfMade } from './shadowed.ts'
 import type { Found } from './undo-batch.ts'
 
 /**
@@ -35,24 +35,24 @@ export function rebaseUndoRecords(
  * Keeps an undo record for each of the published jobs that had none. It has nothing but the keys that the undone import wrote, and
  * a version that no subject has.
  * @param undone the undo record of the import that is undone.
- * @param outranked what imports wrote beneath it.
+ * @param shadowed what imports wrote beneath it.
  * @param nowFor what the subject is now, as an undo record of the job names it.
  */
 export function addUndoRecords<Kind extends 'person' | 'group'>(
   found: Found,
   undone: UndoRecordOf<Kind>,
-  outranked: readonly Outranked[],
+  shadowed: readonly Shadowed[],
   nowFor: (importJobId: number) => NonNullable<UndoRecordOf<Kind>['after']>,
 ): void {
   const { before, after, kind } = undone
   if (after === null) return
-  for (const { importJobId } of outranked) {
+  for (const { importJobId } of shadowed) {
     if (!found.laterJobIds.includes(importJobId)) continue
     const now = nowFor(importJobId)
     // A person may have been merged into another one since.
     const subject = 'uuid' in now ? now.uuid : undone.subject
     if ([undone.subject, subject].some(name => found.undoRecordOfJob(importJobId, kind, name) !== undefined)) continue
-    const sides = sidesOf(importJobId, { before, after }, now, outranked, found.laterJobIds)
+    const sides = sidesOf(importJobId, { before, after }, now, shadowed, found.laterJobIds)
     if (sides === null) continue
     const [was, became] = [sides.before, sides.after].map(side => ({ ...now, ...side, version: versionOfMade }))
     found.rewrite({ ...undone, importJobId, subject, before: was!, after: became! } as UndoRecord)

@@ -25,7 +25,7 @@ export interface LaterWriter {
 }
 
 /** What one import wrote to a subject, and the time of its first event, epoch ms. */
-export interface Outranked extends LaterWriter {
+export interface Shadowed extends LaterWriter {
   readonly profile: Profile
   readonly firstMs: number
   /** Those to a person also name the distinct id. */
@@ -38,7 +38,7 @@ export interface Outranked extends LaterWriter {
  * What imports wrote to a subject, in the order in which they were published. Those of days come first: they have no
  * place among the others, and no undo records.
  */
-export function outrankedBy(writes: readonly ImportedWrite[], writers: readonly LaterWriter[]): Outranked[] {
+export function findShadowed(writes: readonly ImportedWrite[], writers: readonly LaterWriter[]): Shadowed[] {
   const ofJob = Map.groupBy(writes, ({ importJobId }) => importJobId)
   const placed = new Set(writers.map(({ importJobId }) => importJobId))
   const ofDays = [...ofJob.keys()]
@@ -84,13 +84,13 @@ function withWrite(profile: Profile, { op, key, value, timestampMs, uuid, import
 }
 
 /** The profile with what these imports wrote to some of its keys. @returns `now` itself when that changes nothing. */
-export function withOutranked<Now extends Profile>(
+export function withShadowed<Now extends Profile>(
   now: Now,
-  outranked: readonly Outranked[],
-  isAsked: (key: string, by: Outranked) => boolean,
+  shadowed: readonly Shadowed[],
+  isAsked: (key: string, by: Shadowed) => boolean,
 ): Now {
   let joined: Profile = now
-  for (const by of outranked) {
+  for (const by of shadowed) {
     joined = mergeProfiles(
       joined,
       picked(by.profile, key => isAsked(key, by)),
@@ -104,16 +104,16 @@ export function withOutranked<Now extends Profile>(
  * The time of creation of what went back to a later one, because the import that had lowered it is undone: the first events
  * of others lower it, too. @param formerMs what it was lowered to.
  */
-export function createdAtWithOutranked(createdAtMs: number, formerMs: number, outranked: readonly Outranked[]): number {
+export function createdAtWithShadowed(createdAtMs: number, formerMs: number, shadowed: readonly Shadowed[]): number {
   if (createdAtMs <= formerMs) return createdAtMs
   return Math.max(
     formerMs,
-    outranked.reduce((first, { firstMs }) => Math.min(first, firstMs), createdAtMs),
+    shadowed.reduce((first, { firstMs }) => Math.min(first, firstMs), createdAtMs),
   )
 }
 
-function withTime<Now extends Subject>(now: Now, formerMs: number, outranked: readonly Outranked[]): Now {
-  const createdAtMs = createdAtWithOutranked(now.createdAtMs, formerMs, outranked)
+function withTime<Now extends Subject>(now: Now, formerMs: number, shadowed: readonly Shadowed[]): Now {
+  const createdAtMs = createdAtWithShadowed(now.createdAtMs, formerMs, shadowed)
   return createdAtMs === now.createdAtMs ? now : { ...now, createdAtMs }
 }
 
@@ -129,22 +129,22 @@ export function withWritesBeneath<Now extends Subject>(
   timed: Now,
   former: Subject,
   laterWrites: readonly LaterWrite[],
-  outranked: readonly Outranked[],
+  shadowed: readonly Shadowed[],
   { homes = oneHome, added = new Set() }: { readonly homes?: Homes; readonly added?: ReadonlySet<string> } = {},
 ): { readonly subject: Now; readonly unsure: readonly string[]; readonly missing: readonly string[] } {
-  const now = withTime(timed, former.createdAtMs, outranked)
+  const now = withTime(timed, former.createdAtMs, shadowed)
   const [likely, reversed] = [new Doubts(false), new Doubts(true)]
   const {
     subject: all,
     unsure,
     bare,
-  } = withWritesAfter(now, former, laterWrites, outranked, { homes, added, doubts: likely })
+  } = withWritesAfter(now, former, laterWrites, shadowed, { homes, added, doubts: likely })
   if (all !== now && isTooLarge(all)) {
     const small = bare()
     return { ...small, missing: [...keysChanged(small.subject, all)] }
   }
   if (!likely.hasAny) return { subject: all, unsure, missing: [] }
-  const other = withWritesAfter(now, former, laterWrites, outranked, { homes, added, doubts: reversed })
+  const other = withWritesAfter(now, former, laterWrites, shadowed, { homes, added, doubts: reversed })
   return { subject: all, unsure: [...new Set([...unsure, ...keysChanged(all, other.subject)])], missing: [] }
 }
 
@@ -153,7 +153,7 @@ function withWritesAfter<Now extends Subject>(
   now: Now,
   former: Subject,
   laterWrites: readonly LaterWrite[],
-  outranked: readonly Outranked[],
+  shadowed: readonly Shadowed[],
   { homes, added, doubts }: { readonly homes: Homes; readonly added: ReadonlySet<string>; readonly doubts: Doubts },
 ) {
   const without = keysChanged(former, now)
@@ -161,28 +161,28 @@ function withWritesAfter<Now extends Subject>(
   const isShown = (key: string) => isMarked(key) && Object.hasOwn(former.properties, key)
   const unsets = new LaterUnsets(laterWrites, homes, isShown, doubts)
   const writes = unsets.writesWithoutThoseOfOthers()
-  const lasting = outranked.map(by => withoutUnset(by, unsets))
+  const lasting = shadowed.map(by => withoutUnset(by, unsets))
   const firstMs = new Map<string, number>()
   for (const { key, storedAtMs } of writes)
     firstMs.set(key, Math.min(storedAtMs, firstMs.get(key) ?? Number.POSITIVE_INFINITY))
   // What was merged in since was not there before the live writes, whenever it was published.
-  const wasEarlier = (key: string, { startMs, isJoined }: Outranked) =>
+  const wasEarlier = (key: string, { startMs, isJoined }: Shadowed) =>
     isMarked(key) && !isJoined && startMs <= (firstMs.get(key) ?? Number.NEGATIVE_INFINITY)
-  const { subject: live, unsure } = withLaterWrites(withOutranked(now, lasting, wasEarlier), former, writes, now)
+  const { subject: live, unsure } = withLaterWrites(withShadowed(now, lasting, wasEarlier), former, writes, now)
   const wasBeneath = ({ key, storedAtMs }: LaterWrite) =>
-    outranked.some(by => by.sinceMs <= storedAtMs && Object.hasOwn(by.profile.properties, key))
+    shadowed.some(by => by.sinceMs <= storedAtMs && Object.hasOwn(by.profile.properties, key))
   const gone = [...added].filter(key => !Object.hasOwn(former.properties, key))
   const subject = withAddsOfUnsets(live, gone, writes, wasBeneath)
   const left = keysChanged(former, subject)
   return {
-    subject: withOutranked(subject, lasting, key => without.has(key) || left.has(key)),
+    subject: withShadowed(subject, lasting, key => without.has(key) || left.has(key)),
     unsure,
     bare: () => withLaterWrites(now, former, writes),
   }
 }
 
 /** What an import wrote without what live events removed since. */
-function withoutUnset(by: Outranked, unsets: LaterUnsets): Outranked {
+function withoutUnset(by: Shadowed, unsets: LaterUnsets): Shadowed {
   const { sinceMs, startMs, isJoined } = by
   const writes = by.writes.filter(
     ({ distinctId = '', key }) => !unsets.removed({ distinctId, key, sinceMs, startMs, isJoined }),
@@ -200,9 +200,9 @@ export const versionOfMade = -1
 export type ProfileUndoRecord = Extract<UndoRecord, { readonly kind: 'person' | 'group' }>
 
 /** Which of the imports came before one of `laterJobIds`, and with it. Imports of days are in no undo record. */
-function upTo(importJobId: number, outranked: readonly Outranked[], laterJobIds: readonly number[]) {
+function upTo(importJobId: number, shadowed: readonly Shadowed[], laterJobIds: readonly number[]) {
   const fromThere = new Set(laterJobIds.slice(laterJobIds.indexOf(importJobId)))
-  const ofJobs = outranked.filter(by => !by.isOfDay)
+  const ofJobs = shadowed.filter(by => !by.isOfDay)
   return {
     before: ofJobs.filter(by => !fromThere.has(by.importJobId)),
     after: ofJobs.filter(by => by.importJobId === importJobId || !fromThere.has(by.importJobId)),
@@ -217,36 +217,36 @@ export function laterUndoRecordWithout<Of extends ProfileUndoRecord>(
   undoRecord: Of,
   undone: ProfileUndoRecord,
   others: readonly Profile[],
-  outranked: readonly Outranked[],
+  shadowed: readonly Shadowed[],
   laterJobIds: readonly number[],
 ): Of {
   const { before, after } = undone
   if (after === null) return undoRecord
   const side = (now: Subject | null) => now && reverted(now, before, after, { before, others }).subject
   const without = { ...undoRecord, before: side(undoRecord.before), after: side(undoRecord.after) }
-  return undoRecordWithOutranked(undoRecord, without, undone, outranked, laterJobIds)
+  return undoRecordWithShadowed(undoRecord, without, undone, shadowed, laterJobIds)
 }
 
 /**
  * The reverted undo record of a later job, with what imports wrote beneath the undone one until then.
  * @param undone the undone job's own undo record. An undo record that was made when a job was undone has nothing of it to be reverted.
  */
-export function undoRecordWithOutranked<Of extends ProfileUndoRecord>(
+export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
   former: Of,
   reverted: Of,
   undone: ProfileUndoRecord,
-  outranked: readonly Outranked[],
+  shadowed: readonly Shadowed[],
   laterJobIds: readonly number[],
 ): Of {
-  const until = upTo(reverted.importJobId, outranked, laterJobIds)
+  const until = upTo(reverted.importJobId, shadowed, laterJobIds)
   const isMade = reverted.after?.version === versionOfMade
   const written = keysChanged(undone.before ?? emptyProfile, undone.after ?? emptyProfile)
   const writtenMs = isMade ? (undone.after?.createdAtMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
-  const side = (was: Subject | null, is: Subject | null, writers: readonly Outranked[]) => {
+  const side = (was: Subject | null, is: Subject | null, writers: readonly Shadowed[]) => {
     if (was === null || is === null || writers.length === 0) return is
     const changed = isMade ? written : keysChanged(was, is)
     const timed = withTime(is, Math.min(was.createdAtMs, writtenMs), writers)
-    return changed.size === 0 ? timed : withOutranked(timed, writers, key => changed.has(key))
+    return changed.size === 0 ? timed : withShadowed(timed, writers, key => changed.has(key))
   }
   return {
     ...reverted,
@@ -264,7 +264,7 @@ export function sidesOf(
   importJobId: number,
   { before, after }: { readonly before: Subject | null; readonly after: Subject },
   now: Subject,
-  outranked: readonly Outranked[],
+  shadowed: readonly Shadowed[],
   laterJobIds: readonly number[],
 ): { readonly before: Subject; readonly after: Subject } | null {
   const base = before ?? emptyProfile
@@ -272,10 +272,10 @@ export function sidesOf(
   const { properties, marks } = picked(base, key => written.has(key))
   const wasLower = before !== null && before.createdAtMs > after.createdAtMs
   const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
-  const until = upTo(importJobId, outranked, laterJobIds)
-  const side = (writers: readonly Outranked[]) => {
+  const until = upTo(importJobId, shadowed, laterJobIds)
+  const side = (writers: readonly Shadowed[]) => {
     const timed = withTime<Subject>({ properties, marks, createdAtMs }, now.createdAtMs, writers)
-    return withOutranked(timed, writers, key => written.has(key))
+    return withShadowed(timed, writers, key => written.has(key))
   }
   const [was, became] = [side(until.before), side(until.after)]
   const isSame = keysChanged(was, became).size === 0 && was.createdAtMs === became.createdAtMs

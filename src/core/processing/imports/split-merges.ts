@@ -176,7 +176,7 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
     const { subject } = withLaterWrites(personOf(person.before), survivor, laterWrites, emptyProfile)
     const identifiers = identifiersOf(found, ids)
     // The earlier time of the survivor has hidden these.
-    const hidden = found.outrankedIn(ids).filter(({ firstMs }) => !hasLowered(found, survivorUuid, firstMs))
+    const hidden = found.shadowedIn(ids).filter(({ firstMs }) => !hasLowered(found, survivorUuid, firstMs))
     const createdAtMs = hidden.reduce((first, { firstMs }) => Math.min(first, firstMs), subject.createdAtMs)
     const row = { ...subject, createdAtMs, isIdentified: subject.isIdentified || identifiers.length > 0 }
     undoing.persons.set(origin, { row, loadedVersion: null })
@@ -226,7 +226,7 @@ function hasLowered(found: Found, survivorUuid: string, firstMs: number): boolea
 
 function noteValuesThatStay(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
   const isEarlier = (id: string) =>
-    found.outrankedIn([id]).some(({ firstMs }) => hasLowered(found, survivorUuid, firstMs))
+    found.shadowedIn([id]).some(({ firstMs }) => hasLowered(found, survivorUuid, firstMs))
   const writers = piece.filter(
     ({ subject }) => found.usesOf(subject).some(({ writes }) => writes) || isEarlier(subject),
   )

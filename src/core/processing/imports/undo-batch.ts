@@ -10,7 +10,7 @@ import type { Homes } from './later-unsets.ts'
 import { idsOfLiveLinks, isLink } from './linked-ids.ts'
 import type { JobBatch } from './publish-staging.ts'
 import { reverted, type Sides } from './revert.ts'
-import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './shadowed.ts'
+import { findShadowed, type LaterWriter, type Shadowed, withCreators } from './shadowed.ts'
 import { groupSubject } from './undo-records.ts'
 
 export interface UndoBatch extends JobBatch {
@@ -132,10 +132,10 @@ export class Found {
   }
 
   /** What later imports wrote to a person with these ids. @param isSurvivor what every other import wrote instead. */
-  outrankedIn(distinctIds: readonly string[], isSurvivor = false): Outranked[] {
+  shadowedIn(distinctIds: readonly string[], isSurvivor = false): Shadowed[] {
     const keys = isSurvivor ? this.#keysOfSurvivors : this.#importedKeys
     const writes = distinctIds.flatMap(id => keys.get(id) ?? [])
-    return outrankedBy(withCreators(writes), isSurvivor ? this.#writersOfSurvivors : this.#laterWriters)
+    return findShadowed(withCreators(writes), isSurvivor ? this.#writersOfSurvivors : this.#laterWriters)
   }
 
   /** The persons that later jobs merged into this one, as they would have been without the undone one. */
@@ -153,14 +153,14 @@ export class Found {
   }
 
   /** What any other import wrote to those that live events merged into this person. */
-  outrankedOfJoined(uuid: string): Outranked[] {
+  shadowedOfJoined(uuid: string): Shadowed[] {
     if (!this.wasMergedInto(uuid)) return []
     const joined = this.idsOf(uuid).flatMap(({ distinctId, version }) => (version > 0 ? distinctId : []))
-    return this.outrankedIn(joined, true).map(by => ({ ...by, isJoined: true }))
+    return this.shadowedIn(joined, true).map(by => ({ ...by, isJoined: true }))
   }
 
-  outrankedInGroup(subject: string): Outranked[] {
-    return outrankedBy(this.#importedGroupKeys.get(subject) ?? [], this.#laterWriters)
+  shadowedInGroup(subject: string): Shadowed[] {
+    return findShadowed(this.#importedGroupKeys.get(subject) ?? [], this.#laterWriters)
   }
 
   /** One of these ids that the job wrote to. */

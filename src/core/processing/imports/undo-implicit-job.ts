@@ -10,7 +10,7 @@ import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-staging.ts'
 import { addUndoRecords, rebaseUndoRecords } from './rebase-undo-records.ts'
-import { type Outranked, type ProfileUndoRecord, undoRecordWithOutranked, withWritesBeneath } from './shadowed.ts'
+import { type ProfileUndoRecord, type Shadowed, undoRecordWithShadowed, withWritesBeneath } from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
 import { groupSubject } from './undo-records.ts'
 import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
@@ -47,10 +47,10 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
 function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without: Person, isUsed: boolean): boolean {
   const { uuid } = person
   const ids = found.idsOf(uuid).map(({ distinctId }) => distinctId)
-  const outranked = found.outrankedIn(ids)
+  const shadowed = found.shadowedIn(ids)
   // When a day is undone, the links of the ids are not loaded.
   const homes = found.homesOf(uuid, undefined, false)
-  const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), outranked, {
+  const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), shadowed, {
     homes,
   })
   if (!hasValues(subject) && !isUsed) return false
@@ -66,7 +66,7 @@ function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without
     kind: 'person',
     subject: uuid,
   } as const
-  const beneath = missing.length > 0 ? [] : outranked
+  const beneath = missing.length > 0 ? [] : shadowed
   const undone = { ...undoRecord, before: before!, after: after! }
   const version = { was: person.version, now: now.version }
   rebaseUndoRecords(found, 'person', [uuid], withoutDay(found, undone, beneath), version)
@@ -117,8 +117,8 @@ export function undoDayOfGroups(batch: UndoBatch, groups: readonly GroupName[]):
 function undoDayOfGroup(found: Found, undoing: Undoing, group: Group, without: Group): void {
   const { projectId, typeIndex, key, version } = group
   const subject = groupSubject(group)
-  const outranked = found.outrankedInGroup(subject)
-  const { subject: left, missing } = withWritesBeneath(without, group, [], outranked)
+  const shadowed = found.shadowedInGroup(subject)
+  const { subject: left, missing } = withWritesBeneath(without, group, [], shadowed)
   if (!hasValues(left) && found.usersOfGroup(subject).length === 0) {
     undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
     return
@@ -128,7 +128,7 @@ function undoDayOfGroup(found: Found, undoing: Undoing, group: Group, without: G
   undoing.groups.push({ row: now, loadedVersion: version })
   const { importJobId } = found
   const undoRecord = { importJobId, projectId, kind: 'group', subject, before: without, after: group } as const
-  const beneath = missing.length > 0 ? [] : outranked
+  const beneath = missing.length > 0 ? [] : shadowed
   rebaseUndoRecords(found, 'group', [subject], withoutDay(found, undoRecord, beneath), {
     was: version,
     now: now.version,
@@ -137,13 +137,13 @@ function undoDayOfGroup(found: Found, undoing: Undoing, group: Group, without: G
 }
 
 /** A published job's undo record of the subject, as if the day had never been. */
-function withoutDay(found: Found, undone: ProfileUndoRecord, outranked: readonly Outranked[]) {
+function withoutDay(found: Found, undone: ProfileUndoRecord, shadowed: readonly Shadowed[]) {
   return (undoRecord: ProfileUndoRecord) =>
-    undoRecordWithOutranked(
+    undoRecordWithShadowed(
       undoRecord,
       undoRecordWithout(undoRecord, found.importJobId),
       undone,
-      outranked,
+      shadowed,
       found.laterJobIds,
     )
 }

@@ -13,10 +13,10 @@ import type { PublishedBatch } from './publish-staging.ts'
 import { addUndoRecords, handOverIdentity, identifiersOf, rebaseUndoRecords } from './rebase-undo-records.ts'
 import { isJoinOf, keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
 import {
-  createdAtWithOutranked,
+  createdAtWithShadowed,
   laterUndoRecordWithout,
-  type Outranked,
   type ProfileUndoRecord,
+  type Shadowed,
   withWritesBeneath,
 } from './shadowed.ts'
 import type { Found, UndoBatch } from './undo-batch.ts'
@@ -115,8 +115,8 @@ function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'pe
   if (before === null && !isSame) forgetMadePerson(found, subject, after)
   const identifiers = identifiersOf(found, ids)
   const isUntouched = isSame && person.version === after.version
-  const outranked = [...found.outrankedIn(ids, !isSame), ...(isSame ? found.outrankedOfJoined(subject) : [])]
-  const joined = found.joinedPersons.joinedIn(person.uuid, outranked)
+  const shadowed = [...found.shadowedIn(ids, !isSame), ...(isSame ? found.shadowedOfJoined(subject) : [])]
+  const joined = found.joinedPersons.joinedIn(person.uuid, shadowed)
   const { subject: alone, left } =
     isUntouched && before !== null
       ? { subject: personOf(before), left: [] }
@@ -129,13 +129,13 @@ function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'pe
     subject: changed,
     unsure,
     missing,
-  } = withWritesBeneath(without, isSame ? person : withHidden(person, { before, after }), later, outranked, {
+  } = withWritesBeneath(without, isSame ? person : withHidden(person, { before, after }), later, shadowed, {
     ...{ homes, added: new Set(isSame ? keysAdded(before, after) : []) },
   })
   // What the survivor of a later merge has instead, may always have been its own. And of a survivor, undoing what the job
   // did to one that was merged into it may have taken the job's value already.
   const isJoined = found.idsOf(person.uuid).some(({ version }) => version > 0)
-  const ofOthers = outranked.map(({ profile }) => profile)
+  const ofOthers = shadowed.map(({ profile }) => profile)
   const wasTaken = (key: string) => isJoined && isJoinOf(ofOthers, key, person)
   const stays = left.filter(key => (isSame ? !wasTaken(key) : showsValueOf(person, after, key)))
   for (const key of new Set([...stays, ...unsure, ...keysBeside(changed, left, later)]))
@@ -143,7 +143,7 @@ function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'pe
   noteMissing(undoing, { personId: person.uuid }, missing)
   const createdAtMs = isSame
     ? changed.createdAtMs
-    : createdAtOfMerged(found, undoing, person, undoRecord, after, outranked)
+    : createdAtOfMerged(found, undoing, person, undoRecord, after, shadowed)
   if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
     undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
   const row = {
@@ -155,7 +155,7 @@ function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'pe
   const isChanged = isAsBefore || changed !== person || createdAtMs !== person.createdAtMs
   const rowVersion = isAsBefore ? row.version : person.version + 1
   const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
-  const beneath = missing.length > 0 ? [] : outranked
+  const beneath = missing.length > 0 ? [] : shadowed
   const withoutJob = (of: ProfileUndoRecord) => {
     const without = laterUndoRecordWithout(of, undoRecord, joined.others, beneath, found.laterJobIds)
     return of.subject === subject ? undoRecordWithBrought(of, without, brought, found.laterJobIds) : without
@@ -239,17 +239,17 @@ function createdAtOfMerged(
   person: Person,
   { before }: UndoRecordOf<'person'>,
   after: PersonValue,
-  outranked: readonly Outranked[],
+  shadowed: readonly Shadowed[],
 ): number {
   if (person.createdAtMs !== after.createdAtMs || before?.createdAtMs === after.createdAtMs) return person.createdAtMs
   const ofMerge = found
     .laterUndoRecords('person', person.uuid)
     .find(undoRecord => undoRecord.after?.createdAtMs === after.createdAtMs)
   if (ofMerge?.before != null && ofMerge.before.createdAtMs > after.createdAtMs)
-    return createdAtWithOutranked(
+    return createdAtWithShadowed(
       Math.min(ofMerge.before.createdAtMs, before?.createdAtMs ?? Number.POSITIVE_INFINITY),
       after.createdAtMs,
-      outranked,
+      shadowed,
     )
   undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: person.uuid } })
   return person.createdAtMs
@@ -299,18 +299,18 @@ function undoGroup(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'gro
     return
   }
   if (before === null) undoing.notes.push({ reason: 'undo_left:group_is_used', details })
-  const outranked = found.outrankedInGroup(subject)
-  const others = outranked.map(({ profile }) => profile)
+  const shadowed = found.shadowedInGroup(subject)
+  const others = shadowed.map(({ profile }) => profile)
   const { subject: without, left } =
     isUntouched && before !== null ? { subject: before, left: [] } : reverted(group, before, after, { before, others })
-  const { subject: changed, missing } = withWritesBeneath(without, group, [], outranked)
+  const { subject: changed, missing } = withWritesBeneath(without, group, [], shadowed)
   for (const property of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { ...details, key: property } })
   noteMissing(undoing, details, missing)
   const isAsBefore = isUntouched && changed === without
   const versionNow = changed === group || isAsBefore ? changed.version : version + 1
   if (changed !== group) undoing.groups.push({ row: { ...changed, version: versionNow }, loadedVersion: version })
-  const beneath = missing.length > 0 ? [] : outranked
+  const beneath = missing.length > 0 ? [] : shadowed
   const withoutJob = (of: ProfileUndoRecord) =>
     laterUndoRecordWithout(of, undoRecord, others, beneath, found.laterJobIds)
   rebaseUndoRecords(
