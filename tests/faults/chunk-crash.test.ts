@@ -218,7 +218,7 @@ describe('a worker that stops between two steps of a chunk', () => {
   for (const chunkSizeAfter of [1, 3, 13])
     it(`leaves no override ahead when it wrote rows and the next one takes ${chunkSizeAfter} at a time`, async t => {
       const seen = await tell(t, { at: 'insert', passing: 2 }, chunkSizeAfter)
-      // The overrides that the first worker wrote for later merges are outvoted meanwhile.
+      // The overrides that the first worker wrote for later merges are superseded in the meantime.
       assert.deepEqual(withoutVersions(seen), withoutVersions(undisturbed))
       const versions = versionsOf(seen)
       for (const [distinctId, version] of versionsOf(undisturbed)) assert.ok(versions.get(distinctId)! >= version)

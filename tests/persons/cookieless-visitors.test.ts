@@ -160,7 +160,7 @@ function leftBy({ state, events }: World) {
   return {
     rows: rowsOf(events),
     persons: [...state.persons.values()].toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)),
-    // Not the versions: a worker that finds what a killed one told the event store raises them.
+    // Not the versions: a worker that finds what a killed one published to the event store raises them.
     mappings: Array.from(state.mappings.values(), ({ version: _, ...mapping }) => mapping).toSorted((a, b) =>
       a.distinctId < b.distinctId ? -1 : 1,
     ),

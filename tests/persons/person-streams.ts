@@ -173,7 +173,7 @@ export async function runStream({ isOptedOut, events, steps }: Stream): Promise<
   for (const stream of streamNames)
     while (world.applied[stream] < world.logs[stream].length)
       await worker.take({ stream, size: 5, fault: null, rowCountMax: 2_000 })
-  compare(world, worker.mayHaveTold)
+  compare(world, worker.mayHavePublished)
 }
 
 let workerCount = 0
@@ -185,7 +185,7 @@ class Worker {
   readonly #triedUntil: Record<StreamName, number> = { main: 0, historical: 0 }
   #ownerId: string | null = null
   /** A killed worker may have written overrides to the event store, which raises versions. */
-  mayHaveTold = false
+  mayHavePublished = false
 
   constructor(world: World) {
     this.#world = world
@@ -245,7 +245,7 @@ class Worker {
     ])
     assert.ok(end === 'killed' || end === 'committed', end)
     if (end === 'killed') this.#ownerId = null
-    this.mayHaveTold ||= end === 'killed'
+    this.mayHavePublished ||= end === 'killed'
     await this.#claim()
   }
 
@@ -313,7 +313,7 @@ function faultyEvents(events: MemoryEventStore, fault: Fault | null, kill: Kill)
   }
 }
 
-function compare({ state, events, logs, model }: World, mayHaveTold: boolean): void {
+function compare({ state, events, logs, model }: World, mayHavePublished: boolean): void {
   assert.deepEqual(
     [...state.persons.values()].map(person => shownPerson(person, person.properties)).toSorted(byUuid),
     [...model.persons()].map(person => shownPerson(person, person.properties.shown())).toSorted(byUuid),
@@ -327,7 +327,7 @@ function compare({ state, events, logs, model }: World, mayHaveTold: boolean): v
   )
   for (const { distinctId, version } of mappings) {
     const expected = model.ids.get(distinctId)!.version
-    assert.ok(mayHaveTold ? version >= expected : version === expected, `version of ${distinctId}`)
+    assert.ok(mayHavePublished ? version >= expected : version === expected, `version of ${distinctId}`)
   }
   const live = state.warnings.filter(({ type }) => type !== 'historical_migration')
   assert.deepEqual(

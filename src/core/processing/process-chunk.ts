@@ -69,7 +69,7 @@ export interface ProcessOptions {
   /** Rows that were stored before are made again: those of a published job are visible, and nothing is rejected. */
   readonly isRestoring?: boolean
   /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
-  readonly toldOverrides?: Iterable<PersonIdOverride>
+  readonly publishedOverrides?: Iterable<PersonIdOverride>
   /**
    * Bounds the characters of person properties in all rows together, since each row has its person's; no bound if
    * absent.
@@ -189,7 +189,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
     }
   }
   const anonymousProjectIds = new Set(loaded.projects.filter(({ anonymizeIps }) => anonymizeIps).map(({ id }) => id))
-  const { changes, overrides } = closeChunkState(projects, options.toldOverrides)
+  const { changes, overrides } = closeChunkState(projects, options.publishedOverrides)
   return {
     rows: {
       events: visible.rows,

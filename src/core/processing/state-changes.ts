@@ -11,16 +11,17 @@ type StateChanges = Omit<ChunkChanges, 'calledFlags' | 'warnings' | 'outcomes' |
 
 /**
  * Collects everything that differs from what was loaded, and the overrides to write to the event store.
- * @param told overrides that the event store got from earlier, uncommitted tries of the chunk.
+ * @param publishedOverrides overrides that the event store got from earlier, uncommitted tries of the chunk.
  */
 export function closeChunkState(
   projects: ReadonlyMap<number, ProjectState>,
-  told: Iterable<PersonIdOverride> = [],
+  publishedOverrides: Iterable<PersonIdOverride> = [],
 ): {
   changes: StateChanges
   overrides: PersonIdOverride[]
 } {
-  for (const override of told) outvote(projects.get(override.projectId)?.mappings.get(override.distinctId), override)
+  for (const override of publishedOverrides)
+    supersede(projects.get(override.projectId)?.mappings.get(override.distinctId), override)
   const persons: Versioned<Person>[] = []
   const deletedPersons: StateChanges['deletedPersons'][number][] = []
   const mappings: Versioned<DistinctIdMapping>[] = []
@@ -70,10 +71,10 @@ export function closeChunkState(
  * Raises a mapping's version above that of an override from an uncommitted try. Another worker's commit may have mapped
  * the id elsewhere since, and of overrides the highest version counts.
  */
-function outvote(mapping: WorkingMapping | undefined, told: PersonIdOverride): void {
-  if (mapping === undefined || mapping.version > told.version) return
-  if (mapping.version === told.version && mapping.person.uuid === told.personId) return
-  mapping.version = told.version + 1
+function supersede(mapping: WorkingMapping | undefined, published: PersonIdOverride): void {
+  if (mapping === undefined || mapping.version > published.version) return
+  if (mapping.version === published.version && mapping.person.uuid === published.personId) return
+  mapping.version = published.version + 1
   mapping.changed = true
 }
 

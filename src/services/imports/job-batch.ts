@@ -63,7 +63,7 @@ const conflictTryCount = 50
 type Compute<Item> = (
   items: readonly Item[],
   loaded: LoadedChunk,
-  told: readonly PersonIdOverride[],
+  published: readonly PersonIdOverride[],
 ) => PublishedBatch | Promise<PublishedBatch>
 
 /**
@@ -90,17 +90,20 @@ export async function runBatch<Item>(
 
   async function runWhole(): Promise<'done' | 'too_large'> {
     const subjects = subjectsOf(items)
-    const told = new Map<string, PersonIdOverride>()
-    note(told, await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)))
+    const published = new Map<string, PersonIdOverride>()
+    notePublished(
+      published,
+      await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)),
+    )
     for (let attempt = 0; !signal.aborted; attempt++) {
       const loaded = await deps.state.loadChunk(subjects, items.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
       if (loaded === 'too_large') return loaded
-      const batch = await computed(loaded, [...told.values()])
+      const batch = await computed(loaded, [...published.values()])
       if (batch === 'too_large') return batch
       const { changes: computedChanges, overrides } = batch
       const changes = withUnchanged(computedChanges, loaded)
       if (overrides.length > 0) {
-        note(told, overrides)
+        notePublished(published, overrides)
         await deps.events.insert({ ...noEventRows, overrides, ...(loaded.erasures && { erasures: loaded.erasures }) })
       }
       if ((await commitChanges(deps, changes)) === 'committed') return 'done'
@@ -114,10 +117,10 @@ export async function runBatch<Item>(
 
   async function computed(
     loaded: LoadedChunk,
-    told: readonly PersonIdOverride[],
+    published: readonly PersonIdOverride[],
   ): Promise<PublishedBatch | 'too_large'> {
     try {
-      return await compute(items, loaded, told)
+      return await compute(items, loaded, published)
     } catch (cause) {
       if (leave === undefined || !isOfQuestion(cause)) throw cause
       deps.logger.warn({ err: cause, itemCount: items.length }, 'what undoing stands on could not be asked')
@@ -183,9 +186,10 @@ export async function importStream(log: Pick<EventLogReader, 'streams'>): Promis
   return first.stream
 }
 
-function note(told: Map<string, PersonIdOverride>, overrides: readonly PersonIdOverride[]): void {
+function notePublished(published: Map<string, PersonIdOverride>, overrides: readonly PersonIdOverride[]): void {
   for (const override of overrides)
-    if ((told.get(override.distinctId)?.version ?? -1) <= override.version) told.set(override.distinctId, override)
+    if ((published.get(override.distinctId)?.version ?? -1) <= override.version)
+      published.set(override.distinctId, override)
 }
 
 /** What every batch of a job has in common. */
@@ -193,7 +197,14 @@ export function batchOf(
   job: ImportJob,
   { clock }: Pick<ImportWorkDeps, 'clock'>,
   loaded: LoadedChunk,
-  told: readonly PersonIdOverride[],
+  published: readonly PersonIdOverride[],
 ) {
-  return { importJobId: job.id, projectId: job.projectId, options: job.options, loaded, told, nowMs: clock.nowMs() }
+  return {
+    importJobId: job.id,
+    projectId: job.projectId,
+    options: job.options,
+    loaded,
+    publishedOverrides: published,
+    nowMs: clock.nowMs(),
+  }
 }

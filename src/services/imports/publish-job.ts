@@ -66,8 +66,8 @@ async function makeLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSign
         )
         return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [job.projectId] }
       },
-      async (some, loaded, told) => {
-        const batch = batchOf(job, deps, loaded, told)
+      async (some, loaded, published) => {
+        const batch = batchOf(job, deps, loaded, published)
         if (!loaded.erasures?.has(job.projectId)) return publishLinks(batch, some)
         // Links of persons that were erased since the list was read are off it.
         const left = new Set((await deps.jobs.listImportLinks(job.id, batchSize)).map(({ id }) => id))
@@ -94,15 +94,15 @@ async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
   for (;;) {
     const ids = await deps.jobs.listStagedIds(id, batchSize)
     if (ids.length === 0 || signal.aborted) break
-    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
-      publishPersons(batchOf(job, deps, loaded, told), some),
+    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
+      publishPersons(batchOf(job, deps, loaded, published), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
     const ids: readonly string[] = await deps.jobs.listStagedPersonlessIds(id, after, batchSize)
     if (ids.length === 0) return
-    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
-      publishPersonlessIds(batchOf(job, deps, loaded, told), some),
+    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, published) =>
+      publishPersonlessIds(batchOf(job, deps, loaded, published), some),
     )
     after = ids.at(-1)!
   }
@@ -133,7 +133,7 @@ async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         ]),
         projectIds: [projectId],
       }),
-      (some, loaded, told) => publishGroups(batchOf(job, deps, loaded, told), some, typeNames),
+      (some, loaded, published) => publishGroups(batchOf(job, deps, loaded, published), some, typeNames),
     )
   }
 }

@@ -47,17 +47,17 @@ async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
         const distinctIds = some.flatMap(uuid => idOf.get(uuid) ?? []).map(distinctId => ({ projectId, distinctId }))
         return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
       },
-      async (some, loaded, told) => {
+      async (some, loaded, published) => {
         const ids = [...new Set(loaded.personMappings.map(({ distinctId }) => distinctId))]
         const find = (asked: readonly string[]) => deps.events.findUsedIds(projectId, job.id, asked)
         const used = await (some.length > 1 ? find(ids) : findInHalves(ids, find, { random: deps.random, signal }))
         const laterJobIds = await listPublishedJobs(job, deps)
         const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'person', some)
         const found = await eventsOfDay(job, deps, signal, { loaded, laterJobIds }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, undoRecords, laterJobIds }
+        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
         return undoDayOfPersons({ ...batch, usedIds: new Set(used) }, some)
       },
-      (some, loaded, told) => leaveDayOfPersons(batchOf(job, deps, loaded, told), some),
+      (some, loaded, published) => leaveDayOfPersons(batchOf(job, deps, loaded, published), some),
     )
     after = page.at(-1)!.cursor
   }
@@ -80,14 +80,14 @@ async function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         groupKeys: some.map(group => ({ projectId, ...group })),
         projectIds: [projectId],
       }),
-      async (some, loaded, told) => {
+      async (some, loaded, published) => {
         const laterJobIds = await listPublishedJobs(job, deps)
         const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'group', some.map(groupSubject))
         const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs: 0 }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, undoRecords, laterJobIds }
+        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
         return undoDayOfGroups(batch, some)
       },
-      (some, loaded, told) => leaveDayOfGroups(batchOf(job, deps, loaded, told), some),
+      (some, loaded, published) => leaveDayOfGroups(batchOf(job, deps, loaded, published), some),
     )
     after = page.at(-1)!
   }

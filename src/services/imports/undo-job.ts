@@ -113,11 +113,11 @@ async function forPersonsOf(
           job,
           some.flatMap(undoRecord => idOf.get(undoRecord.subject) ?? formerIdOf(undoRecord)),
         ),
-      async (some, loaded, told) => {
-        const batch = await undoBatchOf(job, deps, loaded, told, some)
+      async (some, loaded, published) => {
+        const batch = await undoBatchOf(job, deps, loaded, published, some)
         return undo({ ...batch, ...(await eventsOf(job, deps, signal, batch, some)) }, some, true)
       },
-      async (some, loaded, told) => undo(await undoBatchOf(job, deps, loaded, told, some), some, false),
+      async (some, loaded, published) => undo(await undoBatchOf(job, deps, loaded, published, some), some, false),
     )
   }
 }
@@ -143,18 +143,18 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         groupKeys: some.flatMap(({ after }) => (after === null ? [] : { ...after, projectId })),
         projectIds: [projectId],
       }),
-      async (some, loaded, told) => {
+      async (some, loaded, published) => {
         const laterJobIds = await deps.jobs.listLaterImportJobs(job)
         const names = some.map(nameOf)
         const all = [...some, ...(await deps.jobs.findUndoRecords(laterJobIds, 'group', names))]
         const undoRecords = await withoutDiscardedDays(all, deps)
         const sinceMs = await publishStart(job, deps)
         const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, undoRecords, laterJobIds }
+        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
         return undoGroups(batch, names)
       },
-      (some, loaded, told) => {
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, undoRecords: some, laterJobIds: [] }
+      (some, loaded, published) => {
+        const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, undoRecords: some, laterJobIds: [] }
         return leaveGroups(batch, some.map(nameOf))
       },
     )

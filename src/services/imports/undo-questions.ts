@@ -39,7 +39,7 @@ export async function undoBatchOf(
   job: ImportJob,
   deps: ImportWorkDeps,
   loaded: LoadedChunk,
-  told: readonly PersonIdOverride[],
+  published: readonly PersonIdOverride[],
   undoRecords: readonly UndoRecord[],
 ): Promise<UndoBatch> {
   const { jobs } = deps
@@ -58,7 +58,7 @@ export async function undoBatchOf(
     (['person', 'id_count', 'assignments'] as const).map(kind => findRecords(kind, uuids)),
   )
   const known = [...mappings, ...(await withoutDiscardedDays(ofPersons.flat(), deps))]
-  return { ...batchOf(job, deps, loaded, told), ...noEvents, undoRecords: known, laterJobIds }
+  return { ...batchOf(job, deps, loaded, published), ...noEvents, undoRecords: known, laterJobIds }
 }
 
 /** A person that is one with another by now was named by the first of its distinct ids. */

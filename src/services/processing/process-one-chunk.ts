@@ -45,7 +45,7 @@ interface Try {
 }
 
 /** The highest override of each distinct id that the event store got from tries, which may not have been committed. */
-type ToldOverrides = Map<string, PersonIdOverride>
+type PublishedOverrides = Map<string, PersonIdOverride>
 
 /**
  * Takes the chunk through load, apply, insert and commit, as often as it needs. A chunk that fails while the stores
@@ -55,16 +55,16 @@ export function processOneChunk(chunk: LogChunk, deps: ChunkDeps): Promise<Chunk
   return processPart(chunk, deps, new Map())
 }
 
-async function processPart(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides): Promise<ChunkEnd> {
+async function processPart(chunk: LogChunk, deps: ChunkDeps, published: PublishedOverrides): Promise<ChunkEnd> {
   const failures = new Map<number, string>()
   const lostMerges = new Set<number>()
   let failureCount = 0
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const latest: Try = { commitOutcomes: null }
     try {
-      const context = { failures, lostMerges, deps, latest, told, isRetry: attempt > 0 }
+      const context = { failures, lostMerges, deps, latest, published, isRetry: attempt > 0 }
       const result = await (deps.underWay?.run(() => tryChunk(chunk, context)) ?? tryChunk(chunk, context))
-      if (result === 'too_large') return await processHalves(chunk, deps, told)
+      if (result === 'too_large') return await processHalves(chunk, deps, published)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })
       if (attempt < deps.conflictTryCount) await pause(attempt, deps)
@@ -85,7 +85,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides
       const offset = firstOffsetOf(chunk)
       deps.logger.warn({ err: cause, lane: chunk.stream, offset }, 'a chunk could not be processed')
       const known = cause instanceof RecordError && !failures.has(cause.offset) ? cause.offset : null
-      if (known === null && chunk.records.length > 1) return await processHalves(chunk, deps, told)
+      if (known === null && chunk.records.length > 1) return await processHalves(chunk, deps, published)
       if (failureCount >= recordTryCount) setAside(failures, known ?? offset, cause, deps)
       if (known === null) await pause(attempt, deps)
     }
@@ -122,26 +122,27 @@ async function tryChunk(
     readonly lostMerges: ReadonlySet<number>
     readonly deps: ChunkDeps
     readonly latest: Try
-    readonly told: ToldOverrides
+    readonly published: PublishedOverrides
     readonly isRetry: boolean
   },
 ): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
-  const { failures, lostMerges, deps, latest, told } = context
+  const { failures, lostMerges, deps, latest, published } = context
   const { state, clock, ownerId, faultPoint } = deps
   const { chunk: parsed, changes: visitors } = await settleChunk(parseChunk(chunk, failures), deps)
   // A record that is alone in its chunk has to be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const jobsOfDays = await findJobsOfDays(parsed, context.isRetry, deps)
-  const subjects = withJobs(subjectsOf(parsed, told, deps), jobsOfDays)
+  const subjects = withJobs(subjectsOf(parsed, published, deps), jobsOfDays)
   const loaded = await state.loadChunk(subjects, textBytesMax)
-  if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await recallTold(loaded, told, deps))) return 'stopped'
+  if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await loadPublishedOverrides(loaded, published, deps)))
+    return 'stopped'
   await faultPoint?.('load')
   const flagCalls = loaded === 'too_large' ? [] : await storedFlagCalls(parsed, loaded, deps)
   if (flagCalls === null) return 'stopped'
   const processed =
     loaded === 'too_large'
       ? loaded
-      : applyChunk(parsed, loaded, { deps, told, lostMerges, flagCalls, textBytesMax, jobsOfDays })
+      : applyChunk(parsed, loaded, { deps, published, lostMerges, flagCalls, textBytesMax, jobsOfDays })
   if (processed === 'too_large') {
     deps.onSized?.('too_large')
     return 'too_large'
@@ -151,7 +152,7 @@ async function tryChunk(
   await faultPoint?.('apply')
   const written = await insertRows(processed, deps)
   if (written === null) return 'stopped'
-  noteTold(told, processed.rows.overrides)
+  notePublished(published, processed.rows.overrides)
   await faultPoint?.('insert')
   // The span begins at the position, not at the chunk's first record: offsets in between may have no records.
   const span = { fromOffset: deps.position(), offset: chunk.nextOffset }
@@ -180,9 +181,11 @@ function idsOf(jobs: JobsOfDays): number[] {
 }
 
 /** Ids with an override in the event store count as touched: another worker may have mapped them elsewhere since. */
-function subjectsOf(chunk: ParsedChunk, told: ToldOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
+function subjectsOf(chunk: ParsedChunk, published: PublishedOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
   const subjects = chunkSubjects(chunk, isRestoring)
-  return told.size === 0 ? subjects : { ...subjects, distinctIds: [...subjects.distinctIds, ...told.values()] }
+  return published.size === 0
+    ? subjects
+    : { ...subjects, distinctIds: [...subjects.distinctIds, ...published.values()] }
 }
 
 /** Step 3. */
@@ -191,20 +194,20 @@ function applyChunk(
   loaded: LoadedChunk,
   context: {
     readonly deps: ChunkDeps
-    readonly told: ToldOverrides
+    readonly published: PublishedOverrides
     readonly lostMerges: ReadonlySet<number>
     readonly flagCalls: readonly StoredFlagCall[]
     readonly textBytesMax: number
     readonly jobsOfDays: JobsOfDays | null
   },
 ): ProcessedChunk | 'too_large' {
-  const { deps, told, lostMerges, flagCalls, textBytesMax, jobsOfDays } = context
+  const { deps, published, lostMerges, flagCalls, textBytesMax, jobsOfDays } = context
   const lookUpGeoip = (address: string) => deps.geoip?.lookUp(address) ?? null
   try {
     const options = {
       logId: deps.logId,
       lookUpGeoip,
-      toldOverrides: told.values(),
+      publishedOverrides: published.values(),
       lostMerges,
       storedFlagCalls: flagCalls,
       personTextMax: textBytesMax,
@@ -243,7 +246,11 @@ async function storedFlagCalls(
 }
 
 /** Reads the overrides that an earlier worker left in the event store. @returns false when stopped while waiting. */
-async function recallTold(loaded: LoadedChunk, told: ToldOverrides, deps: ChunkDeps): Promise<boolean> {
+async function loadPublishedOverrides(
+  loaded: LoadedChunk,
+  published: PublishedOverrides,
+  deps: ChunkDeps,
+): Promise<boolean> {
   const ids = new Map<string, { projectId: number; distinctId: string }>()
   // Those of staging overlays have none.
   for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
@@ -251,14 +258,14 @@ async function recallTold(loaded: LoadedChunk, told: ToldOverrides, deps: ChunkD
   if (ids.size === 0) return true
   const overrides = await patiently(() => deps.events.findOverrides([...ids.values()]), deps)
   if (overrides === null) return false
-  noteTold(told, overrides)
+  notePublished(published, overrides)
   return true
 }
 
-function noteTold(told: ToldOverrides, overrides: readonly PersonIdOverride[]): void {
+function notePublished(published: PublishedOverrides, overrides: readonly PersonIdOverride[]): void {
   for (const override of overrides) {
     const key = JSON.stringify([override.projectId, override.distinctId])
-    if ((told.get(key)?.version ?? 0) <= override.version) told.set(key, override)
+    if ((published.get(key)?.version ?? 0) <= override.version) published.set(key, override)
   }
 }
 
@@ -270,13 +277,13 @@ function visitorRowCount(visitors: VisitorChanges | null): number {
   return visitors === null ? 0 : visitors.identifies.length + visitors.sessions.length
 }
 
-async function processHalves(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides): Promise<ChunkEnd> {
+async function processHalves(chunk: LogChunk, deps: ChunkDeps, published: PublishedOverrides): Promise<ChunkEnd> {
   const middle = chunk.records.length >> 1
   const first = { ...chunk, records: chunk.records.slice(0, middle), nextOffset: chunk.records[middle]!.offset }
   const second = { ...chunk, records: chunk.records.slice(middle) }
-  const end = await processPart(first, deps, told)
+  const end = await processPart(first, deps, published)
   if (end !== 'committed' || deps.mayGoOn?.() === false) return end
-  return await processPart(second, deps, told)
+  return await processPart(second, deps, published)
 }
 
 /** A commit whose answer was lost may have been made; the stored position shows it, once it can be read again. */

@@ -6,7 +6,7 @@ import { anEvent, anImportedEvent, aProject } from '../../../tests/support/value
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessingEventStore } from './chunk-deps.ts'
 
-test('a link that a worker told the event store of and could not commit is taken back when live events overtook it', async t => {
+test('a link that a worker published to the event store and could not commit is taken back when live events overtook it', async t => {
   const world = aWorld()
   const whose = (distinctId: string) =>
     world.events.overrides.get(JSON.stringify([1, distinctId]))?.personId ?? world.person(distinctId)?.uuid
@@ -36,7 +36,7 @@ test('a link that a worker told the event store of and could not commit is taken
   first.stop()
 })
 
-test('a worker asks for what was told before it only as long as it may have been', async t => {
+test('a worker loads overrides published before it only as long as there may be any', async t => {
   const world = aWorld()
   const asked: string[][] = []
   const events: ProcessingEventStore = {
@@ -71,7 +71,7 @@ test('a worker asks for what was told before it only as long as it may have been
   assert.equal(asked.length, 1)
 })
 
-test('a worker that defers a project asks what was told of the records that its second cursor takes', async t => {
+test('a worker that defers a project loads the overrides published for the records that its second cursor takes', async t => {
   const world = aWorld()
   world.state.projects.set(2, aProject({ id: 2 }))
   await world.append(['a', 'b', 'other'].map(id => anEvent('e', id)))

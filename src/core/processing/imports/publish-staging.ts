@@ -30,7 +30,7 @@ export interface JobBatch {
   readonly loaded: LoadedChunk
   /** Default: an import never replaces a live value. */
   readonly options?: ImportOptions
-  readonly told?: Iterable<PersonIdOverride>
+  readonly publishedOverrides?: Iterable<PersonIdOverride>
   /** Epoch ms. */
   readonly nowMs: number
 }
@@ -133,7 +133,7 @@ interface Note {
 }
 
 function publish(
-  { importJobId, projectId, loaded, told, nowMs }: JobBatch,
+  { importJobId, projectId, loaded, publishedOverrides, nowMs }: JobBatch,
   apply: (state: ProjectState, notes: Note[]) => Partial<ImportChanges>,
 ): PublishedBatch {
   const projects = openChunkState(loaded)
@@ -141,7 +141,7 @@ function publish(
   if (state === undefined) throw new ProjectGoneError(`project ${projectId} of import job ${importJobId} is gone`)
   const notes: Note[] = []
   const done = apply(state, notes)
-  const { changes, overrides } = closeChunkState(new Map([[projectId, state]]), told)
+  const { changes, overrides } = closeChunkState(new Map([[projectId, state]]), publishedOverrides)
   const start = {
     importJobId,
     projectId,

@@ -23,7 +23,9 @@ export interface UndoDayBatch extends UndoBatch {
 
 /** @param uuids the persons to look at; `loaded` has every id of each. */
 export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]): PublishedBatch {
-  const toldVersions = new Map(Array.from(batch.told ?? [], override => [override.distinctId, override.version]))
+  const publishedVersions = new Map(
+    Array.from(batch.publishedOverrides ?? [], override => [override.distinctId, override.version]),
+  )
   return undo(batch, (found, undoing) => {
     for (const uuid of uuids) {
       const person = found.persons.get(uuid)
@@ -34,7 +36,7 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
       if (isLeft) continue
       undoing.removedPersons.push({ projectId: batch.projectId, uuid, loadedVersion: person.version })
       for (const id of found.idsOf(uuid)) {
-        const { mapping, override, nextVersion } = removedMapping(id, toldVersions.get(id.distinctId))
+        const { mapping, override, nextVersion } = removedMapping(id, publishedVersions.get(id.distinctId))
         undoing.removedMappings.push(mapping)
         if (override !== null) undoing.overrides.push(override)
         if (nextVersion !== null) undoing.nextVersions.push(nextVersion)

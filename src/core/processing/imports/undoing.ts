@@ -71,7 +71,7 @@ export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) =
   }
   const found = new Found(batch)
   apply(found, collected)
-  const { persons, mappings, groups, overrides, notes, ...imports } = outvoted(collected, batch)
+  const { persons, mappings, groups, overrides, notes, ...imports } = supersedePublished(collected, batch)
   return {
     overrides,
     changes: {
@@ -90,9 +90,10 @@ export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) =
 }
 
 /** Raises versions above those of overrides that an earlier try may have left in the event store. */
-function outvoted(undoing: Undoing, { told = [] }: UndoBatch): Undoing {
-  const toldVersions = new Map(Array.from(told, override => [override.distinctId, override.version]))
-  const raise = (distinctId: string, version: number) => Math.max(version, (toldVersions.get(distinctId) ?? -1) + 1)
+function supersedePublished(undoing: Undoing, { publishedOverrides = [] }: UndoBatch): Undoing {
+  const publishedVersions = new Map(Array.from(publishedOverrides, override => [override.distinctId, override.version]))
+  const raise = (distinctId: string, version: number) =>
+    Math.max(version, (publishedVersions.get(distinctId) ?? -1) + 1)
   return {
     ...undoing,
     mappings: undoing.mappings.map(({ row, loadedVersion }) => ({
@@ -120,14 +121,14 @@ export function removeMapping(undoing: Undoing, { projectId, distinctId, version
   undoing.nextVersions.push({ projectId, distinctId, version: version + 2 })
 }
 
-/** What taking an id from its person needs. @param toldVersion of an override that an earlier try has written. */
+/** What taking an id from its person needs. @param publishedVersion of an override that an earlier try has written. */
 export function removedMapping(
   { projectId, distinctId, version: loadedVersion }: DistinctIdMapping,
-  toldVersion: number | undefined,
+  publishedVersion: number | undefined,
 ) {
   const mapping = { projectId, distinctId, loadedVersion }
-  if (loadedVersion === 0 && toldVersion === undefined) return { mapping, override: null, nextVersion: null }
-  const version = Math.max(loadedVersion, toldVersion ?? 0) + 1
+  if (loadedVersion === 0 && publishedVersion === undefined) return { mapping, override: null, nextVersion: null }
+  const version = Math.max(loadedVersion, publishedVersion ?? 0) + 1
   return {
     mapping,
     override: { projectId, distinctId, personId: personUuid(projectId, distinctId), version },
