@@ -83,7 +83,7 @@ export async function checkPostgres(
     return ok({ place, version, isReplica: replica, state, mayCreate })
   } catch (cause) {
     const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
-    return problem(`${reasonOf(postgresPortError(cause))}${wayOut(cause)}`, !isAnswer)
+    return problem(`${reasonOf(postgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
   } finally {
     await endQuietly(client)
   }
@@ -99,7 +99,7 @@ export function placeOf(url: string): string {
 }
 
 /** A hint for the most frequent failures. */
-function wayOut(cause: unknown): string {
+function formatRemedy(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (/^E(CONNREFUSED|NOTFOUND|HOSTUNREACH|NETUNREACH|AI_AGAIN)|^ETIMEDOUT/.test(code))
     return '. Is it running there? DATABASE_URL names its host and port'

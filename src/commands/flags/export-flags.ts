@@ -17,7 +17,7 @@ import {
 } from '#wire/management/flags/flag-file.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { wayOut } from './find-flag.ts'
+import { suggestFlag } from './find-flag.ts'
 import { printLines } from './output.ts'
 
 export interface NamedLists {
@@ -52,7 +52,9 @@ export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedL
   const kept = new Map(lists.flags.filter(isKept).map(flag => [String(flag.key), flag]))
   const unknown = keys.find(key => !kept.has(key))
   if (unknown !== undefined)
-    throw new ClientError(`There is no flag ${unknown} that could be exported. ${wayOut(unknown, [...kept.keys()])}`)
+    throw new ClientError(
+      `There is no flag ${unknown} that could be exported. ${suggestFlag(unknown, [...kept.keys()])}`,
+    )
   const cohorts = new Map<string, FileCohort>()
   const twice = new Set<string>()
   for (const cohort of lists.cohorts.filter(isThere).map(naming.cohort)) {

@@ -20,12 +20,12 @@ export async function ofFlag<T>(api: PrivateApi, flag: string, ask: () => Promis
     // A project that is unknown is said by this call.
     const flags = await api.list('/feature_flags/', {}, comparedFlagsMax)
     const keys = flags.map(({ key }) => String(key))
-    throw new ClientError(`There is no flag ${flag} in this project. ${wayOut(flag, keys)}`, { status: 404 })
+    throw new ClientError(`There is no flag ${flag} in this project. ${suggestFlag(flag, keys)}`, { status: 404 })
   }
 }
 
 /** @param keys of all flags. */
-export function wayOut(flag: string, keys: readonly string[]): string {
+export function suggestFlag(flag: string, keys: readonly string[]): string {
   if (keys.length === 0) return 'The project has no flags.'
   const near = nearMiss(flag, keys) ?? keys.find(key => flag !== '' && key.includes(flag))
   const guess = near === undefined ? '' : `Did you mean ${near}? `

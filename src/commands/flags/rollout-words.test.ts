@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { wayOut } from './find-flag.ts'
+import { suggestFlag } from './find-flag.ts'
 import { conditionLines, conditionWords, rolloutWords, variantLines } from './rollout-words.ts'
 
 const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
@@ -81,7 +81,7 @@ describe('the way out for a flag that is not there', () => {
     ['checkout', /^Did you mean new-checkout\? /],
     ['something-else', /^All of them: pennon flags list;/],
   ]
-  for (const [flag, says] of cases) it(`is ${says} for ${flag}`, () => assert.match(wayOut(flag, keys), says))
+  for (const [flag, says] of cases) it(`is ${says} for ${flag}`, () => assert.match(suggestFlag(flag, keys), says))
 
-  it('is not a list where there are no flags', () => assert.equal(wayOut('x', []), 'The project has no flags.'))
+  it('is not a list where there are no flags', () => assert.equal(suggestFlag('x', []), 'The project has no flags.'))
 })

@@ -1,8 +1,8 @@
 // One connection to an instance's live view, from request to end: reports the messages, and whether a retry may help.
 
+import { whyNoAnswer } from '#commands/client/why-no-answer.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { isNoPath } from '#wire/wire-error.ts'
-import { whyNoAnswer } from '../client/why-no-answer.ts'
 
 /** Numbers keep the form in which they were sent, because 64-bit ids do not fit into a double. */
 export type Data = Readonly<JsonObject>

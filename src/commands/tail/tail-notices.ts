@@ -13,7 +13,7 @@ export interface TailNotices {
 }
 
 const nothingThere = new RegExp(`ECONNREFUSED|ENOTFOUND|${notPennon}`)
-const wayOut = '. Name the address of the instance with --host, or give the PORT and HOST that it was started with.'
+const remedy = '. Name the address of the instance with --host, or give the PORT and HOST that it was started with.'
 
 /**
  * @param options.instance the address of the instance's private API.
@@ -35,6 +35,6 @@ export function tailNotices({
     lost: why => `${view()} broke off: ${why}. Connecting again; what comes meanwhile is in ${meanwhile}`,
     back: afterMs => `${view()} is back after ${Math.ceil(afterMs / 1_000)} s`,
     ended: why => `${view()} ended: ${why}`,
-    unopened: why => `The live view of ${instance} cannot be opened: ${why}${nothingThere.test(why) ? wayOut : ''}`,
+    unopened: why => `The live view of ${instance} cannot be opened: ${why}${nothingThere.test(why) ? remedy : ''}`,
   }
 }

@@ -29,7 +29,7 @@ import { JobStopped } from './job-paused.ts'
 const rehearseAgain = 'Delete rehearsal/report.json in the same folder and run again: the rehearsal is made anew'
 
 /** What to do about a damaged file that is not simply made anew. */
-const waysOut: Readonly<Record<string, string>> = {
+const remedies: Readonly<Record<string, string>> = {
   'plan.json':
     'Put back a copy of it. Without one, discard the import at the service if some of it is sent, and plan it in another folder',
   'manifest.json':
@@ -140,8 +140,8 @@ export class JobFolder {
   }
 
   damaged(name: string): JobStopped {
-    const wayOut = waysOut[name] ?? waysOut[name.split('/')[0]!] ?? 'Delete it and run again: it is made anew'
-    return new JobStopped(`${this.file(name)} is damaged. ${wayOut}`)
+    const remedy = remedies[name] ?? remedies[name.split('/')[0]!] ?? 'Delete it and run again: it is made anew'
+    return new JobStopped(`${this.file(name)} is damaged. ${remedy}`)
   }
 
   remove(...names: readonly string[]): void {

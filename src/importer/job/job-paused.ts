@@ -2,7 +2,7 @@
 export class JobPaused extends Error {}
 
 /** What has to be done before a job goes on, where the same command would only stop again. */
-export interface WayOut {
+export interface Remedy {
   /** A command that goes on, with FOLDER for the folder of the job; null where no command does it. */
   readonly command: string | null
   /** In words, without a full stop; FOLDER as well. */
@@ -12,11 +12,11 @@ export interface WayOut {
 /** The job cannot go on as it is; the message says what to do. */
 export class JobStopped extends Error {
   /** Null where the same command may go on. */
-  readonly wayOut: WayOut | null
+  readonly remedy: Remedy | null
 
-  constructor(message: string, wayOut: WayOut | null = null) {
+  constructor(message: string, remedy: Remedy | null = null) {
     super(message)
-    this.wayOut = wayOut
+    this.remedy = remedy
   }
 }
 

@@ -1,7 +1,7 @@
 // Rates and the time that is left, of what a stage has done. Source: docs/wire/import.md §2.8.
 
 import { orNull, Type } from '../records/file-schema.ts'
-import type { WayOut } from './job-paused.ts'
+import type { Remedy } from './job-paused.ts'
 import { type ProgressState, type StageName, type StageProgress, stageNames } from './progress.ts'
 
 export const progressFile = 'progress.json'
@@ -14,7 +14,7 @@ export interface ProgressFigures extends ProgressState {
   /** What stopped it, or what comes next; null while it runs. */
   readonly message: string | null
   /** What has to be done where the same command would stop again; absent where it would not. */
-  readonly wayOut?: WayOut
+  readonly wayOut?: Remedy
   readonly startedAt: string
   readonly updatedAt: string
   /** Records, over the last ten seconds. */

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } fr
 import { backOffMs, retryAfterOf } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
 import { waitingInWords } from '../fetch/wait-words.ts'
-import { JobStopped, type WayOut } from '../job/job-paused.ts'
+import { JobStopped, type Remedy } from '../job/job-paused.ts'
 import { importKeyScopesInWords } from '../job/key-scopes.ts'
 import type { StageProgress } from '../job/progress.ts'
 
@@ -36,8 +36,8 @@ export class ServiceRefusal extends JobStopped {
   /** As the service says it; null where it says none. */
   readonly code: string | null
 
-  constructor(message: string, code: string | null, wayOut: WayOut | null) {
-    super(message, wayOut)
+  constructor(message: string, code: string | null, remedy: Remedy | null) {
+    super(message, remedy)
     this.code = code
   }
 }
@@ -120,7 +120,7 @@ export class ServiceApi {
     throw new ServiceRefusal(
       wordsOf(status, refused, this.#options, path),
       typeof code === 'string' ? code : null,
-      status === 401 || status === 403 ? keyWayOut(project) : null,
+      status === 401 || status === 403 ? findKeyRemedy(project) : null,
     )
   }
 }
@@ -130,7 +130,7 @@ type Answer =
   | { readonly kind: 'trouble'; readonly words: string; readonly retryAfterMs: number | null }
 
 /** @param project an id, or `@current`. */
-function keyWayOut(project: string): WayOut {
+function findKeyRemedy(project: string): Remedy {
   return {
     command: null,
     why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopesInWords} of project ${project}, then pennon import run FOLDER`,

@@ -2,7 +2,7 @@
 // times of receipt by the same hours. Source: docs/wire/import.md §1.2 (zone shift).
 
 import { counted } from '#core/counted.ts'
-import { JobStopped, type WayOut } from '../job/job-paused.ts'
+import { JobStopped, type Remedy } from '../job/job-paused.ts'
 
 export interface ZoneShift {
   /** Seconds that the times are ahead of the receipt. */
@@ -139,7 +139,7 @@ export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, 
       `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
         `Run again with --source-timezone and the zone that the project was set to when they were recorded, such as ` +
         `${zoneShift.example}; the records are staged anew. Nothing was sent`,
-      zoneWayOut(
+      createZoneRemedy(
         `the times are ${zoneShift.text} away from UTC: ZONE is that of the project when they were recorded, such as ${zoneShift.example}`,
       ),
     )
@@ -147,7 +147,9 @@ export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, 
     throw new JobStopped(
       `${counted(zoneUnproved, 'record is', 'records are')} from before 2023, when products kept wall-clock times of the project's zone, and no record says when it was received, so nothing shows the zone. ` +
         'Run again with --source-timezone and the zone that the project was set to, or UTC where the times are that: compare an event that you know. The records are staged anew. Nothing was sent',
-      zoneWayOut('nothing shows the zone of the times: ZONE is that of the project, or UTC where the times are that'),
+      createZoneRemedy(
+        'nothing shows the zone of the times: ZONE is that of the project, or UTC where the times are that',
+      ),
     )
 }
 
@@ -157,10 +159,12 @@ function ofAnotherZone({ seconds, text }: ZoneShift, zone: string): JobStopped {
   return new JobStopped(
     `hardly any record was received at the hour that the zone ${zone} says: the times are ${text} away from UTC. ` +
       `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records are staged anew. Nothing was sent`,
-    zoneWayOut(`the times are ${text} away from UTC and not of ${zone}: ZONE is one that fits, such as ${fitting}`),
+    createZoneRemedy(
+      `the times are ${text} away from UTC and not of ${zone}: ZONE is one that fits, such as ${fitting}`,
+    ),
   )
 }
 
-function zoneWayOut(why: string): WayOut {
+function createZoneRemedy(why: string): Remedy {
   return { command: 'pennon import run FOLDER --source-timezone ZONE', why }
 }

@@ -160,9 +160,9 @@ export function claimingOnlyFor(
 function refusal(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
   const state = statePlace === null ? 'the state in this data folder' : `the state in ${statePlace}`
   const follows = followed === null ? 'follows none yet' : `follows the one in ${followed.place}`
-  const wayOut =
+  const remedy =
     statePlace === null
       ? 'Restore the data folder from a backup, as a whole, or set PENNON_DATA to another folder; if the state of the log is in PostgreSQL, set DATABASE_URL to it.'
       : 'Set DATABASE_URL and PENNON_DATA to the ones that belong together (no DATABASE_URL for a log beside its state.db), or PENNON_DATA to a new folder.'
-  return `The log in ${folder} belongs to another state: ${state} ${follows}. ${wayOut}`
+  return `The log in ${folder} belongs to another state: ${state} ${follows}. ${remedy}`
 }

@@ -2,7 +2,7 @@
 // (guards).
 
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { JobStopped, type WayOut } from '#importer/job/job-paused.ts'
+import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
 import { orNull, Type } from '#importer/records/file-schema.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
@@ -29,7 +29,7 @@ export function overlapDays(folder: JobFolder, answer: TargetAnswer | undefined)
 }
 
 /** When --overlap-ok is right, and what else there is to do. */
-export const overlapWayOut = `that is right where they are other events than those you import; where they are the same ones, ${otherDaysOnly}`
+export const overlapRemedy = `that is right where they are other events than those you import; where they are the same ones, ${otherDaysOnly}`
 
 /**
  * Taken before the first event is sent, so that verifying can tell whether any live event went missing.
@@ -47,7 +47,7 @@ export async function liveEventsBefore(
   if (!('days' in counts)) {
     const words = unknownWords(api.address, counts.refused)
     if (!overlapOk)
-      throw new JobStopped(`${words} To send without that look: --overlap-ok`, unseenWayOut(counts.refused))
+      throw new JobStopped(`${words} To send without that look: --overlap-ok`, findUnseenRemedy(counts.refused))
     progress.say(`WARNING: ${words} It is sent all the same (--overlap-ok).`)
     folder.writeJson(liveBeforeFile, { days: null })
     return null
@@ -57,7 +57,7 @@ export async function liveEventsBefore(
     folder.writeJson(liveOverlapFile, { days: names })
     throw new JobStopped(
       `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
-        `Next: pennon import run ${quoted(path)} --overlap-ok; ${overlapWayOut}`,
+        `Next: pennon import run ${quoted(path)} --overlap-ok; ${overlapRemedy}`,
     )
   }
   folder.remove(liveOverlapFile)
@@ -66,7 +66,7 @@ export async function liveEventsBefore(
   return days
 }
 
-function unseenWayOut(refused: number | null): WayOut {
+function findUnseenRemedy(refused: number | null): Remedy {
   const mended =
     refused === 403
       ? 'set PENNON_PERSONAL_KEY to a key that has also the scope query:read'

@@ -6,7 +6,7 @@ import { nextStep, type Standing } from './next-step.ts'
 
 const fresh: Standing = {
   ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null, overlapDays: 0 },
-  ...{ changedFile: null, ending: null, wayOut: null },
+  ...{ changedFile: null, ending: null, remedy: null },
 }
 const rehearsed: Standing = { ...fresh, isRehearsed: true }
 const approved: Standing = { ...rehearsed, changed: [] }
@@ -69,12 +69,12 @@ describe('the next step of an import', () => {
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
     const at = (standing: Standing) => nextLine(nextStep("ada's", standing, null))
     assert.equal(
-      at({ ...fresh, wayOut: zone }),
+      at({ ...fresh, remedy: zone }),
       "Next: pennon import run 'ada'\\''s' --source-timezone ZONE (ZONE is that of the project)",
     )
-    assert.equal(at({ ...approved, wayOut: key }), "Next: set another key, then pennon import run 'ada'\\''s'")
+    assert.equal(at({ ...approved, remedy: key }), "Next: set another key, then pennon import run 'ada'\\''s'")
     assert.match(
-      at({ ...rehearsed, wayOut: key }),
+      at({ ...rehearsed, remedy: key }),
       /^Next: pennon import approve/,
       'what is not the same command holds',
     )

@@ -2,7 +2,7 @@
 
 import { counted } from '#core/counted.ts'
 import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
-import type { WayOut } from '#importer/job/job-paused.ts'
+import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { progressFile, progressSchema } from '#importer/job/progress-figures.ts'
@@ -12,7 +12,7 @@ import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { type NextStep, quoted } from '../words/step-words.ts'
 import { approvedParts, readReport } from './job-stages.ts'
-import { overlapDays, overlapWayOut } from './live-before.ts'
+import { overlapDays, overlapRemedy } from './live-before.ts'
 import type { Job } from './open-job.ts'
 import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
 
@@ -32,7 +32,7 @@ export interface Standing {
   /** What the service was told to do with the job from this folder. */
   readonly ending: Ending | null
   /** Why the last run would only stop again; null where it did not stop, or something was changed since. */
-  readonly wayOut: WayOut | null
+  readonly remedy: Remedy | null
 }
 
 export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
@@ -55,13 +55,13 @@ export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>)
     sent,
     overlapDays: overlapDays(folder, report?.targetAnswer),
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
-    wayOut: wayOutOf(folder, [plan.createdAt, approval?.approvedAt ?? '']),
+    remedy: findRemedy(folder, [plan.createdAt, approval?.approvedAt ?? '']),
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
   }
 }
 
 /** @param changedAt when the user did something about the job, as ISO 8601. */
-function wayOutOf(folder: Job['folder'], changedAt: readonly string[]): WayOut | null {
+function findRemedy(folder: Job['folder'], changedAt: readonly string[]): Remedy | null {
   const progress = folder.readJson(progressFile, progressSchema)
   if (progress?.state !== 'stopped' || changedAt.some(at => at > progress.updatedAt)) return null
   return progress.wayOut ?? null
@@ -73,10 +73,10 @@ export function nextStep(path: string, standing: Standing, service: ServiceAnswe
   const next =
     afterSending(at, service, standing.ending) ??
     (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
-  const { wayOut } = standing
-  if (wayOut === null || next.command !== `pennon import run ${at}`) return next
+  const { remedy } = standing
+  if (remedy === null || next.command !== `pennon import run ${at}`) return next
   const named = (text: string) => text.replaceAll('FOLDER', () => at)
-  return { command: wayOut.command === null ? null : named(wayOut.command), why: named(wayOut.why) }
+  return { command: remedy.command === null ? null : named(remedy.command), why: named(remedy.why) }
 }
 
 /** What the service is at counts for more than the folder, whose job somebody else may have ended. */
@@ -144,7 +144,7 @@ function beforeSent(
   if (sent === null && overlapDays > 0)
     return {
       command: `pennon import run ${at} --overlap-ok`,
-      why: `sends it although the project has live events of ${counted(overlapDays, 'day')} of it already: ${overlapWayOut}`,
+      why: `sends it although the project has live events of ${counted(overlapDays, 'day')} of it already: ${overlapRemedy}`,
     }
   return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'sends the rest' }
 }

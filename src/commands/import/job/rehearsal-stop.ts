@@ -69,7 +69,7 @@ export function stopOf(
     return {
       code: 'drops_old_events',
       problem: old,
-      wayOut: oldWayOut(at),
+      wayOut: formatOldEventsRemedy(at),
       command: acceptingPlan(at),
     }
   const held = heldByRejects ?? rejected
@@ -85,7 +85,7 @@ export function stopOf(
 }
 
 /** What to do about a project that refuses old events, without a full stop. */
-export function oldWayOut(at: string): string {
+export function formatOldEventsRemedy(at: string): string {
   return `To import them all the same, plan it again so: ${acceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and ask it again: pennon import run ${at} --rehearse-again`
 }
 

@@ -173,9 +173,9 @@ async function projectOf(
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
     if (error.status === 401) refuse(`${error.message} Nothing was sent`)
-    const wayOut =
+    const remedy =
       error.status === 404 ? ' Where the private API has a port of its own, say its address with --api-host.' : ''
-    return { ...unknown, notes: [`The project was not asked: ${error.message}${wayOut}`] }
+    return { ...unknown, notes: [`The project was not asked: ${error.message}${remedy}`] }
   }
 }
 

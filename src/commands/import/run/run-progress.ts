@@ -7,7 +7,7 @@ import { readableBytes } from '#commands/readable-bytes.ts'
 import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import type { WayOut } from '#importer/job/job-paused.ts'
+import type { Remedy } from '#importer/job/job-paused.ts'
 import type { StageName } from '#importer/job/progress.ts'
 import { type ProgressFigures, ProgressTracker, progressFile } from '#importer/job/progress-figures.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
@@ -59,10 +59,10 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
   const timer = setInterval(tick, everyMs)
   return {
     tracker,
-    end(state: ProgressFigures['state'], message: string | null, wayOut: WayOut | null = null): void {
+    end(state: ProgressFigures['state'], message: string | null, remedy: Remedy | null = null): void {
       clearInterval(timer)
       clear()
-      const figures = { ...tracker.figures(state, message), ...(wayOut !== null && { wayOut }) }
+      const figures = { ...tracker.figures(state, message), ...(remedy !== null && { wayOut: remedy }) }
       keep(figures)
       if (isJson) write(`${printable(JSON.stringify(figures))}\n`)
     },

@@ -184,7 +184,7 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
       progress.end('paused', pausedWords)
       endInterrupted(pausedWords)
     }
-    progress.end('stopped', (error as Error).message, error instanceof JobStopped ? error.wayOut : null)
+    progress.end('stopped', (error as Error).message, error instanceof JobStopped ? error.remedy : null)
     throw error
   }
 }

@@ -28,7 +28,7 @@ import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { approvedParts, manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
 import { liveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
-import { acceptingPlan, oldWayOut } from '../job/rehearsal-stop.ts'
+import { acceptingPlan, formatOldEventsRemedy } from '../job/rehearsal-stop.ts'
 import { gapsBetween } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
@@ -100,7 +100,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       },
     },
   ).catch((error: unknown) => {
-    throw withOldWayOut(error, path)
+    throw addOldEventsRemedy(error, path)
   })
   const job = openStagedJob({ folder, plan, manifest, source })
   let sentState: OpenJobState = 'sending'
@@ -176,9 +176,9 @@ function stoppedByRefusals(error: TooManyRefused, path: string): JobStopped {
 }
 
 /** The service says what to send, which is an option of the plan. */
-function withOldWayOut(error: unknown, path: string): unknown {
+function addOldEventsRemedy(error: unknown, path: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
-  return new JobStopped(`${error.message} Nothing was sent. ${oldWayOut(quoted(path))}`, {
+  return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(quoted(path))}`, {
     command: acceptingPlan('FOLDER'),
     why: 'the project drops old events, and the plan does not accept them',
   })

@@ -249,10 +249,10 @@ function toRoute(
 
 function tooLarge(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
   const bytesMax = endpoint.bodyBytesMax ?? managementBodyBytesMax
-  const wayOut = ' Split the rows into several requests: PATCH adds members.'
+  const remedy = ' Split the rows into several requests: PATCH adds members.'
   const detail =
     endpoint.takesForms === true
-      ? `The request body is too large: a form may have ${bytesMax} bytes, a JSON body ${managementBodyBytesMax}.${wayOut}`
+      ? `The request body is too large: a form may have ${bytesMax} bytes, a JSON body ${managementBodyBytesMax}.${remedy}`
       : `The request body exceeds ${bytesMax} bytes.`
   return wireError(413, 'payload_too_large', detail)
 }

@@ -46,8 +46,8 @@ function issueError(issue: TrendsIssue): WireError {
     case 'dates':
       return invalidInput(`query.dateRange.date_${issue.issue.field}`, issue.issue.message)
     case 'too_many_points': {
-      const wayOut = 'request a shorter range, a longer interval, or a lower breakdown_limit.'
-      return invalidInput('query.dateRange', `The result could exceed ${issue.pointsMax} points: ${wayOut}`)
+      const remedy = 'request a shorter range, a longer interval, or a lower breakdown_limit.'
+      return invalidInput('query.dateRange', `The result could exceed ${issue.pointsMax} points: ${remedy}`)
     }
     case 'cohort':
       return invalidInput(issue.issue.path, issue.issue.message)

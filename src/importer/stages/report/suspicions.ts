@@ -173,8 +173,8 @@ function similarNames(events: readonly EventCount[]): readonly Warning[] {
     const known = knownBySkeleton.get(skeleton(event))
     if (known === undefined || known === event) return []
     const advice = renamingAdvice(event, known)
-    const wayOut = advice === null ? '' : ` To send them under that name, plan it again with ${advice}.`
-    const text = `${counted(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the receiver knows ${known}.${wayOut}`
+    const remedy = advice === null ? '' : ` To send them under that name, plan it again with ${advice}.`
+    const text = `${counted(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the receiver knows ${known}.${remedy}`
     return [{ code: 'similar_event_name', text }]
   })
 }
