@@ -204,7 +204,7 @@ export function batchOf(
     projectId: job.projectId,
     options: job.options,
     loaded,
-    publishedOverrides: published,
+    published: published,
     nowMs: clock.nowMs(),
   }
 }
