@@ -12,15 +12,15 @@ import { followEmbeddedEngine, mendCopiedEngine } from '#compose/instance/embedd
 import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import { bindOwnLog, bootstrap, checkBootstrap, judgeReturnedState } from '#compose/instance/start.ts'
-import { whyEventsUnfit } from '#compose/stores/check-stores.ts'
+import { findEventStoreProblem } from '#compose/stores/check-stores.ts'
 import { type GeoipDatabase, noGeoip, openGeoip } from '#compose/stores/geoip.ts'
 import { type InstanceState, openInstanceState, type StateWriter } from '#compose/stores/state.ts'
 import {
   findEngineFault,
   findStateFault,
+  findStateProblem,
   type StoreFault,
   stateDamage,
-  whyStateUnfit,
 } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import type { Traffic } from '#core/events/log-stream.ts'
@@ -101,7 +101,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const metrics = createMetrics({ process: 'serve' })
   metrics.buildInfo.set({ version, node: process.versions.node }, 1)
   startSeriesAtZero(metrics)
-  const unfit = whyStateUnfit(config) ?? (await whyEventsUnfit(config))
+  const unfit = findStateProblem(config) ?? (await findEventStoreProblem(config))
   if (unfit !== null) return err(unfit)
   const engineFault = findEngineFault(config)
   if (engineFault !== null) return err(lineOf(engineFault))

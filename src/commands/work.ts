@@ -1,10 +1,10 @@
 // `pennon work`: the worker process. Under `serve` it reports state and metrics to its parent, which sends it wake-ups.
 
 import { systemClock } from '#compose/instance/machine.ts'
-import { whyPostgresUnfit } from '#compose/stores/check-stores.ts'
+import { findPostgresProblem } from '#compose/stores/check-stores.ts'
 import { openGeoip } from '#compose/stores/geoip.ts'
 import { stateUrlsOf } from '#compose/stores/state.ts'
-import { whyStateUnfit } from '#compose/stores/store-faults.ts'
+import { findStateProblem } from '#compose/stores/store-faults.ts'
 import { composeWorker } from '#compose/worker/worker.ts'
 import { readConfig } from '#config.ts'
 import { watchParent } from '#processes/child-channel.ts'
@@ -33,7 +33,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   ]) {
     if (value !== undefined && !areHooksAllowed(config.host)) refuse(`${name} is for tests on loopback only.`)
   }
-  const unfit = whyStateUnfit(config)
+  const unfit = findStateProblem(config)
   if (unfit !== null) refuse(unfit)
   const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
 
@@ -43,7 +43,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   else {
     refuseBesideHolder(config.dataFolder)
     const url = stateUrlsOf(config)?.url
-    const refusal = url === undefined ? null : await openAsChild(logger, () => whyPostgresUnfit(url))
+    const refusal = url === undefined ? null : await openAsChild(logger, () => findPostgresProblem(url))
     if (refusal !== null) refuse(refusal)
   }
   const metrics = createMetrics({ process: 'work' })

@@ -283,7 +283,7 @@ describe('the key of encrypted payloads', () => {
   })
 
   it('is asked for in words where none may be made', async t => {
-    const api = await startManagement(t, { whyNoEncryptionKey: 'Set PENNON_ENCRYPTION_KEY.' })
+    const api = await startManagement(t, { missingKeyReason: 'Set PENNON_ENCRYPTION_KEY.' })
     const body = { key: 'k', ...encrypted, filters: filters({ true: secret }) }
     const refused = await api.call('POST', '/api/projects/1/feature_flags/', { body })
     assert.deepEqual(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import Database from 'better-sqlite3'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
-import { whyUnreadable } from '#compose/stores/existing-state.ts'
+import { findAccessProblem } from '#compose/stores/existing-state.ts'
 import { keyItself, newKey } from '../support/new-key.ts'
 import { startPennon } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
@@ -70,14 +70,14 @@ describe('pennon new-key', () => {
     else chmodSync(folder, 0)
     try {
       assert.match(
-        whyUnreadable(folder)!,
+        findAccessProblem(folder)!,
         /cannot be read by user \d+ \(EACCES\)\. Run this as the user of the instance\.$/,
       )
     } finally {
       if (isRoot) process.seteuid!(0)
       else chmodSync(folder, 0o700)
     }
-    assert.equal(whyUnreadable(folder), null)
+    assert.equal(findAccessProblem(folder), null)
   })
 
   it('refuses what is no state, or that of a newer Pennon', async t => {

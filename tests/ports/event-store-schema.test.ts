@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
-import { migrate, whyTablesUnfit } from '#adapters/clickhouse/migrate.ts'
+import { findTablesProblem, migrate } from '#adapters/clickhouse/migrate.ts'
 import { type EventStoreMigration, eventStoreMigrations } from '#adapters/clickhouse/schema.ts'
 import { PortError } from '#ports/port-error.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
@@ -31,7 +31,7 @@ describe('the tables of the event store', () => {
   const isUnfit = (message: RegExp) => (error: unknown) =>
     error instanceof PortError && error.code === 'conflict' && message.test(error.message)
 
-  const unfit = () => whyTablesUnfit(server.engine.endpoint()!, 8)
+  const unfit = () => findTablesProblem(server.engine.endpoint()!, 8)
 
   beforeEach(() => command('DROP DATABASE IF EXISTS pennon SYNC'))
 

@@ -78,7 +78,7 @@ export function aView(
     ...time,
   })
   const enter = (request: Partial<LiveRequest> = {}) =>
-    live.enter({ projectId: 1, filter: everything, accessKey: 'k', whyNot: async () => null, ...request })
+    live.enter({ projectId: 1, filter: everything, accessKey: 'k', findEndReason: async () => null, ...request })
   return {
     live,
     log,

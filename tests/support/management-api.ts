@@ -76,7 +76,7 @@ export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'li
   /** Gets a line for each request that fails because the state is unavailable. */
   readonly logger?: Logger
   /** The message with which encrypted payloads are refused. */
-  readonly whyNoEncryptionKey?: string
+  readonly missingKeyReason?: string
   /**
    * Wraps the store, for example to make it fail, or returns another one on the same folder, which the caller closes.
    */
@@ -121,7 +121,12 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const subjects = open(openSqliteSubjectStore({ dataFolder }))
   const loadChanges = comparedWithWhole(open(openDefinitionLoader({ dataFolder })).loadChanges)
   const keyFile = join(dataFolder, 'encryption.key')
-  const keys = openEncryptionKeys({ given: [], keyFile, whyNotMade: options.whyNoEncryptionKey ?? null, randomBytes })
+  const keys = openEncryptionKeys({
+    given: [],
+    keyFile,
+    missingKeyReason: options.missingKeyReason ?? null,
+    randomBytes,
+  })
   const stores = {
     management: { ...wrapped, loadChanges, keepHashKey: hashKeys.keepHashKey },
     state: {

@@ -18,7 +18,7 @@ export class WatchedEventStore extends MemoryEventStore {
   override async insert(rows: EventRows) {
     this.insertCount++
     this.#requireUp()
-    this.inserted.push(...rows.events.filter(row => this.whyRefused(row) === null))
+    this.inserted.push(...rows.events.filter(row => this.findRefusal(row) === null))
     return super.insert(rows)
   }
 
@@ -38,12 +38,12 @@ export class WatchedEventStore extends MemoryEventStore {
     return super.findOverrides(ids)
   }
 
-  protected override whyRefused(row: StoredEvent): string | null {
-    return this.refuses(row) ? 'refused for its content' : super.whyRefused(row)
+  protected override findRefusal(row: StoredEvent): string | null {
+    return this.refuses(row) ? 'refused for its content' : super.findRefusal(row)
   }
 
-  protected override whyRecordingRefused(row: StoredRecording): string | null {
-    return this.refusesRecording(row) ? 'refused for its content' : super.whyRecordingRefused(row)
+  protected override findRecordingRefusal(row: StoredRecording): string | null {
+    return this.refusesRecording(row) ? 'refused for its content' : super.findRecordingRefusal(row)
   }
 
   #requireUp(): void {

@@ -29,7 +29,7 @@ export function hasEngineBuild(): boolean {
 }
 
 /** Tries it in a process of its own, which a damaged library may end. @returns null when it can be loaded. */
-export async function whyNotLoaded(libraryPath: string): Promise<string | null> {
+export async function findLibraryProblem(libraryPath: string): Promise<string | null> {
   const load = "require('node:ffi').dlopen(process.argv[1], {})"
   try {
     await promisify(execFile)(process.execPath, ['--eval', load, libraryPath])

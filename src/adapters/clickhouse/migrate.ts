@@ -81,7 +81,7 @@ export function migrate(clients: Pick<ClickHouseClients, 'write'>, options: Migr
  * @returns one line for the operator when another version made the tables, so that `migrate` will refuse them. Null also
  *   when the server does not answer: the worker asks it until it does.
  */
-export async function whyTablesUnfit(
+export async function findTablesProblem(
   endpoint: ClickHouseEndpoint,
   queryTimeoutSeconds: number,
 ): Promise<string | null> {

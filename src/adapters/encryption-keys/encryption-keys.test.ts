@@ -10,7 +10,7 @@ const hex = (digit: string) => digit.repeat(64)
 
 function keysIn(folder: string, over: Partial<Parameters<typeof openEncryptionKeys>[0]> = {}) {
   const keyFile = join(folder, 'encryption.key')
-  return openEncryptionKeys({ given: [], keyFile, whyNotMade: null, randomBytes, ...over })
+  return openEncryptionKeys({ given: [], keyFile, missingKeyReason: null, randomBytes, ...over })
 }
 
 describe('encryption keys', () => {
@@ -46,7 +46,7 @@ describe('encryption keys', () => {
 
   it('are not made where they may not be, and a file that holds none is left alone', async t => {
     const folder = tempDir(t)
-    assert.deepEqual(await keysIn(folder, { whyNotMade: 'not here' }).current(), { ok: false, error: 'not here' })
+    assert.deepEqual(await keysIn(folder, { missingKeyReason: 'not here' }).current(), { ok: false, error: 'not here' })
     assert.deepEqual(readdirSync(folder), [])
     writeFileSync(join(folder, 'encryption.key'), 'half a k')
     await assert.rejects(keysIn(folder).current(), /encryption\.key holds no encryption key/)

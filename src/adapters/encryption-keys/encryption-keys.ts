@@ -13,7 +13,7 @@ export interface EncryptionKeysOptions {
   /** Absolute path; read if it exists. */
   readonly keyFile: string
   /** Why the key file must not be made, as one line for operators; null when it may be. */
-  readonly whyNotMade: string | null
+  readonly missingKeyReason: string | null
   readonly randomBytes: typeof randomBytes
 }
 
@@ -28,7 +28,7 @@ export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKe
     async current() {
       const first = given[0] ?? (await readKeyFile())
       if (first !== null) return ok(first)
-      if (options.whyNotMade !== null) return err(options.whyNotMade)
+      if (options.missingKeyReason !== null) return err(options.missingKeyReason)
       await makeKeyFile(options)
       return ok((await readKeyFile())!)
     },

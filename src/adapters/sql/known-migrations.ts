@@ -12,7 +12,7 @@ export const migrations: readonly Migration[] = [baseline]
  * @param version number of a state's last migration; 0 for a state that has none yet, NaN for one that does not say.
  * @returns one line for the operator when that is no number of one, older than the first migration or newer than the last.
  */
-export function whyUnfit(version: number, known: readonly Migration[] = migrations): string | null {
+export function findSchemaProblem(version: number, known: readonly Migration[] = migrations): string | null {
   const [oldest, newest] = [known[0]!.version, known.at(-1)!.version]
   if (!Number.isInteger(version) || version < 0)
     return 'The state is damaged: its table schema_version does not say which schema it has. Restore it from a backup.'
@@ -24,12 +24,12 @@ export function whyUnfit(version: number, known: readonly Migration[] = migratio
 }
 
 /**
- * @param version as for `whyUnfit`.
+ * @param version as for `findSchemaProblem`.
  * @returns false when migrations are missing.
  * @throws UnfitSchemaError
  */
 export function isNewestSchema(version: number, known: readonly Migration[] = migrations): boolean {
-  const unfit = whyUnfit(version, known)
+  const unfit = findSchemaProblem(version, known)
   if (unfit !== null) throw new UnfitSchemaError(unfit)
   return version === known.at(-1)!.version
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { whyUnfit } from '#adapters/sql/known-migrations.ts'
+import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
 import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { chunkChanges } from '../../../tests/support/values.ts'
@@ -41,7 +41,7 @@ it('refuses a state that does not say which schema it has, as damage', async t =
     database.exec(change)
     database.pragma('wal_checkpoint(TRUNCATE)')
     for (const schema of [findSettledSchema(dataFolder), findSqliteSchema(dataFolder)])
-      assert.match(whyUnfit(schema!) ?? '', /^The state is damaged: its table schema_version/, change)
+      assert.match(findSchemaProblem(schema!) ?? '', /^The state is damaged: its table schema_version/, change)
     await assert.rejects(migrateSqlite(dataFolder), UnfitSchemaError)
   }
 })

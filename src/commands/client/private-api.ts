@@ -4,7 +4,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
 import { isNoPath } from '#wire/wire-error.ts'
-import { whyNoAnswer } from './why-no-answer.ts'
+import { explainNoAnswer } from './explain-no-answer.ts'
 
 export interface PrivateApiOptions {
   /** Address of the instance without a final slash. */
@@ -178,7 +178,7 @@ export class PrivateApi {
         exitCode: 1,
       })
     return new ClientError(
-      `No instance answers at ${this.instance} (${whyNoAnswer(cause)}). Start one with ${startCommand}, or say where it is with --host.`,
+      `No instance answers at ${this.instance} (${explainNoAnswer(cause)}). Start one with ${startCommand}, or say where it is with --host.`,
     )
   }
 

@@ -5,9 +5,9 @@ import {
   checkPostgresAt,
   endpointOfUrl,
   engineLibraryPath,
+  findEventStoreProblem,
+  findPostgresProblem,
   sqliteVersion,
-  whyEventsUnfit,
-  whyPostgresUnfit,
 } from '#compose/stores/check-stores.ts'
 import { noGeoip, openGeoip } from '#compose/stores/geoip.ts'
 import { stateUrlsOf } from '#compose/stores/state.ts'
@@ -18,8 +18,8 @@ import {
   findForeignLog,
   findLogFaults,
   findStateFault,
+  findStateProblem,
   readStateThrough,
-  whyStateUnfit,
 } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
@@ -48,7 +48,7 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
   try {
     // If it is something else, the check of the folder reports it.
     if (!isFolder) return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
-    const unfit = whyStateUnfit(config)
+    const unfit = findStateProblem(config)
     // Not looked at any further: opening it could change it.
     if (unfit !== null) return [badLine('state', unfit)]
     const fault = findStateFault(config)
@@ -99,7 +99,7 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
       `the role of ${where} may not ${isMade ? `create tables in schema ${schema}` : `make the schema ${schema}`}`,
       `let it, as the owner of the database: ${isMade ? `GRANT CREATE ON SCHEMA ${schema} TO` : `CREATE SCHEMA ${schema} AUTHORIZATION`} the role`,
     )
-  const unfit = hasState ? await whyPostgresUnfit(url) : null
+  const unfit = hasState ? await findPostgresProblem(url) : null
   if (unfit !== null) return badLine(what, unfit)
   return good(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are made at the first start)'}`)
 }
@@ -113,7 +113,7 @@ export async function checkEvents(config: Config): Promise<Finding> {
 
 /** Queries with the user and the password, since a server that answers may still refuse them. */
 async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<Finding> {
-  const unfit = await whyEventsUnfit(config)
+  const unfit = await findEventStoreProblem(config)
   if (unfit !== null) return badLine('event store', unfit)
   const { url, writer } = endpointOfUrl(clickhouseUrl)
   const where = `ClickHouse at ${new URL(url).host}`

@@ -66,7 +66,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
         process.exit(interruptedExitCode)
       }
       if (error instanceof ClientError && (isEmpty || error.status !== null)) throw error
-      throw new ClientError(`${whyOf(error, file)}${left}`, { exitCode: 1 })
+      throw new ClientError(`${explainFailure(error, file)}${left}`, { exitCode: 1 })
     }
   }
   return runClient(options, 'query:read', command, { after: '--from', before: '--to', properties: '--property' })
@@ -221,7 +221,7 @@ export function haveWords(rowCount: number, part: string, unclosed: Error | null
   return unclosed === null ? `${rows}.` : `${rows}, or fewer: it could not be closed (${unclosed.message}).`
 }
 
-function whyOf(error: unknown, file: string): string {
+function explainFailure(error: unknown, file: string): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
     return `The disk with ${file} is full. Make room for the rest.`

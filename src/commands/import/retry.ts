@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
-import { whyNoRetry } from '#importer/send/check-retry.ts'
+import { findRetryProblem } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { progressFigures } from '#importer/send/progress-figures.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
@@ -66,7 +66,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const api = apiOf(recordedTarget(job), { waiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: manifestOf(folder) }
-  const problem = await whyNoRetry(context, rejects)
+  const problem = await findRetryProblem(context, rejects)
   if (problem !== null)
     refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${quoted(path)} --json`)
   const retried = addRetry(context, rejects)

@@ -1,6 +1,6 @@
 // One connection to an instance's live view, from request to end: reports the messages, and whether a retry may help.
 
-import { whyNoAnswer } from '#commands/client/why-no-answer.ts'
+import { explainNoAnswer } from '#commands/client/explain-no-answer.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { isNoPath } from '#wire/wire-error.ts'
 
@@ -165,5 +165,5 @@ function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error
   if (message === 'terminated' || (inner as NodeJS.ErrnoException | undefined)?.code === 'UND_ERR_SOCKET')
     return wasClosed
-  return whyNoAnswer(cause)
+  return explainNoAnswer(cause)
 }

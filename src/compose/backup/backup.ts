@@ -27,8 +27,8 @@ import { PortError } from '#ports/port-error.ts'
 import { acquireDataLock, type DataLock, readLockHolder } from '#processes/data-lock.ts'
 import { version } from '#version.ts'
 import { holdSegments } from '../log/held-segments.ts'
-import { whyUnreadable } from '../stores/existing-state.ts'
-import { whyStateUnfit } from '../stores/store-faults.ts'
+import { findAccessProblem } from '../stores/existing-state.ts'
+import { findStateProblem } from '../stores/store-faults.ts'
 import { type BackupDescription, backupFormat, descriptionName, encodeDescription } from './backup-description.ts'
 import { takeDraftFolder } from './draft-folder.ts'
 import { holdFreeze, removeAbandonedFreezes } from './held-freezes.ts'
@@ -92,11 +92,11 @@ async function backUpOrThrow(
 ): Promise<BackupReport> {
   const { dataFolder } = config
   if (existsSync(file)) throw new BackupRefused(`${file} is there already. Give the backup a name of its own.`)
-  const unreadable = whyUnreadable(dataFolder)
+  const unreadable = findAccessProblem(dataFolder)
   if (unreadable !== null) throw new BackupRefused(unreadable)
   if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
     throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA as the instance has it.`)
-  const unfit = whyStateUnfit(config)
+  const unfit = findStateProblem(config)
   if (unfit !== null) throw new BackupRefused(unfit)
   if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
   const drafts = `${file}.partial`

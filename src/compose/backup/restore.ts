@@ -71,7 +71,7 @@ export async function restore(
     const description = decodeDescription(readFileSync(join(unpacked, descriptionName), 'utf8'))
     if (typeof description === 'string')
       return err(`${file} cannot be restored: ${descriptionName} in it ${description}. Nothing was changed.`)
-    const unfit = isForVerifying ? null : whyUnfit(description, config)
+    const unfit = isForVerifying ? null : findBackupProblem(description, config)
     if (description.schema !== null) isNewestSchema(description.schema)
     if (unfit !== null) return err(unfit)
     for (const folder of foldersBelow(unpacked)) await syncFolder(folder)
@@ -111,7 +111,7 @@ async function isBackup(file: string): Promise<boolean> {
   }
 }
 
-function whyUnfit({ schema, events }: BackupDescription, config: Config): string | null {
+function findBackupProblem({ schema, events }: BackupDescription, config: Config): string | null {
   if (schema === null && config.databaseUrl === null)
     return 'The state of this backup is in PostgreSQL: restore the database, and set DATABASE_URL to it.'
   if (schema !== null && config.databaseUrl !== null)

@@ -8,7 +8,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { ReturnedState } from '#ports/state/log-binding.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/manage/first-start.ts'
-import { bindLog, whyNotOurs } from '#services/progress/bind-log.ts'
+import { bindLog, findLogMismatch } from '#services/progress/bind-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openLogReader, prepareLog, readLogId } from '../log/log.ts'
 import { statePlaceOf } from '../stores/state.ts'
@@ -60,7 +60,7 @@ export async function bindOwnLog(
 export async function judgeReturnedState(config: Config, found: ReturnedState): Promise<string | null> {
   const reader = openLogReader(config)
   try {
-    return await whyNotOurs(found, {
+    return await findLogMismatch(found, {
       id: readLogId(config),
       streams: (await reader.streams()).map(({ stream }) => stream),
       endOffset: async (stream, position) => (await reader.status(stream, position)).endOffset,

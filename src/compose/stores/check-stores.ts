@@ -2,8 +2,8 @@
 
 import Database from 'better-sqlite3'
 import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
-import { whyTablesUnfit } from '#adapters/clickhouse/migrate.ts'
-import { whyUnfit } from '#adapters/sql/known-migrations.ts'
+import { findTablesProblem } from '#adapters/clickhouse/migrate.ts'
+import { findSchemaProblem } from '#adapters/sql/known-migrations.ts'
 import type { Config } from '#config.ts'
 
 export { engineLibraryPath } from '#adapters/clickhouse-embedded/engine-library.ts'
@@ -19,14 +19,14 @@ export async function checkPostgresAt(url: string) {
  * For a database in which `checkPostgresAt` found state.
  * @returns one line for the operator when another version wrote it, so that a start would refuse it.
  */
-export async function whyPostgresUnfit(url: string): Promise<string | null> {
+export async function findPostgresProblem(url: string): Promise<string | null> {
   const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
-  return whyUnfit(await findPostgresSchema(url))
+  return findSchemaProblem(await findPostgresSchema(url))
 }
 
-/** As `whyPostgresUnfit`, of the tables of CLICKHOUSE_URL; null also while its server does not answer. */
-export async function whyEventsUnfit({ clickhouseUrl, queryTimeoutSeconds }: Config): Promise<string | null> {
-  return clickhouseUrl === null ? null : whyTablesUnfit(endpointOfUrl(clickhouseUrl), queryTimeoutSeconds)
+/** As `findPostgresProblem`, of the tables of CLICKHOUSE_URL; null also while its server does not answer. */
+export async function findEventStoreProblem({ clickhouseUrl, queryTimeoutSeconds }: Config): Promise<string | null> {
+  return clickhouseUrl === null ? null : findTablesProblem(endpointOfUrl(clickhouseUrl), queryTimeoutSeconds)
 }
 
 export function sqliteVersion(): string {

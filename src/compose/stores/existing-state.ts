@@ -11,7 +11,7 @@ import type { ManagementStore } from '#ports/state/management-store.ts'
 import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openMigratedManagement, stateUrlsOf } from './state.ts'
-import { whyStateUnfit } from './store-faults.ts'
+import { findStateProblem } from './store-faults.ts'
 
 /** @returns one line for the operator when there is no state, it cannot be used, or it is not of this version. */
 export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
@@ -21,9 +21,9 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
     let version: number | null
     const url = stateUrlsOf(config)?.url ?? null
     if (url === null) {
-      const unreadable = whyUnreadable(config.dataFolder)
+      const unreadable = findAccessProblem(config.dataFolder)
       if (unreadable !== null) return err(unreadable)
-      const unfit = whyStateUnfit(config)
+      const unfit = findStateProblem(config)
       if (unfit !== null) return err(unfit)
       version = findSqliteSchema(config.dataFolder)
     } else {
@@ -63,7 +63,7 @@ async function isUntouched(management: ManagementStore): Promise<boolean> {
 }
 
 /** A line for people when this user may not look into the folder, where everything seems to be missing; else null. */
-export function whyUnreadable(dataFolder: string): string | null {
+export function findAccessProblem(dataFolder: string): string | null {
   try {
     opendirSync(dataFolder).closeSync()
     return null

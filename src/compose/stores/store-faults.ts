@@ -4,8 +4,8 @@
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { engineLibraryPath, hasEngineBuild, whyNotLoaded } from '#adapters/clickhouse-embedded/engine-library.ts'
-import { isNewestSchema, whyUnfit } from '#adapters/sql/known-migrations.ts'
+import { engineLibraryPath, findLibraryProblem, hasEngineBuild } from '#adapters/clickhouse-embedded/engine-library.ts'
+import { findSchemaProblem, isNewestSchema } from '#adapters/sql/known-migrations.ts'
 import { findSettledSchema, findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
@@ -34,14 +34,14 @@ export function restoringFolderOf(dataFolder: string): string {
  * For whoever would lock or open the data folder next: one that is refused here was not touched.
  * @returns one line for the operator when the state in it was written by a version that this one cannot follow; else null.
  */
-export function whyStateUnfit({ databaseUrl, dataFolder }: Config): string | null {
+export function findStateProblem({ databaseUrl, dataFolder }: Config): string | null {
   const schema = databaseUrl === null ? findSettledSchema(dataFolder) : null
-  return schema === null ? null : whyUnfit(schema)
+  return schema === null ? null : findSchemaProblem(schema)
 }
 
 /**
  * Whether `state.db` is damaged, as far as opening it shows, is of another version, or is missing from a folder that was
- * in use or in which a restore did not finish. To be called after `whyStateUnfit`, which does not see the migrations of a
+ * in use or in which a restore did not finish. To be called after `findStateProblem`, which does not see the migrations of a
  * killed process that are in the `-wal` alone.
  * @throws PortError when it cannot be opened for another reason.
  */
@@ -53,7 +53,7 @@ export function findStateFault(config: Config): StoreFault | null {
     return { found: `${path} is not a file`, remedy: `Move it away, and ${restore}` }
   try {
     const schema = findSqliteSchema(dataFolder)
-    const unfit = whyUnfit(schema ?? 0)
+    const unfit = findSchemaProblem(schema ?? 0)
     if (unfit !== null) return faultOfLine(unfit)
     if (schema !== null) return null
   } catch (cause) {
@@ -139,7 +139,7 @@ export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>
 export async function findEngineDamage({ clickhouseUrl }: Config): Promise<StoreFault | null> {
   const path = engineLibraryPath()
   if (clickhouseUrl !== null || path === null) return null
-  const why = await whyNotLoaded(path)
+  const why = await findLibraryProblem(path)
   if (why === null) return null
   return {
     found: `The embedded event store is installed and cannot be loaded (${why})`,

@@ -38,7 +38,7 @@ export function openPayloadCipher(config: Config): PayloadCipher {
   const keys = openEncryptionKeys({
     given: config.encryptionKeys,
     keyFile: join(config.dataFolder, 'encryption.key'),
-    whyNotMade: config.databaseUrl === null ? null : keyNeeded,
+    missingKeyReason: config.databaseUrl === null ? null : keyNeeded,
     randomBytes,
   })
   return createPayloadCipher(keys, randomBytes)

@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { whyNoRetry } from './check-retry.ts'
+import { findRetryProblem } from './check-retry.ts'
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
 const good = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
@@ -71,5 +71,5 @@ function readRejects(path: string): readonly object[] {
 function why(t: TestContext, { folder, plan, manifest, source }: TestJob, content: string): Promise<string | null> {
   const path = join(tempDir(t), 'fixed.jsonl')
   writeFileSync(path, content)
-  return whyNoRetry({ folder, plan, manifest, source }, path)
+  return findRetryProblem({ folder, plan, manifest, source }, path)
 }

@@ -13,7 +13,7 @@ import { isReject, linesOf, outcomesOf, type RetryContext } from './retried-reco
  * taken where at least one of them can be sent, or stands beside a line of rejects.
  * @returns why nothing of the file is tried, as a sentence without a full stop; null when it is.
  */
-export async function whyNoRetry(context: RetryContext, path: string): Promise<string | null> {
+export async function findRetryProblem(context: RetryContext, path: string): Promise<string | null> {
   const lines = linesOf(readFileSync(path))
   const rejects = rejectsIn(lines.map(({ bytes }) => bytes.toString()))
   if (rejects.length > 0) {

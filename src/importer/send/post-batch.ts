@@ -84,7 +84,10 @@ export async function postBatch(
     }
   } catch (cause) {
     signal.throwIfAborted()
-    return { answer: { kind: 'trouble', words: whyNoAnswer(cause), isOverload: false, retryAfterMs: null }, rate: null }
+    return {
+      answer: { kind: 'trouble', words: explainNoAnswer(cause), isOverload: false, retryAfterMs: null },
+      rate: null,
+    }
   }
 }
 
@@ -186,7 +189,7 @@ function shortened(text: string): string {
   return text.slice(0, 200)
 }
 
-function whyNoAnswer(cause: unknown): string {
+function explainNoAnswer(cause: unknown): string {
   if (cause instanceof Error && cause.name === 'TimeoutError') return 'the service does not answer'
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
   const { code, message } = inner as NodeJS.ErrnoException

@@ -159,7 +159,7 @@ export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
       const field = reject.source?.kind === 'item' ? refusedFields[refusal.reason] : refusal.field
       return { ...nothing, result: 'refused', reason: refusal.reason, field }
     }
-    if (countRows(table).stored === 0) return { ...nothing, result: 'refused', ...whyNotStored(table) }
+    if (countRows(table).stored === 0) return { ...nothing, result: 'refused', ...findRejection(table) }
     const isV1 = decoded.kind === 'v1_request'
     const leftOutCount = isV1 ? decoded.leftOutCount : 0
     const outcome = await (options.isDryRun ? rehearsal : capture).capture(
@@ -234,7 +234,7 @@ function countRows(table: OutcomeTable): { readonly stored: number; readonly ref
 }
 
 /** Why nothing can be stored: what is wrong with the first reject, or why an event is dropped. */
-function whyNotStored(table: OutcomeTable): { readonly reason: string; readonly field: string | null } {
+function findRejection(table: OutcomeTable): { readonly reason: string; readonly field: string | null } {
   for (let row = 0; row < rowCountOf(table); row++) {
     if (!isRejectAt(table, row)) continue
     return { reason: outcomeAt(table, row).reason!, field: new TableRecords(table).at(row).field || null }

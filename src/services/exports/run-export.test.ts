@@ -26,7 +26,7 @@ it('that stops within a batch names the last row that the reader gets', async ()
       },
       limit: 1_000,
       cursorOf: String,
-      whyNot: async () => null,
+      findStopReason: async () => null,
       progress,
     })
     await assert.rejects(stopped, { code: 'too_slow' })

@@ -48,7 +48,7 @@ export interface RunExportOptions<Row> {
   readonly limit: number
   readonly cursorOf: (row: Row) => string
   /** Asked before each batch. */
-  readonly whyNot: () => Promise<ExportStopped['code'] | null>
+  readonly findStopReason: () => Promise<ExportStopped['code'] | null>
   /** Kept up to date, also for when it fails. */
   readonly progress: ExportProgress
 }
@@ -71,7 +71,7 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
   await out.add(encoding.begin())
   let next: string | null = null
   for (;;) {
-    const why = await options.whyNot()
+    const why = await options.findStopReason()
     if (why !== null) throw new ExportStopped(why)
     const { done, value: batch } = await batches.next()
     if (done === true) break

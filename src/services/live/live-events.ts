@@ -272,7 +272,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
   async function check(watchers: readonly LiveWatcher[]): Promise<void> {
     let reason: LiveEndReason | null
     try {
-      reason = await watchers[0]!.request.whyNot()
+      reason = await watchers[0]!.request.findEndReason()
     } catch (error) {
       logger.warn({ err: error }, 'whether a live view may go on cannot be found out')
       for (const watcher of watchers)

@@ -68,11 +68,15 @@ describe('a watcher of the live view', () => {
     const { watch, live, time } = aView()
     let asked = 0
     let why: 'access_ended' | 'project_deleted' | null = null
-    const whyNot = async () => {
+    const findEndReason = async () => {
       asked++
       return why
     }
-    const [first, second, other] = [await watch({ whyNot }), await watch({ whyNot }), await watch({ accessKey: 'o' })]
+    const [first, second, other] = [
+      await watch({ findEndReason }),
+      await watch({ findEndReason }),
+      await watch({ accessKey: 'o' }),
+    ]
     live.recheck()
     await time.move(10)
     assert.equal(asked, 1, 'once for all with the same key')
@@ -86,7 +90,7 @@ describe('a watcher of the live view', () => {
         ['end', 'access_ended'],
       ],
     )
-    const third = await watch({ projectId: 2, whyNot: async () => 'project_deleted' })
+    const third = await watch({ projectId: 2, findEndReason: async () => 'project_deleted' })
     await time.move(6_000)
     assert.deepEqual(third.heard.at(-1), ['end', 'project_deleted'])
     assert.equal(other.of('end').length, 0)
@@ -95,7 +99,7 @@ describe('a watcher of the live view', () => {
   it('believes a watcher for half a minute while nobody can say whether it may watch', async () => {
     const { watch, time } = aView()
     const { heard, of } = await watch({
-      whyNot: () => Promise.reject(new PortError('state', 'unavailable', new Error('down'))),
+      findEndReason: () => Promise.reject(new PortError('state', 'unavailable', new Error('down'))),
     })
     await time.move(25_000)
     assert.equal(of('end').length, 0)

@@ -44,7 +44,7 @@ export interface LiveRequest {
   /** The same for all watchers that are allowed for the same reason, so that one check serves them all. */
   readonly accessKey: string
   /** Why the watcher may not go on, or null when it may. @throws PortError when that cannot be found out. */
-  readonly whyNot: () => Promise<'access_ended' | 'project_deleted' | null>
+  readonly findEndReason: () => Promise<'access_ended' | 'project_deleted' | null>
 }
 
 /**

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Deferral } from '#ports/state/deferred-projects.ts'
 import type { FollowedLog } from '#ports/state/log-binding.ts'
-import { bindLog, claimingOnlyFor, decideLogBinding, LogLeftError, whyNotOurs } from './bind-log.ts'
+import { bindLog, claimingOnlyFor, decideLogBinding, findLogMismatch, LogLeftError } from './bind-log.ts'
 
 const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
   id: 'a',
@@ -130,7 +130,7 @@ describe('bindLog', () => {
   })
 })
 
-describe('whyNotOurs', () => {
+describe('findLogMismatch', () => {
   const log = {
     id: 'a',
     streams: ['main', 'historical'],
@@ -139,15 +139,15 @@ describe('whyNotOurs', () => {
   const found = (over: object) => ({ followedLogId: 'a', positions: new Map([['main', 50]]), ...over })
 
   it('lets an instance go on with the state that it left, or with an older copy of it', async () => {
-    assert.equal(await whyNotOurs(found({}), log), null)
-    assert.equal(await whyNotOurs(found({ positions: new Map([['main', 3]]) }), log), null)
-    assert.equal(await whyNotOurs(found({ positions: new Map() }), log), null)
+    assert.equal(await findLogMismatch(found({}), log), null)
+    assert.equal(await findLogMismatch(found({ positions: new Map([['main', 3]]) }), log), null)
+    assert.equal(await findLogMismatch(found({ positions: new Map() }), log), null)
   })
 
   it('ends it where the state follows another log, or stands behind the end of this one', async () => {
-    assert.match(String(await whyNotOurs(found({ followedLogId: 'b' }), log)), /follows another log/)
+    assert.match(String(await findLogMismatch(found({ followedLogId: 'b' }), log)), /follows another log/)
     const ahead = found({ positions: new Map([['historical', 8]]) })
-    assert.match(String(await whyNotOurs(ahead, log)), /ahead of the log .*historical/)
+    assert.match(String(await findLogMismatch(ahead, log)), /ahead of the log .*historical/)
   })
 })
 

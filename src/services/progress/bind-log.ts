@@ -98,7 +98,7 @@ async function readBinding({ management, log }: FindBindingDeps) {
  * @param log its `endOffset` is the one that the log's reader reports.
  * @returns the reason against it, as the rest of a sentence about the state; null when there is none.
  */
-export async function whyNotOurs(
+export async function findLogMismatch(
   found: ReturnedState,
   log: {
     readonly id: string | null

@@ -52,7 +52,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
   let isCompared = false
   let compareAtMs = 0
   /** Why the mirror is being filled. */
-  let whyFilled = 'an earlier worker did not come to the end'
+  let fillReason = 'an earlier worker did not come to the end'
   /** Whether this worker has copied any row: in a new instance there is nothing to copy, and nothing to log. */
   let isCopying = false
   let wake: (() => void) | null = null
@@ -82,7 +82,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
         ? { ...before.fill!, held: ranges }
         : { id: options.newUuid(), phase: 'begun', after: null, rowsVersion: 0, held: null }
     if (why !== null) {
-      whyFilled = why
+      fillReason = why
       isCopying = false
     }
     // A worker that had this before may still be writing with the next version, so this one begins above it.
@@ -106,7 +106,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const version = progress.version + 1
     const { rows, next } = await readPage(fill)
     if (next !== null) {
-      if (!isCopying) logger.info({ why: whyFilled }, 'persons and groups are copied into the event store')
+      if (!isCopying) logger.info({ why: fillReason }, 'persons and groups are copied into the event store')
       isCopying = true
       await events.writeSubjects(rows, version)
       await options.faultPoint?.('written')

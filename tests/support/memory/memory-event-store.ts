@@ -64,16 +64,16 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
 
   async insert(rows: EventRows): Promise<{ refused: readonly RefusedRow[] }> {
     const refused: RefusedRow[] = []
-    const storable = <Row>(list: RefusedRow['list'], given: readonly Row[], whyRefused: (row: Row) => string | null) =>
+    const storable = <Row>(list: RefusedRow['list'], given: readonly Row[], findRefusal: (row: Row) => string | null) =>
       given.filter((row, index) => {
-        const message = whyRefused(row)
+        const message = findRefusal(row)
         if (message !== null) refused.push({ list, index, message })
         return message === null
       })
-    for (const row of storable('events', rows.events, each => this.whyRefused(each)))
+    for (const row of storable('events', rows.events, each => this.findRefusal(each)))
       this.#put(row, rows.areRestored === true)
-    this.pending.push(...storable('pendingEvents', rows.pendingEvents, each => this.whyRefused(each)))
-    for (const row of storable('recordings', rows.recordings, each => this.whyRecordingRefused(each)))
+    this.pending.push(...storable('pendingEvents', rows.pendingEvents, each => this.findRefusal(each)))
+    for (const row of storable('recordings', rows.recordings, each => this.findRecordingRefusal(each)))
       this.recordings.set(keyOf(row.projectId, row.sessionId, row.uuid), row)
     for (const reject of rows.rejected) this.rejected.set(reject.rejectId, reject)
     for (const call of rows.thinned ?? [])
@@ -335,14 +335,14 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       .sort((a, b) => (a.day < b.day ? -1 : 1))
   }
 
-  protected whyRefused(row: StoredEvent): string | null {
+  protected findRefusal(row: StoredEvent): string | null {
     if (!isUuid(row.uuid)) return 'uuid is not a UUID'
     if (!isUuid(row.personId)) return 'person_id is not a UUID'
     const times = [row.timestampMs, row.capturedAtMs, row.chargedAtMs, row.personCreatedAtMs]
     return times.every(isStorableTime) ? null : 'a time is outside the years 1900 to 2299'
   }
 
-  protected whyRecordingRefused(row: StoredRecording): string | null {
+  protected findRecordingRefusal(row: StoredRecording): string | null {
     return isUuid(row.uuid) ? null : 'uuid is not a UUID'
   }
 

@@ -8,8 +8,14 @@ import { inDocs } from '#distribution.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import { sourceNames } from '#importer/sources/sources.ts'
 import { type Person, personAtTerminal } from '../../client/prompt.ts'
-import { addressByDefault, saidProjectKey, whyNoAddress, whyNoProjectKey, whyNotTheTarget } from './ask-target.ts'
-import { type PlanOptions, readJsonFile, whyNoJsonFile } from './plan-options.ts'
+import {
+  addressByDefault,
+  findAddressProblem,
+  findProjectKeyProblem,
+  findTargetProblem,
+  saidProjectKey,
+} from './ask-target.ts'
+import { findJsonFileProblem, type PlanOptions, readJsonFile } from './plan-options.ts'
 
 /** As commander gives them: nothing is required, since a terminal can be asked. */
 export type GivenPlanOptions = Omit<PlanOptions, 'source'> & Partial<Pick<PlanOptions, 'source'>>
@@ -45,13 +51,13 @@ async function askForFiles(person: Person): Promise<readonly string[]> {
   if (!person.canAsk()) return []
   for (;;) {
     const path = atHome(await person.ask('File or folder of the export (one; several can be named after the command)'))
-    const problem = path === '' ? 'an import needs one' : await whyNoFiles(path)
+    const problem = path === '' ? 'an import needs one' : await findFilesProblem(path)
     if (problem === null) return [path]
     person.print(problem)
   }
 }
 
-async function whyNoFiles(path: string): Promise<string | null> {
+async function findFilesProblem(path: string): Promise<string | null> {
   try {
     return (await findRawFiles([path])).length === 0 ? `there is no file in ${path}` : null
   } catch (error) {
@@ -70,7 +76,7 @@ async function askForMapping(
     const path = atHome(
       await person.ask(`Mapping file, which says where event, id and time stand${inDocs('import-mapping.md')}`),
     )
-    const problem = path === '' ? 'the source generic needs one' : whyNoJsonFile(path, 'the mapping')
+    const problem = path === '' ? 'the source generic needs one' : findJsonFileProblem(path, 'the mapping')
     if (problem === null) return { mapping: path }
     person.print(problem)
   }
@@ -90,7 +96,7 @@ async function askForTarget(
   if (known !== null) {
     // An address that was said is right or wrong, and planning says which; one that nobody said may be another.
     if (host !== undefined) return {}
-    const problem = await whyNotTheTarget({ projectKey: known })
+    const problem = await findTargetProblem({ projectKey: known })
     if (problem === null) return {}
     person.print(problem)
   }
@@ -99,7 +105,7 @@ async function askForTarget(
     if (key === '') return {}
     const address = host ?? (await askForAddress(person))
     const target = { projectKey: key, ...(address !== null && { host: address }) }
-    const problem = await whyNotTheTarget(target)
+    const problem = await findTargetProblem(target)
     if (problem === null) return target
     // Where --host says the address, only the key is asked for anew.
     person.print(problem)
@@ -109,7 +115,7 @@ async function askForTarget(
 async function askForKey(person: Person): Promise<string> {
   for (;;) {
     const typed = await person.ask('Public key (phc_…) of the project that it is for; empty to rehearse only')
-    const problem = typed === '' ? null : whyNoProjectKey(typed)
+    const problem = typed === '' ? null : findProjectKeyProblem(typed)
     if (problem === null) return typed
     person.print(problem)
   }
@@ -121,7 +127,7 @@ async function askForAddress(person: Person): Promise<string | null> {
   for (;;) {
     const typed = await person.ask('Address of the instance', byDefault)
     if (typed === byDefault) return null
-    const problem = whyNoAddress(typed)
+    const problem = findAddressProblem(typed)
     if (problem === null) return typed
     person.print(problem)
   }

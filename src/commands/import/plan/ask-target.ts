@@ -1,9 +1,9 @@
 // What a plan asks of its target: whether it is there, whether it knows the key, and whose key it is. Nothing is sent.
 // Source: docs/wire/import.md §2.1 (stage 0).
 
+import { explainNoAnswer } from '#commands/client/explain-no-answer.ts'
 import { instanceAddress } from '#commands/client/instance-address.ts'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
-import { whyNoAnswer } from '#commands/client/why-no-answer.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
 import { objectIn } from '#importer/job/job-folder.ts'
@@ -32,7 +32,7 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const { address, api } = addressesOf(options, read.value)
-  const unknown = await whyKeyUnknown(address, projectKey)
+  const unknown = await findKeyProblem(address, projectKey)
   if (unknown !== null) refuse(unknown.startsWith(noAnswer) ? `${unknown}. Say where it is with --host` : unknown)
   const { notes, isPersonless, ...project } = await projectOf(api, projectKey, read.value)
   const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
@@ -46,7 +46,7 @@ export function saidProjectKey({ projectKey }: AskedTarget): string | null {
 }
 
 /** @returns why the text can be no public key, without the text, which may be a secret; null when it can. */
-export function whyNoProjectKey(key: string): string | null {
+export function findProjectKeyProblem(key: string): string | null {
   const where = 'The public key of a project, such as phc_…, is in its settings'
   if (key.startsWith('phx_')) return `that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY. ${where}`
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
@@ -91,7 +91,7 @@ export function addressByDefault(): string {
 }
 
 /** @returns what is wrong with an address that was typed; null for nothing. */
-export function whyNoAddress(host: string): string | null {
+export function findAddressProblem(host: string): string | null {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const address = instanceAddress(host, read.value)
@@ -99,10 +99,10 @@ export function whyNoAddress(host: string): string | null {
 }
 
 /** @returns why nothing can be sent there with this key; null when it can. */
-export async function whyNotTheTarget(asked: AskedTarget & { readonly projectKey: string }): Promise<string | null> {
+export async function findTargetProblem(asked: AskedTarget & { readonly projectKey: string }): Promise<string | null> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  return whyKeyUnknown(addressesOf(asked, read.value).address, asked.projectKey)
+  return findKeyProblem(addressesOf(asked, read.value).address, asked.projectKey)
 }
 
 const noAnswer = 'no instance answers'
@@ -111,8 +111,8 @@ const noAnswer = 'no instance answers'
  * Asks for the public configuration of the project, which every instance gives to anybody with the key.
  * @returns null when it knows the key.
  */
-async function whyKeyUnknown(address: string, projectKey: string): Promise<string | null> {
-  const wrong = whyNoProjectKey(projectKey)
+async function findKeyProblem(address: string, projectKey: string): Promise<string | null> {
+  const wrong = findProjectKeyProblem(projectKey)
   if (wrong !== null) return `the project key cannot be used: ${wrong}. Nothing was sent`
   let response: Response
   let text: string
@@ -121,7 +121,7 @@ async function whyKeyUnknown(address: string, projectKey: string): Promise<strin
     response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' })
     text = await response.text()
   } catch (cause) {
-    return `${noAnswer} at ${address} (${whyNoAnswer(cause)})`
+    return `${noAnswer} at ${address} (${explainNoAnswer(cause)})`
   }
   if (response.ok) return null
   if (response.status === 404 && isNoPath((objectIn(text) as { detail?: unknown } | null)?.detail))

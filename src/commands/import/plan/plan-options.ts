@@ -110,7 +110,7 @@ function wholeDays(text: string): number {
 }
 
 /** @param name of what is read, for the message. @returns why a file holds no JSON object; null when it does. */
-export function whyNoJsonFile(path: string, name: string): string | null {
+export function findJsonFileProblem(path: string, name: string): string | null {
   const read = objectOfFile(path, name)
   return read.ok ? null : read.error
 }

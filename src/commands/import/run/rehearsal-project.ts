@@ -7,7 +7,7 @@ import { readConfig } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { apiAddressOf } from '#importer/job/plan.ts'
 import { rehearsalMark } from '#importer/send/sampled-job.ts'
-import { whyNoProjectKey } from '../plan/ask-target.ts'
+import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { shareIn } from '../plan/plan-options.ts'
 import { type KnownProject, projectWithKey } from '../service/known-project.ts'
 import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
@@ -43,7 +43,7 @@ export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal
   }
   const given = shareIn(share ?? '1%', '--share')
   if (given === 0) refuse(`--share ${share} sends nobody: it is more than 0, such as 1% or 0.01`)
-  const problem = whyNoProjectKey(rehearsalProject)
+  const problem = findProjectKeyProblem(rehearsalProject)
   if (problem !== null) refuse(problem)
   return { projectKey: rehearsalProject, share: given, name }
 }

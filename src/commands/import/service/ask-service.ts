@@ -8,7 +8,7 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import { apiAddressOf, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
-import { whyKeyIsKept } from './recorded-target.ts'
+import { findTargetMismatch } from './recorded-target.ts'
 
 const timeoutMs = 5_000
 
@@ -31,7 +31,7 @@ export async function askService({ folder, plan }: { folder: JobFolder; plan: Im
   const known = readServiceJob(folder)
   if (known === null || plan.target === null) return null
   const { id, project } = known
-  const kept = whyKeyIsKept({ folder, plan })
+  const kept = findTargetMismatch({ folder, plan })
   if (kept !== null) return { id, unknownBecause: kept }
   const read = readConfig(process.env)
   if (!read.ok) return { id, unknownBecause: read.error }

@@ -9,7 +9,7 @@ import { readServiceJob } from '#importer/send/service-job.ts'
 import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
 import { quoted } from '../words/step-words.ts'
-import { whyKeyIsKept } from './recorded-target.ts'
+import { findTargetMismatch } from './recorded-target.ts'
 
 /** Counting the events of years takes its time. */
 const timeoutMs = 120_000
@@ -24,7 +24,7 @@ export async function askTargetFacts(
   const { target } = plan
   if (target === null)
     return { notAsked: 'no target is planned. Plan it with --project-key, and set PENNON_PERSONAL_KEY.' }
-  const kept = whyKeyIsKept({ folder, plan })
+  const kept = findTargetMismatch({ folder, plan })
   if (kept !== null) return { notAsked: kept }
   const read = readConfig(process.env)
   if (!read.ok) return { notAsked: read.error }

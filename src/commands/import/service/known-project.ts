@@ -8,7 +8,7 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { apiAddressOf, type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { quoted } from '../words/step-words.ts'
-import { whyKeyIsKept } from './recorded-target.ts'
+import { findTargetMismatch } from './recorded-target.ts'
 
 const timeoutMs = 15_000
 
@@ -45,7 +45,7 @@ export async function projectWithKey(
  */
 export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
   const { target, limits } = plan
-  if (target === null || target.projectId !== null || whyKeyIsKept({ folder, plan }) !== null) return plan
+  if (target === null || target.projectId !== null || findTargetMismatch({ folder, plan }) !== null) return plan
   const read = readConfig(process.env)
   if (!read.ok || read.value.personalKey === null) return plan
   let project: KnownProject | null

@@ -14,7 +14,7 @@ export interface JobOfFolder {
 }
 
 /** @returns why the personal key is kept from the target of the plan; null when nothing in the folder speaks against it. */
-export function whyKeyIsKept({ folder, plan: { target } }: JobOfFolder): string | null {
+export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): string | null {
   if (target === null) return null
   const notSent = `PENNON_PERSONAL_KEY was not sent to ${target.apiAddress ?? target.address}`
   const made = readServiceJob(folder)
@@ -31,7 +31,7 @@ export function whyKeyIsKept({ folder, plan: { target } }: JobOfFolder): string 
 
 /** @returns the target of the plan. @throws JobStopped where the personal key is kept from it. */
 export function recordedTarget(job: JobOfFolder): ImportTarget {
-  const why = whyKeyIsKept(job)
+  const why = findTargetMismatch(job)
   if (why !== null) throw new JobStopped(why)
   return job.plan.target!
 }

@@ -127,7 +127,7 @@ export async function answerExport<Row>(
         batches,
         encoding: encoder,
         target: response,
-        whyNot,
+        findStopReason,
         ...{ limit, cursorOf, progress },
       })
       await response.end({
@@ -151,7 +151,7 @@ export async function answerExport<Row>(
     }
   }
 
-  async function whyNot(): Promise<ExportStopped['code'] | null> {
+  async function findStopReason(): Promise<ExportStopped['code'] | null> {
     const key = await deps.keyCheck.find(bearerSecret(request)!)
     if (key === null || key.id !== caller.id || !holdsScope(key, asked.scope) || !mayUseProject(key, project.id))
       return 'access_ended'

@@ -33,7 +33,7 @@ async function exported(batches: AsyncGenerator<readonly Row[]>, limits: Paramet
       target: { write: async bytes => void pieces.push(bytes) },
       limit: Number.MAX_SAFE_INTEGER,
       cursorOf: ({ id }) => String(id),
-      whyNot: async () => null,
+      findStopReason: async () => null,
       progress,
     })
     return { next, progress, bytes: Buffer.concat(pieces), pieces: pieces.filter(({ length }) => length > 0).length }

@@ -77,7 +77,7 @@ async function watch(
         rejected: query.rejected,
       },
       accessKey: caller.id,
-      whyNot: async () => {
+      findEndReason: async () => {
         const key = await deps.keyCheck.find(secret)
         if (key === null || !holdsScope(key, scope) || !mayUseProject(key, project.id)) return 'access_ended'
         return deps.servedProject(project.id) === null ? 'project_deleted' : null

@@ -124,12 +124,12 @@ async function propertiesOf(
   return count === 0 ? null : propertiesText(results, { count, of })
 }
 
-/** @param whyNone the error where neither a value nor the property is found. */
+/** @param explainAbsence the error where neither a value nor the property is found. */
 async function valuesOf(
   { events }: TaxonomyDeps,
   { projectId, fields, signal }: Asked,
   { of, sampled, whose }: { readonly of: PropertyValueQuery['of']; readonly sampled: Sampled; readonly whose: string },
-  whyNone: () => Promise<WireError>,
+  explainAbsence: () => Promise<WireError>,
 ): Taxonomy {
   const name = text(fields, 'property_name')
   if (!name.ok) return name
@@ -137,7 +137,7 @@ async function valuesOf(
   if (found.results.length === 0) {
     const page = { limit: 1, offset: 0 }
     const { count } = await events.listPropertyNames({ projectId, ...sampled, names: [name.value], ...page }, signal)
-    if (count === 0) return err(await whyNone())
+    if (count === 0) return err(await explainAbsence())
   }
   return ok(valuesText(found, whose))
 }
