@@ -5,9 +5,9 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { describeWait } from '#importer/fetch/describe-wait.ts'
 import { dayWindows } from '#importer/fetch/fetch-windows.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
-import { waitingInWords } from '#importer/fetch/wait-words.ts'
 import { type StandIn, type StandInOptions, startMixpanel } from '../support/export-stand-in.ts'
 import { type Fetching, fetchInto, fetchNowMs, rawFiles, rawLines } from '../support/fetching.ts'
 import { quickClock } from '../support/fixed-clock.ts'
@@ -121,7 +121,7 @@ describe('fetching from Mixpanel', () => {
       {
         clock,
         onProgress: ({ waiting }) => {
-          if (waiting !== null) told.add(waitingInWords(waiting, clock.nowMs()))
+          if (waiting !== null) told.add(describeWait(waiting, clock.nowMs()))
         },
       },
     )
@@ -160,7 +160,7 @@ describe('fetching from Mixpanel', () => {
     await fetch(may, {
       clock,
       onProgress: ({ waiting }) => {
-        if (waiting !== null) told.push(waitingInWords(waiting, clock.nowMs()))
+        if (waiting !== null) told.push(describeWait(waiting, clock.nowMs()))
       },
     })
     assert.ok(told.includes('source limit, 14 min'), told.join())

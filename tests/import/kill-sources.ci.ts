@@ -8,7 +8,7 @@ import { type Pennon, startPennon } from '../support/pennon.ts'
 import { testSeed } from '../support/seeded-random.ts'
 import { syntheticSources } from '../support/synthetic-exports/synthetic-exports.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { killCount, killSource, killsInWords, timesInWords } from './killed-imports/kill-source.ts'
+import { describeKills, describeTimes, killCount, killSource } from './killed-imports/kill-source.ts'
 
 const [recordCount, kills] = [12_000, 10]
 
@@ -25,9 +25,9 @@ describe('an import that is killed at random moments, and made a second time', {
     it(`leaves of an export of ${source.name} what a straight one leaves`, async t => {
       t.diagnostic(`SEED=${seed}`)
       const figures = await killSource(pennon, tempDir(t), source, { count: recordCount, kills, seed })
-      t.diagnostic(`${figures.records} records, ${figures.eventsStored} events; ${timesInWords(figures.straight)}`)
-      t.diagnostic(killsInWords(figures.killed))
-      assert.ok(killCount(figures.killed.kills) >= 0.8 * kills, killsInWords(figures.killed))
+      t.diagnostic(`${figures.records} records, ${figures.eventsStored} events; ${describeTimes(figures.straight)}`)
+      t.diagnostic(describeKills(figures.killed))
+      assert.ok(killCount(figures.killed.kills) >= 0.8 * kills, describeKills(figures.killed))
       assert.equal(figures.addedBySecondRun, 0)
     })
 })

@@ -4,7 +4,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type KillSourceFigures, killCount, killSource, killsInWords } from '../import/killed-imports/kill-source.ts'
+import { describeKills, type KillSourceFigures, killCount, killSource } from '../import/killed-imports/kill-source.ts'
 import { startPennon } from '../support/pennon.ts'
 import { syntheticSources, writeSyntheticExport } from '../support/synthetic-exports/synthetic-exports.ts'
 import type { SyntheticSource } from '../support/synthetic-exports/synthetic-source.ts'
@@ -71,7 +71,7 @@ function figureLines({ name }: SyntheticSource, figures: KillSourceFigures): str
   return [
     `${name}: ${records} records, ${eventsStored} events stored; straight ${seconds(total)} s`,
     `  staged, scanned and rehearsed ${perSecond(records, prepared)} records/s, sent ${perSecond(eventsSent, straight.send)} events/s`,
-    `  ${killsInWords(killed)}; ${seconds(killedMs)} s`,
+    `  ${describeKills(killed)}; ${seconds(killedMs)} s`,
     `  differences 0, added by the second run ${addedBySecondRun}`,
     `  memory of the importer at most ${Math.round(killed.rssMaxBytes / 2 ** 20)} MiB, longest time until a call went on sending ${seconds(killed.resumeMsMax)} s`,
   ]

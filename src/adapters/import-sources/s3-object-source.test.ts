@@ -54,10 +54,10 @@ async function list(source: ObjectSource, keys: string[]): Promise<void> {
   }
 }
 
-function refusalOf(words: RegExp) {
+function refusalOf(message: RegExp) {
   return (error: Error) => {
     assert.ok(error instanceof ObjectSourceRefusal)
-    assert.match(error.message, words)
+    assert.match(error.message, message)
     return true
   }
 }
@@ -66,16 +66,16 @@ it('storage that gives the same continuation token twice is not listed for ever'
   const page = '<IsTruncated>true</IsTruncated><NextContinuationToken>same</NextContinuationToken>'
   const source = await aStorage(t, () => page)
   const keys: string[] = []
-  const words = /the bucket logs without an end: it gives the same continuation token twice/
-  await assert.rejects(list(source, keys), refusalOf(words))
+  const message = /the bucket logs without an end: it gives the same continuation token twice/
+  await assert.rejects(list(source, keys), refusalOf(message))
   assert.deepEqual(keys, ['1.json', '2.json'])
 })
 
 it('a page of storage that says there is more, and gives no token to ask for it, is not taken for the whole', async t => {
   for (const end of ['', '<NextMarker>1.json</NextMarker>', '<NextContinuationToken></NextContinuationToken>']) {
     const source = await aStorage(t, () => `<IsTruncated>true</IsTruncated>${end}`)
-    const words = /only a part of the bucket logs: .* no continuation token .* Download the files by other means/
-    await assert.rejects(list(source, []), refusalOf(words), end)
+    const message = /only a part of the bucket logs: .* no continuation token .* Download the files by other means/
+    await assert.rejects(list(source, []), refusalOf(message), end)
   }
 })
 
@@ -113,8 +113,8 @@ it('an answer without an end is not read on, whether it is a list or says why an
   })
   const source = await sourceAt(t, server)
   const { signal } = new AbortController()
-  const words = /an answer of more than 16,777,216 bytes, which no list needs/
-  await assert.rejects(list(source, []), refusalOf(words))
-  await assert.rejects(source.open({ key: 'a', bytes: null, version: null }, 0, signal), refusalOf(words))
+  const message = /an answer of more than 16,777,216 bytes, which no list needs/
+  await assert.rejects(list(source, []), refusalOf(message))
+  await assert.rejects(source.open({ key: 'a', bytes: null, version: null }, 0, signal), refusalOf(message))
   assert.ok(sent < 100 * 2 ** 20, `${sent} bytes`)
 })

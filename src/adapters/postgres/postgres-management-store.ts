@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { loadDefinitionChanges } from '#adapters/sql/definitions/definition-queries.ts'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { postgresWords } from '#adapters/sql/migrations/migration.ts'
+import { postgresDialect } from '#adapters/sql/migrations/migration.ts'
 import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import { logStateMigration } from '#adapters/sql/state-migration.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
@@ -44,7 +44,7 @@ export async function migratePostgres(options: { url: string; logger: Logger }, 
   })
   const beganAtMs = performance.now()
   try {
-    const versions = await migrateState(kyselyOn(pool, 'one_by_one'), { words: postgresWords, migrations: known })
+    const versions = await migrateState(kyselyOn(pool, 'one_by_one'), { dialect: postgresDialect, migrations: known })
     const durationMs = Math.round(performance.now() - beganAtMs)
     logStateMigration({ ...versions, durationMs, copy: null }, options.logger)
   } catch (cause) {

@@ -5,7 +5,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { UnfitSchemaError } from '#ports/unfit-schema-error.ts'
 import { migrations } from './known-migrations.ts'
 import { migrateState } from './migrate-state.ts'
-import { type Migration, postgresWords, sqliteWords } from './migrations/migration.ts'
+import { type Migration, postgresDialect, sqliteDialect } from './migrations/migration.ts'
 import type { StateSchema } from './tables/schema.ts'
 
 const one: Migration = { version: 1, name: 'one', statements: () => ['CREATE TABLE a (x INTEGER)'] }
@@ -22,9 +22,9 @@ function tablesOf(database: Database.Database): string[] {
 
 test('applies what is missing, and nothing when run again', async () => {
   const { database, db } = openMemory()
-  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one] }), { from: 0, to: 1 })
-  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one] }), { from: 1, to: 1 })
-  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one, two] }), { from: 1, to: 2 })
+  assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
+  assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 1, to: 1 })
+  assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one, two] }), { from: 1, to: 2 })
   database.exec('INSERT INTO a (x, y) VALUES (1, 2)')
   assert.deepEqual(database.prepare('SELECT version, name FROM schema_version').all(), [
     { version: 1, name: 'one' },
@@ -42,9 +42,9 @@ for (const [version, known, why] of [
 ] as const)
   test(`refuses a state that ${version} wrote, and leaves it as it is`, async () => {
     const { database, db } = openMemory()
-    await migrateState(db, { words: sqliteWords, migrations: [one, two] })
+    await migrateState(db, { dialect: sqliteDialect, migrations: [one, two] })
     await assert.rejects(
-      migrateState(db, { words: sqliteWords, migrations: known }),
+      migrateState(db, { dialect: sqliteDialect, migrations: known }),
       (error: unknown) => error instanceof UnfitSchemaError && why.test(error.message),
     )
     assert.deepEqual(tablesOf(database), ['a', 'schema_version'])
@@ -53,16 +53,16 @@ for (const [version, known, why] of [
 test('takes a migration back as a whole when one of its statements fails', async () => {
   const { database, db } = openMemory()
   const broken: Migration = { version: 1, name: 'broken', statements: () => ['CREATE TABLE a (x INTEGER)', 'CREATE b'] }
-  await assert.rejects(migrateState(db, { words: sqliteWords, migrations: [broken] }))
+  await assert.rejects(migrateState(db, { dialect: sqliteDialect, migrations: [broken] }))
   assert.deepEqual(tablesOf(database), [])
-  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one] }), { from: 0, to: 1 })
+  assert.deepEqual(await migrateState(db, { dialect: sqliteDialect, migrations: [one] }), { from: 0, to: 1 })
 })
 
 test('numbers its migrations without gaps after the unreleased ones, and says each one in the words of either engine', () => {
   for (const [index, migration] of migrations.entries()) {
     assert.equal(migration.version, index + 20)
-    const postgres = migration.statements(postgresWords).join('\n')
+    const postgres = migration.statements(postgresDialect).join('\n')
     assert.doesNotMatch(postgres, /AUTOINCREMENT|WITHOUT ROWID/)
-    assert.doesNotMatch(migration.statements(sqliteWords).join('\n'), /IDENTITY|COLLATE|NOTIFY/i)
+    assert.doesNotMatch(migration.statements(sqliteDialect).join('\n'), /IDENTITY|COLLATE|NOTIFY/i)
   }
 })

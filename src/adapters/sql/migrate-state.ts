@@ -3,7 +3,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import { isNewestSchema, migrations } from './known-migrations.ts'
-import type { DdlWords, Migration } from './migrations/migration.ts'
+import type { DdlDialect, Migration } from './migrations/migration.ts'
 import type { StateSchema } from './tables/schema.ts'
 
 /**
@@ -15,7 +15,7 @@ import type { StateSchema } from './tables/schema.ts'
  */
 export async function migrateState(
   db: Kysely<StateSchema>,
-  options: { words: DdlWords; migrations?: readonly Migration[] },
+  options: { dialect: DdlDialect; migrations?: readonly Migration[] },
 ): Promise<{ from: number; to: number }> {
   const known = options.migrations ?? migrations
   const first = await applyNext(db, known, options)
@@ -27,7 +27,7 @@ export async function migrateState(
 async function applyNext(
   db: Kysely<StateSchema>,
   known: readonly Migration[],
-  options: { words: DdlWords },
+  options: { dialect: DdlDialect },
 ): Promise<{ from: number; to: number }> {
   return db.transaction().execute(async trx => {
     await sql`CREATE TABLE IF NOT EXISTS schema_version (
@@ -40,7 +40,7 @@ async function applyNext(
     const current = Number(row?.version ?? 0)
     if (isNewestSchema(current, known)) return { from: current, to: current }
     const next = known.find(migration => migration.version > current)!
-    for (const statement of next.statements(options.words)) await sql.raw(statement).execute(trx)
+    for (const statement of next.statements(options.dialect)) await sql.raw(statement).execute(trx)
     await trx.insertInto('schema_version').values({ version: next.version, name: next.name }).execute()
     return { from: current, to: next.version }
   })

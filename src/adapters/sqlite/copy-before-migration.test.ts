@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { type Migration, sqliteWords } from '#adapters/sql/migrations/migration.ts'
+import { type Migration, sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { findSqliteSchema } from './find-schema.ts'
 import { kyselyOn, migrateSqlite } from './kysely-on-sqlite.ts'
 import { openStateForWriting, stateFileOf } from './open-sqlite.ts'
@@ -38,7 +38,7 @@ async function stateOf(t: TestContext, count: number): Promise<string> {
 
 async function applyTo(folder: string, count: number): Promise<void> {
   const db = kyselyOn(openStateForWriting(folder, 0), 'immediate')
-  await migrateState(db, { words: sqliteWords, migrations: known.slice(0, count) })
+  await migrateState(db, { dialect: sqliteDialect, migrations: known.slice(0, count) })
   await db.destroy()
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
+import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { erase } from '#adapters/sql/persons/erase-persons.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 
@@ -10,7 +10,7 @@ test('an erasure finds rows by keys alone, and leaves undo records of what is no
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
   const db = kyselyOn(database, 'immediate')
-  await migrateState(db, { words: sqliteWords })
+  await migrateState(db, { dialect: sqliteDialect })
   database.exec(`
     INSERT INTO project (id, uuid, name, api_token, timezone, anonymize_ips, geoip_enabled, property_matching_version, quotas,
       client_settings, ingestion_settings, created_at, deleted, revision)

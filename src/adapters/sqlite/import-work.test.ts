@@ -4,14 +4,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { importWorkQueries } from '#adapters/sql/imports/import-work-queries.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
+import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 
 test('what a job has kept is deleted in pieces, between which others write', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
   const db = kyselyOn(database, 'immediate')
-  await migrateState(db, { words: sqliteWords })
+  await migrateState(db, { dialect: sqliteDialect })
   database.exec(`
     INSERT INTO import_job (id, project_id, name, source, state, options, plan, progress, created_at, updated_at)
       VALUES (2, 1, '', '', 'discarded', '{}', '{}', '{}', 0, 0);
@@ -36,8 +36,8 @@ test('what a job has kept is deleted in pieces, between which others write', asy
       isDone = true
     }
     await Promise.all([end(), updating()])
-    const words = texts.map(text => text.trim().split(/\s/)[0]!.toLowerCase())
-    return words.filter(word => word === 'delete' || word === 'update').join(' ')
+    const keywords = texts.map(text => text.trim().split(/\s/)[0]!.toLowerCase())
+    return keywords.filter(word => word === 'delete' || word === 'update').join(' ')
   }
 
   const work = importWorkQueries(db)

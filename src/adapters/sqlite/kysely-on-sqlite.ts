@@ -14,7 +14,7 @@ import {
 } from 'kysely'
 import { migrations } from '#adapters/sql/known-migrations.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
+import { sqliteDialect } from '#adapters/sql/migrations/migration.ts'
 import type { StateMigration } from '#adapters/sql/state-migration.ts'
 import type { StateSchema } from '#adapters/sql/tables/schema.ts'
 import { copyBeforeMigration } from './copy-before-migration.ts'
@@ -33,7 +33,7 @@ export async function migrateSqlite(dataFolder: string, known = migrations): Pro
     const db = kyselyOn(openStateForWriting(dataFolder, writerWaitMs), 'immediate')
     let versions: Pick<StateMigration, 'from' | 'to'>
     try {
-      versions = await migrateState(db, { words: sqliteWords, migrations: known })
+      versions = await migrateState(db, { dialect: sqliteDialect, migrations: known })
     } finally {
       await db.destroy()
     }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { haveWords } from './export-events.ts'
+import { describeWritten } from './export-events.ts'
 
 it('an export that broke off says how many rows there are, and whether their file could be closed', () => {
-  assert.equal(haveWords(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
+  assert.equal(describeWritten(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
   assert.equal(
-    haveWords(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),
+    describeWritten(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),
     '3 rows are in all.jsonl.part, or fewer: it could not be closed (EIO: i/o error, close).',
   )
 })

@@ -60,7 +60,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       )
       const isEmpty = options.resume !== true && written.bytes === 0
       if (isEmpty) await discardFile(file)
-      const left = isEmpty ? '' : ` ${leftWords(file, asked.format, written.rowCount, unclosed)}`
+      const left = isEmpty ? '' : ` ${describePartialFile(file, asked.format, written.rowCount, unclosed)}`
       if (stop.signal.aborted) {
         process.stderr.write(`pennon: stopped.${left}\n`)
         process.exit(interruptedExitCode)
@@ -206,17 +206,17 @@ function printResult(
   process.stdout.write(`${file}: ${what}${readableBytes(written.bytes)}${cut}\n`)
 }
 
-function leftWords(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
+function describePartialFile(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
   const part = partOf(file)
   if (format === 'parquet') return `${part} cannot be gone on with: begin anew with --force.`
-  return `${haveWords(rowCount, part, unclosed)} Go on with: pennon events export ${quoted(file)} --resume`
+  return `${describeWritten(rowCount, part, unclosed)} Go on with: pennon events export ${quoted(file)} --resume`
 }
 
 /**
  * What a download that ended too early has left. Going on counts the rows of the file itself, so it is right even if some were lost.
  * @param unclosed why the file could not be closed, after which the system may not have kept the last rows.
  */
-export function haveWords(rowCount: number, part: string, unclosed: Error | null): string {
+export function describeWritten(rowCount: number, part: string, unclosed: Error | null): string {
   const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`
   return unclosed === null ? `${rows}.` : `${rows}, or fewer: it could not be closed (${unclosed.message}).`
 }

@@ -8,10 +8,10 @@ import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { runClient } from '../client/run-client.ts'
 import { type ChangeOptions, checkAsking, confirmChange } from './confirm-change.ts'
+import { describeRollout } from './describe-rollout.ts'
 import { flagPath, ofFlag } from './find-flag.ts'
 import { afterChange } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
-import { rolloutWords } from './rollout-words.ts'
 
 /** A change by its action in the private API, and by the rule that says what it does. */
 export interface FlagChange {
@@ -34,7 +34,7 @@ export function changeFlag(
     const flag = found as unknown as FlagJson
     if (flag.deleted) throw new ClientError(`The flag ${flag.key} is deleted.`)
     const { action, write, body = {} } = changeOf(flag)
-    const stateNow = (now: FlagJson) => `${stateWords(now)}${action === 'disable' ? '' : wayToSwitchOn(now)}`
+    const stateNow = (now: FlagJson) => `${describeFlagState(now)}${action === 'disable' ? '' : wayToSwitchOn(now)}`
     const changed = write(flag)
     if (!changed.ok) {
       const { message, attr } = changed.error
@@ -58,9 +58,9 @@ export function changeFlag(
 }
 
 /** How a flag is now. */
-export function stateWords({ key, active, archived, filters, version }: FlagJson): string {
+export function describeFlagState({ key, active, archived, filters, version }: FlagJson): string {
   const state = archived ? 'archived' : active ? 'on' : 'off'
-  return printableName(`${key} is ${state}. Rollout: ${rolloutWords(filters)}. Version ${version}.`)
+  return printableName(`${key} is ${state}. Rollout: ${describeRollout(filters)}. Version ${version}.`)
 }
 
 /** Empty for a flag that is on or archived. */

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { runClient } from '../client/run-client.ts'
-import { stateWords, wayToSwitchOn } from './change-flag.ts'
+import { describeFlagState, wayToSwitchOn } from './change-flag.ts'
 import { type ChangeOptions, checkAsking, confirmChange } from './confirm-change.ts'
 import { flagPath } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
@@ -36,7 +36,7 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
     if (!(await confirmChange(api, options, planned))) return
     const created = await api.post('/feature_flags/', flag)
     if (options.json === true) printJson(created)
-    else printLines([stateWords(created as unknown as FlagJson) + wayToSwitchOn(created as unknown as FlagJson)])
+    else printLines([describeFlagState(created as unknown as FlagJson) + wayToSwitchOn(created as unknown as FlagJson)])
   }
   return runClient(options, 'feature_flag:write', command, { filters: '--filters', tags: '--tag', name: '--name' })
 }

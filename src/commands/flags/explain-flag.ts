@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
 import { printableName } from '#core/printable.ts'
-import { filterWords } from '#wire/management/flags/explanation-filters.ts'
+import { describeFilter } from '#wire/management/flags/explanation-filters.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
@@ -59,9 +59,9 @@ export function explanationLines(explanation: ExplanationJson, terminal: Termina
     const hashed = result === 'matched' && explanation.variant?.by === 'hash' ? explanation.variant.chosen : null
     const named = variant !== null ? `; variant ${variant}` : hashed !== null ? `; variant ${hashed}, by hash` : ''
     const name = rule === undefined ? 'set' : `${rule.rule_type.replaceAll('_', ' ')}, rule`
-    const words = `${name} ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
+    const line = `${name} ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
-    lines.push(`  ${terminal.paint(style, printableName(words))}`)
+    lines.push(`  ${terminal.paint(style, printableName(line))}`)
     for (const filter of filters) {
       const { result, compared, note } = filter
       const sign = result === 'passed' ? '✓' : result === 'failed' ? '✗' : '·'
@@ -69,7 +69,9 @@ export function explanationLines(explanation: ExplanationJson, terminal: Termina
         compared === null
           ? ''
           : `: ${compared.source === 'absent' ? 'absent' : `${shown(compared.value)} (${compared.source})`}`
-      lines.push(`      ${sign} ${printableName(`${filterWords(filter)}${found}${note === null ? '' : `; ${note}`}`)}`)
+      lines.push(
+        `      ${sign} ${printableName(`${describeFilter(filter)}${found}${note === null ? '' : `; ${note}`}`)}`,
+      )
     }
   }
   for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${printableName(problem)}`))

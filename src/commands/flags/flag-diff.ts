@@ -5,7 +5,7 @@ import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printableName } from '#core/printable.ts'
 import type { Terminal } from '../client/terminal.ts'
-import { conditionWords, variantLines } from './rollout-words.ts'
+import { describeConditions, variantLines } from './describe-rollout.ts'
 
 /** The flag as the write will leave it: an archived one is off. */
 export function afterChange(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
@@ -24,7 +24,7 @@ export function diffLines(before: NarrowFlag | null, after: NarrowFlag, terminal
 }
 
 function factsOf({ active, archived, filters }: NarrowFlag): string[] {
-  const conditions = conditionWords(filters)
+  const conditions = describeConditions(filters)
   return [
     active ? 'switched on' : 'switched off',
     ...(archived ? ['archived'] : []),

@@ -5,8 +5,8 @@ import type { ClientOptions } from '../client/run-client.ts'
 import { runClient } from '../client/run-client.ts'
 import { type Column, tableLines } from '../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../client/terminal.ts'
+import { describeRollout } from './describe-rollout.ts'
 import { printJson, printLines } from './output.ts'
-import { rolloutWords } from './rollout-words.ts'
 
 export interface ListOptions extends ClientOptions {
   readonly search?: string
@@ -44,7 +44,7 @@ export const statusStyles: Readonly<Record<FlagJson['status'], Style>> = {
 const columns: readonly Column<FlagJson>[] = [
   { title: 'KEY', value: ({ key }) => key, widthMin: 12, style: () => 'bold' },
   { title: 'STATUS', value: ({ status }) => status.toLowerCase(), style: ({ status }) => statusStyles[status] },
-  { title: 'ROLLOUT', value: ({ filters }) => rolloutWords(filters), widthMin: 10 },
+  { title: 'ROLLOUT', value: ({ filters }) => describeRollout(filters), widthMin: 10 },
   { title: 'LAST CALLED', value: ({ last_called_at: at }) => at?.slice(0, 16).replace('T', ' ') ?? '' },
   { title: 'CHANGED', value: ({ updated_at: at }) => at.slice(0, 10), style: () => 'dim' },
   { title: 'TAGS', value: ({ tags }) => tags.join(', '), widthMin: 4 },

@@ -6,7 +6,7 @@ import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError } from '../client/private-api.ts'
 import { changeFlag, type FlagChange } from './change-flag.ts'
 import type { ChangeOptions } from './confirm-change.ts'
-import { conditionLines, conditionWords } from './rollout-words.ts'
+import { conditionLines, describeConditions } from './describe-rollout.ts'
 
 export interface RolloutOptions extends ChangeOptions {
   /** The number that `pennon flags show` gives the condition, from 1. */
@@ -37,7 +37,7 @@ export function rolloutOf(
   }
   if (variant !== undefined) throw new ClientError('--variant goes with everyone, not with a percentage.')
   const percentage = percentageOf(share)
-  const conditionCount = conditionWords(filters).length
+  const conditionCount = describeConditions(filters).length
   if (condition === undefined && conditionCount > 1)
     throw new ClientError(
       `Say which condition with --condition, 1 to ${conditionCount}: ${conditionLines(filters).join('; ')}.`,

@@ -6,9 +6,9 @@ import { printableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
+import { conditionLines, describeRollout, variantLines } from './describe-rollout.ts'
 import { flagPath, ofFlag } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
-import { conditionLines, rolloutWords, variantLines } from './rollout-words.ts'
 
 export function showFlag(key: string, options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read', async api => {
@@ -27,7 +27,7 @@ export function flagLines(flag: FlagJson, reason: string, terminal: Terminal): s
     ['name', flag.name],
     ['status', `${flag.status.toLowerCase()}: ${reason}`],
     ['called', flag.last_called_at ?? 'never, as far as is known'],
-    ['rollout', rolloutWords(flag.filters)],
+    ['rollout', describeRollout(flag.filters)],
     ['conditions', conditionLines(flag.filters)],
     ['variants', variantLines(flag.filters)],
     ['payloads', payloadLines(flag.filters)],

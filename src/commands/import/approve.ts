@@ -1,6 +1,9 @@
 // `pennon import approve FOLDER`: a person signs off what the rehearsal found. What they saw is what will be sent: the
 // approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
+import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
+import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printLines } from '#commands/import/messages/print.ts'
 import { counted, firstFew } from '#core/counted.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { approvalFile, approve, changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
@@ -15,9 +18,6 @@ import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
 import { stopOf, stopText } from './job/rehearsal-stop.ts'
 import { withKnownProject } from './service/known-project.ts'
-import { confirmTarget } from './words/confirm-target.ts'
-import { printLines } from './words/print.ts'
-import { nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface ApproveOptions {
@@ -73,13 +73,13 @@ function refuseSent(job: Job, at: string): void {
   const ending = readEnding(folder)
   const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId
   if (!isEnded && changesSince(approval, approvedParts(job)).length > 0) return
-  const what = isEnded ? endedWords[ending.how] : sent.isAll ? 'sent' : 'sent in part'
+  const what = isEnded ? endedMessage[ending.how] : sent.isAll ? 'sent' : 'sent in part'
   refuse(
     `it was approved at ${approval.approvedAt} and is ${what} since, so there is nothing to approve: what is sent is sent. Where it stands: pennon import status ${at}`,
   )
 }
 
-const endedWords = { publish: 'published', discard: 'discarded' } as const
+const endedMessage = { publish: 'published', discard: 'discarded' } as const
 
 /** Refuses unless the report is about the bytes and the rules that are there now, and good enough. */
 async function checkRehearsed(job: Job, at: string): Promise<void> {

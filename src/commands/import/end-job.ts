@@ -1,7 +1,11 @@
 // `pennon import publish FOLDER` and `pennon import discard FOLDER`: what was sent becomes part of the project, or is gone
 // as if it had never been sent. Source: docs/wire/import.md §2.11.
 
-import { reportSteps } from '#commands/import/words/report-steps.ts'
+import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
+import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
+import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printLines } from '#commands/import/messages/print.ts'
+import { reportSteps } from '#commands/import/messages/report-steps.ts'
 import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
@@ -17,7 +21,7 @@ import { readExpectedPersons } from '#importer/verify/expected-persons-file.ts'
 import { writeFinalPages } from '#importer/verify/final-pages.ts'
 import { readFinalReport } from '#importer/verify/final-report.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
-import { noteSentence } from '#importer/verify/note-words.ts'
+import { noteSentence } from '#importer/verify/note-messages.ts'
 import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { readVerification } from '#importer/verify/verification-file.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
@@ -28,10 +32,6 @@ import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
 import { recordedTarget } from './service/recorded-target.ts'
 import { apiOf } from './service/service-api.ts'
-import { confirmTarget } from './words/confirm-target.ts'
-import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
-import { printLines } from './words/print.ts'
-import { nextLine, quoted } from './words/step-words.ts'
 
 const personsFile = 'verify-persons.json'
 const personsSchema = Type.Object({ differences: Type.Array(Type.String()) })
@@ -49,13 +49,13 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   const job = openJob(path)
   const unlock = lockJob(job.folder)
   const request: Request = { state: 'not sent' }
-  const pausedWords = () => interruptedWords[request.state](how, quoted(path))
-  const signal = interruptible(pausedWords)
+  const pausedMessage = () => interruptedMessages[request.state](how, quoted(path))
+  const signal = interruptible(pausedMessage)
   try {
     await orStop(job.folder, () => end(job, path, how, options, request, signal))
   } catch (error) {
     if (!isInterruption(error, signal)) throw error
-    endInterrupted(pausedWords())
+    endInterrupted(pausedMessage())
   } finally {
     unlock()
   }
@@ -66,7 +66,7 @@ interface Request {
   state: 'not sent' | 'sent' | 'accepted'
 }
 
-const interruptedWords: Record<Request['state'], (how: string, at: string) => string> = {
+const interruptedMessages: Record<Request['state'], (how: string, at: string) => string> = {
   'not sent': (how, at) =>
     `stopped. The service was not asked to ${how} anything, so nothing has changed. To do it: pennon import ${how} ${at}`,
   sent: (how, at) =>
@@ -131,7 +131,7 @@ async function end(
     for (const note of notes) say(`  ${noteSentence(note)}`)
     return say(afterPublish(at, differing))
   }
-  say(`Discarded import job ${serviceJob.id}: ${takenBackWords(folder)}.`)
+  say(`Discarded import job ${serviceJob.id}: ${takenBackMessage(folder)}.`)
   if (before === 'published') say('Events that another import or live traffic sent as well stay visible through these.')
   if (left.length > 0) say(`Not everything could be taken back${inDocs('import.md')}:`)
   else if (before === 'published') say('All that it did to persons and groups is taken back.')
@@ -149,7 +149,7 @@ async function keepDone(folder: JobFolder, serviceJobId: string, how: Ending['ho
 }
 
 /** @returns such as `its 2,000 events are taken back`. */
-function takenBackWords(folder: JobFolder): string {
+function takenBackMessage(folder: JobFolder): string {
   const sent = sentSoFar(folder)
   if (sent === null) return 'its events are taken back'
   return `its ${counted(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} taken back`
@@ -196,7 +196,7 @@ async function printPersonsCheck(
     const candidates = readExpectedPersons(folder, sent)
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
     folder.writeJson(personsFile, check)
-    say(comparedWords(check))
+    say(describeComparison(check))
     for (const difference of check.differences) say(`  differs: ${difference}`)
     return check.differences.length
   } finally {
@@ -204,7 +204,7 @@ async function printPersonsCheck(
   }
 }
 
-function comparedWords({ compared, equal, newer }: PersonsCheck): string {
+function describeComparison({ compared, equal, newer }: PersonsCheck): string {
   if (compared === 0) return 'No person was compared, since the import has neither properties nor links of persons.'
   const values = newer === 0 ? '' : `, ${counted(newer, 'has', 'have')} newer values`
   return `${counted(compared, 'person')} at random: ${counted(equal, 'is', 'are')} as the import says${values}.`

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { type Command, Option } from 'commander'
 import { inDocs } from '#distribution.ts'
-import { importKeyScopesInWords } from '#importer/job/key-scopes.ts'
+import { importKeyScopeList } from '#importer/job/key-scopes.ts'
 import type { ConvertOptions } from './convert.ts'
 import { addFetchCommand } from './fetch/fetch-command.ts'
 import { addJobCommands } from './job-commands.ts'
@@ -29,7 +29,7 @@ An import is a folder. Each command says which one is next, and \`pennon import 
   $ pennon import publish history                           makes it visible; discard takes it back
 
 The public key of the project is in PENNON_PROJECT_KEY, and a personal key in PENNON_PERSONAL_KEY, with the scopes
-${importKeyScopesInWords}${inDocs('import.md')}.
+${importKeyScopeList}${inDocs('import.md')}.
 
 ${exitCodes}`,
     )

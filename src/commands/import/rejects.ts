@@ -3,6 +3,8 @@
 
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
+import { quoted } from '#commands/import/messages/next-line.ts'
+import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -13,8 +15,6 @@ import { type RejectLine, rejectFiles, rejectLineSchema, rejectTexts } from '#im
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, orStop } from './job/open-job.ts'
-import { printJson, printLines } from './words/print.ts'
-import { quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {
@@ -48,7 +48,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
   let count = 0
   for await (const reject of rejectsOf(folder, reason)) {
     count++
-    printLines([json ? JSON.stringify(reject) : rejectWords(reject)])
+    printLines([json ? JSON.stringify(reject) : describeReject(reject)])
   }
   if (count > 0) return
   // Whoever reads JSON reads lines, of which there are none.
@@ -72,13 +72,13 @@ async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOp
   const lines = sorted.flatMap(([name, { count, repaired, fix, examples }]) => [
     `${name}: ${count.toLocaleString('en')}${repaired === 0 ? '' : `, of which ${counted(repaired, 'is', 'are')} repaired and sent`}`,
     `  ${fix}`,
-    ...examples.map(reject => `  ${rejectWords(reject)}`),
+    ...examples.map(reject => `  ${describeReject(reject)}`),
     '',
   ])
   printLines(lines.length === 0 ? [noRejects] : lines)
 }
 
-function rejectWords({ object, line, reason, field, detail, source, repaired }: ShownReject): string {
+function describeReject({ object, line, reason, field, detail, source, repaired }: ShownReject): string {
   const where = `${object}, line ${line}`
   const what = [reason, ...(field === null ? [] : [field]), ...(detail === null ? [] : [detail])].join(', ')
   const cut = source.length > sourceShown ? `${source.slice(0, sourceShown)}…` : source

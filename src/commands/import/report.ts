@@ -1,6 +1,8 @@
 // `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
 
 import { readFileSync } from 'node:fs'
+import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printLines, printText } from '#commands/import/messages/print.ts'
 import { counted, firstFew } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -20,8 +22,6 @@ import { readReport } from './job/job-stages.ts'
 import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, openJob, orStop } from './job/open-job.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
-import { printLines, printText } from './words/print.ts'
-import { nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface ReportOptions {

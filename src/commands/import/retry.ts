@@ -2,6 +2,9 @@
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
+import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
+import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printLines } from '#commands/import/messages/print.ts'
 import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
@@ -25,9 +28,6 @@ import { runProgress } from './run/run-progress.ts'
 import { recordedTarget } from './service/recorded-target.ts'
 import { apiOf, wallClock } from './service/service-api.ts'
 import { checkTakesEvents } from './service/takes-events.ts'
-import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
-import { printLines } from './words/print.ts'
-import { nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface RetryOptions {
@@ -40,13 +40,14 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
   const job = openJob(path)
   const unlock = lockJob(job.folder)
-  const pausedWords = () => `paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}`
-  const signal = interruptible(pausedWords)
+  const pausedMessage = () =>
+    `paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}`
+  const signal = interruptible(pausedMessage)
   try {
     await orStop(job.folder, () => retry(job, path, rejects, signal))
   } catch (error) {
     if (!isInterruption(error, signal)) throw error
-    endInterrupted(pausedWords())
+    endInterrupted(pausedMessage())
   } finally {
     unlock()
   }

@@ -1,6 +1,8 @@
 // `pennon import status FOLDER`: where a job stands, also while another terminal runs it, and what comes next. Changes
 // nothing. Source: docs/wire/import.md §2.8.
 
+import { type NextStep, nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { counted, firstFew } from '#core/counted.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
@@ -8,7 +10,7 @@ import { readManifest, recordsRead } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { damagedFiles, damageText } from '#importer/stages/report/damaged-files.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
-import { repairedWords } from '#importer/verify/final-pages.ts'
+import { describeRepaired } from '#importer/verify/final-pages.ts'
 import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { readReport } from './job/job-stages.ts'
@@ -26,9 +28,7 @@ import {
 } from './job/open-job.ts'
 import { stopOf } from './job/rehearsal-stop.ts'
 import { progressLine } from './run/run-progress.ts'
-import { askService, type ServiceAnswer, serviceWords } from './service/ask-service.ts'
-import { printJson, printLines } from './words/print.ts'
-import { type NextStep, nextLine, quoted } from './words/step-words.ts'
+import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
 export interface StatusOptions {
@@ -135,7 +135,7 @@ function statusLines(
   const report = readReport(folder)
   const approval = readApproval(folder)
   const { target } = plan
-  const inService = serviceWords(service)
+  const inService = describeServiceState(service)
   return [
     `Job ${plan.jobId}: ${filesText(job)}, planned ${plan.createdAt}.`,
     target === null ? 'No target.' : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}.`,
@@ -174,7 +174,7 @@ function sentText(sent: SentSoFar | null): string[] {
   const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'found to DIFFER'
   return [
     `Sent: ${count}, ${verified}; import job ${sent.serviceJobId}.`,
-    ...(sent.repaired === null ? [] : [repairedWords(sent.repaired)]),
+    ...(sent.repaired === null ? [] : [describeRepaired(sent.repaired)]),
   ]
 }
 

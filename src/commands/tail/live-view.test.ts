@@ -51,7 +51,7 @@ function refusing(status: number, body: string, headers: Record<string, string> 
   return (response: ServerResponse) => void response.writeHead(status, headers).end(body)
 }
 
-function inItsWords(code: string, detail: string, attr: string | null = null): string {
+function errorBody(code: string, detail: string, attr: string | null = null): string {
   return JSON.stringify({ type: 'invalid_request', code, detail, attr })
 }
 
@@ -102,26 +102,26 @@ describe('one connection to a live view', () => {
     )
     assert.equal(ended.isFinal, true)
     assert.match(ended.why, /the personal API key was deleted/)
-    const noKey = await watched(t, refusing(401, inItsWords('not_authenticated', 'This key is unknown.')))
+    const noKey = await watched(t, refusing(401, errorBody('not_authenticated', 'This key is unknown.')))
     assert.deepEqual([noKey.isFinal, noKey.why], [true, 'it answered 401: This key is unknown.'])
-    const noProject = await watched(t, refusing(404, inItsWords('not_found', 'Not found.')))
+    const noProject = await watched(t, refusing(404, errorBody('not_found', 'Not found.')))
     assert.deepEqual(
       [noProject.isFinal, noProject.why],
       [true, 'it answered 404: Not found. Check --project and --host.'],
     )
     for (const { detail } of [notFound, notFoundOnWire]) {
-      const elsewhere = await watched(t, refusing(404, inItsWords('not_found', detail)))
+      const elsewhere = await watched(t, refusing(404, errorBody('not_found', detail)))
       assert.equal(elsewhere.isFinal, true)
       assert.match(elsewhere.why, /it answered 404: There is nothing at this path.* Check --host: .*PENNON_ADMIN_PORT/)
     }
-    const misread = await watched(t, refusing(400, inItsWords('invalid_input', 'Must be one or more of main.', 'lane')))
+    const misread = await watched(t, refusing(400, errorBody('invalid_input', 'Must be one or more of main.', 'lane')))
     assert.deepEqual([misread.isFinal, misread.why], [true, 'it answered 400: lane: Must be one or more of main.'])
     const page = await watched(t, refusing(200, '<html>', { 'content-type': 'text/html' }))
     assert.deepEqual([page.isFinal, page.why], [true, 'it answered text/html, which is no live view'])
   })
 
   it('may be tried again when the instance is busy, or a proxy answers for one that is away', async t => {
-    const busy = await watched(t, refusing(503, inItsWords('stopping', 'Try again.'), { 'retry-after': '3' }))
+    const busy = await watched(t, refusing(503, errorBody('stopping', 'Try again.'), { 'retry-after': '3' }))
     assert.deepEqual([busy.isFinal, busy.why, busy.retryAfterMs], [false, 'it answered 503: Try again.', 3_000])
     const away = await watched(t, refusing(404, 'no such backend'))
     assert.deepEqual([away.isFinal, away.why], [false, 'it answered 404: no such backend'])

@@ -31,7 +31,7 @@ export function storeFailureCode(port: string, trouble: keyof typeof troubles): 
 /** What went wrong is in the log of the instance, and in no answer: it may name what is nobody's business. */
 export const internalError = 'internal_error'
 
-const words: ReadonlyMap<string, string> = new Map([
+const messages: ReadonlyMap<string, string> = new Map([
   ...Object.entries(stores).flatMap(([store, name]) =>
     Object.entries(troubles).map(([trouble, what]) => [`${store}_${trouble}`, `${name} ${what}`] as const),
   ),
@@ -39,6 +39,6 @@ const words: ReadonlyMap<string, string> = new Map([
 ])
 
 /** A part of a sentence, such as `the event store cannot be reached`. */
-export function failureWords(code: string): string {
-  return words.get(code) ?? words.get(internalError)!
+export function failureMessage(code: string): string {
+  return messages.get(code) ?? messages.get(internalError)!
 }

@@ -46,7 +46,7 @@ const fatal = /^jsonmergepatch$/
 const tableFunctions = new Set(['numbers', 'numbers_mt', 'generateseries', 'generate_series'])
 
 /** Words that a parenthesis may follow although they are no functions. */
-const wordsBeforeParenthesis = new Set(
+const keywordsBeforeParenthesis = new Set(
   `all and any anti array as asof between by case cross cube distinct else end except exists filter from full global group
   grouping having if ilike in inner intersect interval is join lag lateral lead left like limit materialized not null
   nulls offset on or order outer over partition prewhere qualify replace right rollup select semi sets then totals union
@@ -105,7 +105,7 @@ export function checkSql(
       return refused(at, 'Settings cannot be changed here. A name `settings` has to be in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
     if (next?.kind !== 'symbol' || next.text !== '(') continue
-    if (token.kind === 'word' && (wordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
+    if (token.kind === 'word' && (keywordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
     if (token.kind === 'word' && tokens[index - 1]?.kind === 'symbol' && tokens[index - 1]!.text === ':') continue
     if (token.kind === 'word' && parsedFunctions.has(lower)) continue
     // `DESCRIBE (SELECT …)`: what is inside is checked like any query.

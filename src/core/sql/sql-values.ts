@@ -38,8 +38,8 @@ export function bindValues(
     const closeAt = closeOf(tokens, index)
     const close = tokens[closeAt]
     if (isSymbol(after, ':') && isSymbol(close, '}')) {
-      const typeWords = tokens.slice(index + 3, closeAt).filter(({ kind }) => kind !== 'symbol')
-      if (typeWords.some(({ text }) => text.toLowerCase() === 'identifier'))
+      const typeTokens = tokens.slice(index + 3, closeAt).filter(({ kind }) => kind !== 'symbol')
+      if (typeTokens.some(({ text }) => text.toLowerCase() === 'identifier'))
         return err({ at: open.at, detail: 'A value cannot stand for a name; write the name itself.' })
       if (values === null) continue
     } else if (!isSymbol(after, '}')) {

@@ -16,10 +16,10 @@ const requestFaults: Record<string, WireError> = {
 const notHttp = wireError(400, 'invalid_request', 'Not a valid HTTP request.')
 
 /** What a route decides itself about the answer to a request that stalls. */
-type OwnWords = Partial<Pick<Route, 'stalled' | 'encodeError' | 'retryAfterSeconds' | 'echoes'>>
+type OwnAnswers = Partial<Pick<Route, 'stalled' | 'encodeError' | 'retryAfterSeconds' | 'echoes'>>
 
 interface UnreadRequest {
-  readonly route: OwnWords
+  readonly route: OwnAnswers
   readonly cors: string | null
   readonly request: IncomingMessage
 }
@@ -37,7 +37,7 @@ interface NotedSocket extends Socket {
 }
 
 /** @param cors methods that pages may use on the route; null for none. */
-export function noteUnread(route: OwnWords, cors: string | null, { raw }: FastifyRequest): void {
+export function noteUnread(route: OwnAnswers, cors: string | null, { raw }: FastifyRequest): void {
   if (route.stalled === undefined && !isOfPage(cors, raw)) return
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = { route, cors, request: raw }

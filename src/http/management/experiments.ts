@@ -150,14 +150,14 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
 
 /** `all` is no filter, and PostHog's tools also say `complete` for `stopped`. */
 function statusParam(): QueryParam<ExperimentStatus | undefined> {
-  const words = ['all', 'complete', ...experimentStatuses] as const
-  const param = choiceParam(words, '`paused`: running with its flag disabled. `complete` is an alias of `stopped`.')
+  const choices = ['all', 'complete', ...experimentStatuses] as const
+  const param = choiceParam(choices, '`paused`: running with its flag disabled. `complete` is an alias of `stopped`.')
   return asFilter(mapParam(param, word => (word === 'all' ? undefined : word === 'complete' ? 'stopped' : word)))
 }
 
 function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
-  const words = experimentOrders.flatMap(order => [order, `-${order}` as const])
-  const param = choiceParam(words, 'Sort field; prefix `-` for descending. Default: newest first.')
+  const choices = experimentOrders.flatMap(order => [order, `-${order}` as const])
+  const param = choiceParam(choices, 'Sort field; prefix `-` for descending. Default: newest first.')
   return mapParam(param, word => {
     const by = experimentOrders.find(order => word?.endsWith(order))
     return by === undefined ? undefined : { by, isDescending: word!.startsWith('-') }

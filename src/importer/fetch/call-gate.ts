@@ -1,9 +1,9 @@
 // Lets requests to a source through one by one, as its limits and its refusals allow.
 
 import { type CallLimits, isLongWait, nextCallAtMs } from './call-limits.ts'
+import { type FetchWaiting, sourceLimit } from './describe-wait.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
 import type { FetchState } from './fetch-state.ts'
-import { type FetchWaiting, sourceLimit } from './wait-words.ts'
 
 export class CallGate {
   readonly #limits: CallLimits

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { backOffMs, retryAfterOf } from './back-off.ts'
 import { leastDurationMs, nextCallAtMs } from './call-limits.ts'
-import { spanInWords } from './wait-words.ts'
+import { formatSpan } from './describe-wait.ts'
 
 const limits = { perSecond: 3, perHour: 60, atOnce: 4 }
 
@@ -33,7 +33,7 @@ describe('the limits of a source', () => {
   })
 
   it('make three years of Mixpanel by day 1,095 calls of 18.3 hours', () => {
-    assert.equal(spanInWords(leastDurationMs(1_095, limits)), '18.3 h')
+    assert.equal(formatSpan(leastDurationMs(1_095, limits)), '18.3 h')
     assert.equal(leastDurationMs(1_095, { perSecond: null, perHour: null, atOnce: 1 }), 0)
   })
 })
@@ -62,5 +62,5 @@ describe('the wait before the same is asked again', () => {
 
 it('a span is said in the unit that people would use', () => {
   const spans = [200, 45_000, 60_000, 14 * 60_000, 119 * 60_000, 7_200_000, 65_700_000, 300 * 3_600_000]
-  assert.deepEqual(spans.map(spanInWords), ['1 s', '45 s', '1 min', '14 min', '119 min', '2 h', '18.3 h', '12.5 days'])
+  assert.deepEqual(spans.map(formatSpan), ['1 s', '45 s', '1 min', '14 min', '119 min', '2 h', '18.3 h', '12.5 days'])
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseFetchConfig } from './fetch-config.ts'
-import { basicAuthorization, basicSecrets, findSecret, wordsWithoutSecrets } from './fetch-secrets.ts'
+import { basicAuthorization, basicSecrets, findSecret, redactSecrets } from './fetch-secrets.ts'
 
 const may = { from: '2024-05-01', to: '2024-05-31' }
 
@@ -43,19 +43,16 @@ describe('secrets', () => {
   })
 
   it('are masked in what a source says, also as they are written in addresses', () => {
-    const words = wordsWithoutSecrets('bad key a/b+c\r\n in ?key=a%2Fb%2Bc&x=1', ['a/b+c', ''])
-    assert.equal(words, 'bad key … in ?key=…&x=1')
+    const text = redactSecrets('bad key a/b+c\r\n in ?key=a%2Fb%2Bc&x=1', ['a/b+c', ''])
+    assert.equal(text, 'bad key … in ?key=…&x=1')
   })
   it('are masked in the form in which Basic authorization has them, with and without its padding', () => {
     const header = basicAuthorization('user', 'a+b/c')
     assert.match(header, /==$/)
     const echoed = `authorization: ${header}, ${header.replace('==', '')}, ${encodeURIComponent(header)}`
-    assert.equal(
-      wordsWithoutSecrets(echoed, basicSecrets('user', 'a+b/c')),
-      'authorization: Basic …, Basic …, Basic%20…',
-    )
+    assert.equal(redactSecrets(echoed, basicSecrets('user', 'a+b/c')), 'authorization: Basic …, Basic …, Basic%20…')
     // A user that stands within the Base64 hides nothing of it.
     const short = basicAuthorization('d', 'secret-of-somebody')
-    assert.equal(wordsWithoutSecrets(short, basicSecrets('d', 'secret-of-somebody')), 'Basic …')
+    assert.equal(redactSecrets(short, basicSecrets('d', 'secret-of-somebody')), 'Basic …')
   })
 })

@@ -9,6 +9,7 @@ import type { StageProgress } from '../job/progress.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
 import { ImportConfigError } from '../records/import-source.ts'
+import { describeWait } from './describe-wait.ts'
 import type { FetchClock } from './fetch-clock.ts'
 import { type FetchConfig, parseFetchConfig } from './fetch-config.ts'
 import { FetchStop } from './fetch-faults.ts'
@@ -16,7 +17,6 @@ import type { FetchProgress } from './fetch-reporter.ts'
 import type { FetchSource } from './fetch-source.ts'
 import { fetchStage } from './fetch-stage.ts'
 import { readFetchedParts } from './fetched-parts.ts'
-import { waitingInWords } from './wait-words.ts'
 
 export interface FetchForJobOptions {
   readonly folder: JobFolder
@@ -78,6 +78,6 @@ function reportTo(progress: StageProgress, clock: FetchClock): (now: FetchProgre
     const more = { records: now.partsDone - parts, bytes: now.bytesReceived - bytes, retries: now.retries - retries }
     ;[parts, bytes, retries] = [now.partsDone, now.bytesReceived, now.retries]
     progress.add(more)
-    progress.waiting(now.waiting === null ? null : waitingInWords(now.waiting, clock.nowMs()))
+    progress.waiting(now.waiting === null ? null : describeWait(now.waiting, clock.nowMs()))
   }
 }

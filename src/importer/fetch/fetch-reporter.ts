@@ -1,7 +1,7 @@
 // What people are told while a fetch runs: its progress, and that nothing has come for long.
 
+import type { FetchWaiting } from './describe-wait.ts'
 import type { FetchClock } from './fetch-clock.ts'
-import type { FetchWaiting } from './wait-words.ts'
 
 export interface FetchProgress {
   readonly partsDone: number

@@ -40,7 +40,7 @@ function base64Of(user: string, password: string): string {
 }
 
 /** A text of the source for people, with every secret in it masked and on one line. Of a page it is only the title. */
-export function wordsWithoutSecrets(text: string, secrets: readonly string[]): string {
+export function redactSecrets(text: string, secrets: readonly string[]): string {
   const forms = secrets.filter(secret => secret !== '').flatMap(secret => [secret, encodeURIComponent(secret)])
   // The longest first: a mask within another form would hide that form from the search for it.
   const masked = forms

@@ -9,6 +9,7 @@ import { counted, firstFew } from '#core/counted.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { backOffMs } from './back-off.ts'
 import { CallGate } from './call-gate.ts'
+import { formatSpan } from './describe-wait.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
 import {
   asFetchFault,
@@ -25,7 +26,6 @@ import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-sou
 import { FetchSpace } from './fetch-space.ts'
 import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
 import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
-import { spanInWords } from './wait-words.ts'
 
 export interface FetchResult {
   readonly partsDone: number
@@ -280,7 +280,7 @@ class FetchRun {
     let watch: NodeJS.Timeout | undefined
     const look = () => {
       if (bytesLately < stallBytes)
-        stalled.abort(new BrokenAnswer(`next to nothing has come for ${spanInWords(stallMs)}`))
+        stalled.abort(new BrokenAnswer(`next to nothing has come for ${formatSpan(stallMs)}`))
       bytesLately = 0
     }
     const tools: PartTools = {

@@ -169,7 +169,7 @@ it('a status says whether to stop, or to wait and how long', async t => {
     response.writeHead(Number(request.url!.slice(1)), { 'retry-after': '7' }).end('why\n so, key1'),
   )
   const about = { source: 'It', secrets: ['key1'], nowMs: 0 }
-  for (const [status, kind, words, retryAfterMs] of [
+  for (const [status, kind, message, retryAfterMs] of [
     [400, FetchStop, /^It answers 400: why so, …$/, undefined],
     [401, FetchStop, /^It answers 401: why so, …\. Check the key/, undefined],
     [403, FetchStop, /Check the key/, undefined],
@@ -179,7 +179,7 @@ it('a status says whether to stop, or to wait and how long', async t => {
   ] as const) {
     const fault = await faultOfStatus(await sendRequest({ url: new URL(`/${status}`, url), signal, warn }), about)
     assert.ok(fault instanceof kind, String(status))
-    assert.match(fault.message, words)
+    assert.match(fault.message, message)
     assert.equal(fault instanceof FetchWait ? fault.retryAfterMs : undefined, retryAfterMs)
   }
 })

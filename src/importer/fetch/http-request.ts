@@ -6,10 +6,10 @@ import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest
 import { request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { retryAfterOf } from './back-off.ts'
+import { sourceLimit } from './describe-wait.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
-import { wordsWithoutSecrets } from './fetch-secrets.ts'
+import { redactSecrets } from './fetch-secrets.ts'
 import { type Hop, type Reach, reachOf, redirectedTo } from './redirects.ts'
-import { sourceLimit } from './wait-words.ts'
 
 export interface HttpRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST'
@@ -92,8 +92,8 @@ export async function faultOfStatus(
   { status, headers, body }: HttpAnswer,
   { source, secrets, nowMs }: { readonly source: string; readonly secrets: readonly string[]; readonly nowMs: number },
 ): Promise<FetchStop | FetchWait> {
-  const words = wordsWithoutSecrets(await readText(body, errorTextBytes), secrets)
-  const said = `${source} answers ${status}${words === '' ? '' : `: ${words}`}`
+  const text = redactSecrets(await readText(body, errorTextBytes), secrets)
+  const said = `${source} answers ${status}${text === '' ? '' : `: ${text}`}`
   if (status === 401 || status === 403)
     return new FetchStop(`${said}. Check the key, what it may do, and that the region is that of the project.`)
   if (status === 429) return new FetchWait(sourceLimit, retryAfterOf(headers['retry-after'], nowMs))

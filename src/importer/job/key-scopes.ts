@@ -2,11 +2,11 @@
 
 export const importKeyScopes: readonly string[] = ['import_job:write', 'project:read', 'query:read', 'person:read']
 
-export function inWords(scopes: readonly string[]): string {
+export function listScopes(scopes: readonly string[]): string {
   return scopes.length < 2 ? scopes.join('') : `${scopes.slice(0, -1).join(', ')} and ${scopes.at(-1)}`
 }
 
-export const importKeyScopesInWords: string = inWords(importKeyScopes)
+export const importKeyScopeList: string = listScopes(importKeyScopes)
 
 /** @param given of a key; `*` is all of them, and whoever may write may read. */
 export function missingScopes(given: readonly string[]): readonly string[] {

@@ -1,9 +1,9 @@
 // Gets one batch to the service, however long it takes: waits where waiting helps, halves where the batch is at fault,
 // stops where neither does. Source: docs/wire/import.md §2.4 (definite refusal), §2.5 (rate, back-off).
 
+import { formatSpan } from '#importer/fetch/describe-wait.ts'
 import { backOffMs } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
-import { spanInWords } from '../fetch/wait-words.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type AnsweredBatch, type BatchAnswer, type BatchTarget, postBatch } from './post-batch.ts'
@@ -44,7 +44,7 @@ const loudEveryMs = 15 * 60_000
 /** @throws JobStopped; the reason of the signal when it is aborted. */
 export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<Delivered> {
   const answer = await answerFor(events, deps)
-  if (answer.kind === 'stop') throw new JobStopped(answer.words)
+  if (answer.kind === 'stop') throw new JobStopped(answer.description)
   if (answer.kind === 'accepted') return accepted(events, answer, deps)
   if (events.length > 1) {
     const half = Math.ceil(events.length / 2)
@@ -53,7 +53,10 @@ export async function deliverBatch(events: readonly OutgoingEvent[], deps: Deliv
   }
   const field = answer.kind === 'refused' ? answer.field : null
   const reason = answer.kind === 'refused' ? answer.reason : 'too_large'
-  return refusedAlone({ outgoing: events[0]!, reason: `server_refused:${reason}`, field, detail: answer.words }, deps)
+  return refusedAlone(
+    { outgoing: events[0]!, reason: `server_refused:${reason}`, field, detail: answer.description },
+    deps,
+  )
 }
 
 /** What the service says once it says anything that waiting cannot change. */
@@ -85,11 +88,11 @@ async function answerFor(
     if (now - troubleSinceMs >= loudMs + loudEveryMs) {
       loudMs = now - troubleSinceMs
       progress.say(
-        `WARNING: nothing could be sent for ${spanInWords(loudMs)}: ${answer.words}. Nothing is lost; it goes on by itself.`,
+        `WARNING: nothing could be sent for ${formatSpan(loudMs)}: ${answer.description}. Nothing is lost; it goes on by itself.`,
       )
     }
     const untilMs = now + pauseMs(answer.retryAfterMs, allowed, tries, clock.random())
-    await waits.wait(events, { reason: answer.words, untilMs, isAsked: answer.retryAfterMs !== null }, signal)
+    await waits.wait(events, { reason: answer.description, untilMs, isAsked: answer.retryAfterMs !== null }, signal)
   }
 }
 

@@ -2,11 +2,11 @@
 // service is away, as sending does. Source: docs/wire/import.md §2.8, §2.10, §2.11.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { describeWait } from '#importer/fetch/describe-wait.ts'
 import { backOffMs, retryAfterOf } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
-import { waitingInWords } from '../fetch/wait-words.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
-import { importKeyScopesInWords } from '../job/key-scopes.ts'
+import { importKeyScopeList } from '../job/key-scopes.ts'
 import type { StageProgress } from '../job/progress.ts'
 
 export interface ServiceApiOptions {
@@ -80,7 +80,7 @@ export class ServiceApi {
       }
       const now = clock.nowMs()
       const untilMs = now + backOffMs(tries, clock.random(), answer.retryAfterMs)
-      progress.waiting(waitingInWords({ reason: answer.words, untilMs }, now))
+      progress.waiting(describeWait({ reason: answer.message, untilMs }, now))
       await sleepUntil(clock, () => untilMs, signal)
     }
   }
@@ -103,7 +103,7 @@ export class ServiceApi {
       text = await response.text()
     } catch {
       signal.throwIfAborted()
-      return { kind: 'trouble', words: `no connection to ${address}`, retryAfterMs: null }
+      return { kind: 'trouble', message: `no connection to ${address}`, retryAfterMs: null }
     }
     const { status, ok, headers } = response
     if (ok) return { kind: 'done', body: objectOf(text) }
@@ -113,12 +113,12 @@ export class ServiceApi {
     }
     if (status === 408 || status === 429 || status >= 500) {
       const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, clock.nowMs())
-      return { kind: 'trouble', words: `the service asks to wait (${status})`, retryAfterMs }
+      return { kind: 'trouble', message: `the service asks to wait (${status})`, retryAfterMs }
     }
     const refused = objectOf(text)
     const code = ownValue(refused, 'code')
     throw new ServiceRefusal(
-      wordsOf(status, refused, this.#options, path),
+      describeRefusal(status, refused, this.#options, path),
       typeof code === 'string' ? code : null,
       status === 401 || status === 403 ? findKeyRemedy(project) : null,
     )
@@ -127,21 +127,26 @@ export class ServiceApi {
 
 type Answer =
   | { readonly kind: 'done'; readonly body: JsonObject | null }
-  | { readonly kind: 'trouble'; readonly words: string; readonly retryAfterMs: number | null }
+  | { readonly kind: 'trouble'; readonly message: string; readonly retryAfterMs: number | null }
 
 /** @param project an id, or `@current`. */
 function findKeyRemedy(project: string): Remedy {
   return {
     command: null,
-    why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopesInWords} of project ${project}, then pennon import run FOLDER`,
+    why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopeList} of project ${project}, then pennon import run FOLDER`,
   }
 }
 
-function wordsOf(status: number, body: JsonObject, { address, project }: ServiceApiOptions, path: string): string {
+function describeRefusal(
+  status: number,
+  body: JsonObject,
+  { address, project }: ServiceApiOptions,
+  path: string,
+): string {
   const detail = ownValue(body, 'detail')
   const said = `${address} answers ${status} to ${path}${typeof detail === 'string' ? `: ${detail}` : ''}`
   if (status === 401 || status === 403)
-    return `${said} The key in PENNON_PERSONAL_KEY needs the scopes ${importKeyScopesInWords} of project ${project}.`
+    return `${said} The key in PENNON_PERSONAL_KEY needs the scopes ${importKeyScopeList} of project ${project}.`
   return said
 }
 

@@ -29,18 +29,18 @@ export type BatchAnswer =
       readonly failed: readonly FailedRecord[]
     }
   /** 413. */
-  | { readonly kind: 'too_large'; readonly words: string }
+  | { readonly kind: 'too_large'; readonly description: string }
   /** 400 or 422: sent again, it would be refused again. */
-  | { readonly kind: 'refused'; readonly reason: string; readonly field: string | null; readonly words: string }
+  | { readonly kind: 'refused'; readonly reason: string; readonly field: string | null; readonly description: string }
   /** 408, 429, 5xx or no answer. It may have been taken all the same. */
   | {
       readonly kind: 'trouble'
-      readonly words: string
+      readonly description: string
       readonly isOverload: boolean
       readonly retryAfterMs: number | null
     }
   /** Nothing that waiting or other events would change. */
-  | { readonly kind: 'stop'; readonly words: string }
+  | { readonly kind: 'stop'; readonly description: string }
 
 export interface AnsweredBatch {
   readonly answer: BatchAnswer
@@ -85,7 +85,7 @@ export async function postBatch(
   } catch (cause) {
     signal.throwIfAborted()
     return {
-      answer: { kind: 'trouble', words: explainNoAnswer(cause), isOverload: false, retryAfterMs: null },
+      answer: { kind: 'trouble', description: explainNoAnswer(cause), isOverload: false, retryAfterMs: null },
       rate: null,
     }
   }
@@ -99,20 +99,25 @@ function answerOf(
 ): BatchAnswer {
   const body = objectOf(text)
   if (ok) return acceptedOf(body, target.serviceJobId === null ? null : eventCount)
-  const words = wordsOf(status, body, text)
+  const description = describeRefusal(status, body, text)
   const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, Date.now())
   switch (status) {
     case 400:
     case 422:
-      return { kind: 'refused', reason: textAt(body, 'code') ?? shortened(words), field: textAt(body, 'attr'), words }
+      return {
+        kind: 'refused',
+        reason: textAt(body, 'code') ?? shortened(description),
+        field: textAt(body, 'attr'),
+        description,
+      }
     case 413:
-      return { kind: 'too_large', words }
+      return { kind: 'too_large', description }
     case 408:
     case 429:
     case 503:
       return {
         kind: 'trouble',
-        words: `the service asks to wait (${status})`,
+        description: `the service asks to wait (${status})`,
         isOverload: status !== 408,
         retryAfterMs,
       }
@@ -120,12 +125,17 @@ function answerOf(
     case 403:
       return {
         kind: 'stop',
-        words: `${target.address} does not take the project's key: ${words}. Check the key, and that the region is that of the project.`,
+        description: `${target.address} does not take the project's key: ${description}. Check the key, and that the region is that of the project.`,
       }
     default:
       if (status >= 500)
-        return { kind: 'trouble', words: `the service is in trouble (${status})`, isOverload: false, retryAfterMs }
-      return { kind: 'stop', words: `${target.address} answers ${status} to a batch: ${words}` }
+        return {
+          kind: 'trouble',
+          description: `the service is in trouble (${status})`,
+          isOverload: false,
+          retryAfterMs,
+        }
+      return { kind: 'stop', description: `${target.address} answers ${status} to a batch: ${description}` }
   }
 }
 
@@ -137,12 +147,13 @@ function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
   const accounted = (numberAt(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
   if (eventCount !== null && accounted !== eventCount) {
-    const words = `the answer speaks of ${counted(accounted, 'event')}, and ${counted(eventCount, 'was', 'were')} sent`
-    return { kind: 'trouble', words, isOverload: false, retryAfterMs: null }
+    const description = `the answer speaks of ${counted(accounted, 'event')}, and ${counted(eventCount, 'was', 'were')} sent`
+    return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
   }
   if (eventCount === null && ownValue(body, 'status') === undefined) {
-    const words = 'the answer is not that of a service that takes events, but perhaps of a network that asks to log in'
-    return { kind: 'trouble', words, isOverload: false, retryAfterMs: null }
+    const description =
+      'the answer is not that of a service that takes events, but perhaps of a network that asks to log in'
+    return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
   }
   const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({
     index: numberAt(record, 'index') ?? -1,
@@ -162,7 +173,7 @@ function rateOf(header: string | null): number | null {
   return Number.isFinite(rate) && rate > 0 ? rate : null
 }
 
-function wordsOf(status: number, body: JsonObject, text: string): string {
+function describeRefusal(status: number, body: JsonObject, text: string): string {
   return textAt(body, 'detail') ?? textAt(body, 'error') ?? (shortened(text.trim()) || `status ${status}`)
 }
 

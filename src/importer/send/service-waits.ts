@@ -1,8 +1,8 @@
 // The lanes of a run that wait for the service, which is one and the same for all of them: the reason is shown as long as
 // any of them waits, and the first that gets through again wakes the others. Source: docs/wire/import.md §2.5.
 
+import { describeWait } from '#importer/fetch/describe-wait.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
-import { waitingInWords } from '../fetch/wait-words.ts'
 import type { StageProgress } from '../job/progress.ts'
 
 export interface ServiceWait {
@@ -43,6 +43,6 @@ export class ServiceWaits {
   }
 
   #show(wait: ServiceWait | null): void {
-    this.#progress.waiting(wait === null ? null : waitingInWords(wait, this.#clock.nowMs()))
+    this.#progress.waiting(wait === null ? null : describeWait(wait, this.#clock.nowMs()))
   }
 }

@@ -41,7 +41,7 @@ import { isRecent } from '../records/time-window.ts'
 import { UnseenNames } from '../records/unseen-names.ts'
 import { openStagedJob } from './open-staged-job.ts'
 import { forgetRehearsalRejects, type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
-import { fixOf, skipWords } from './reject-fixes.ts'
+import { fixOf, skipMessage } from './reject-fixes.ts'
 import type { ScanStats } from './scan.ts'
 import { shownSourceMax } from './staged-line.ts'
 
@@ -229,7 +229,7 @@ class RehearsalCounts {
     const events = this.#events.names()
     const days = this.#events.days()
     const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason, plan.source))
-    const skips = this.#skips.reasons(reason => skipWords(reason as SkipReason, plan.source))
+    const skips = this.#skips.reasons(reason => skipMessage(reason as SkipReason, plan.source))
     const distinctIds = this.#ids.estimate()
     const merges = this.#joined.estimate().count
     return {

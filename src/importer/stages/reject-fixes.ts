@@ -90,6 +90,6 @@ function isServerRefused(reason: string): reason is `server_refused:${string}` {
 }
 
 /** @param source of the record. @returns what a skipped record is, to be read after its count. */
-export function skipWords(reason: SkipReason, source: string): string {
+export function skipMessage(reason: SkipReason, source: string): string {
   return ownSkips[source]?.[reason] ?? skips[reason]
 }

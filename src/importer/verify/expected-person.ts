@@ -22,7 +22,7 @@ export interface ExpectedPerson {
 
 /** What is not as expected: in words, and the id where one is missing. */
 export interface PersonDifference {
-  readonly words: string
+  readonly message: string
   readonly missingId: string | null
 }
 
@@ -67,11 +67,11 @@ export function differenceOfPerson({ ids, profile }: ExpectedPerson, stored: Jso
   const shown = shownIds(stored)
   const areAllShown = Number(stored.distinct_id_count) <= shown.length
   const missingId = areAllShown ? [...ids].find(id => !shown.includes(id)) : undefined
-  return missingId === undefined ? null : { words: `the id ${missingId} is not one of its ids`, missingId }
+  return missingId === undefined ? null : { message: `the id ${missingId} is not one of its ids`, missingId }
 }
 
-function property(words: string): PersonDifference {
-  return { words, missingId: null }
+function property(message: string): PersonDifference {
+  return { message, missingId: null }
 }
 
 /** A person of very many ids shows only some of them. */

@@ -27,7 +27,7 @@ import {
   finalReportNames,
   isBalancedSoFar,
 } from './final-report.ts'
-import { noteSentence } from './note-words.ts'
+import { noteSentence } from './note-messages.ts'
 import type { SentSoFar } from './sent-so-far.ts'
 import type { Verification } from './verify-stage.ts'
 
@@ -112,8 +112,8 @@ function outcome(report: FinalReport, ending: Ending | null): Section {
     lines: [
       ...endingLines(ending),
       `${counted(sums.sent - (repaired?.sent ?? 0), 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
-      ...(repaired === null ? [] : [repairedWords(repaired)]),
-      storedWords(report, isGone),
+      ...(repaired === null ? [] : [describeRepaired(repaired)]),
+      describeStored(report, isGone),
       `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
       `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
       `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${number(duplicates)} that it had them already.`,
@@ -122,7 +122,7 @@ function outcome(report: FinalReport, ending: Ending | null): Section {
   }
 }
 
-function storedWords({ verification, isVerificationOld }: FinalReport, isGone: boolean): string {
+function describeStored({ verification, isVerificationOld }: FinalReport, isGone: boolean): string {
   if (isVerificationOld === true) return 'What is stored was not compared since then.'
   const verb = isGone ? 'was' : 'is'
   return verification.ok
@@ -131,7 +131,7 @@ function storedWords({ verification, isVerificationOld }: FinalReport, isGone: b
 }
 
 /** What came after the rest, as part of the same import. */
-export function repairedWords({ read, sent, rejected }: RetrySums): string {
+export function describeRepaired({ read, sent, rejected }: RetrySums): string {
   const still = rejected === 0 ? '' : `; ${number(rejected)} of them ${rejected === 1 ? 'is' : 'are'} still rejected`
   return `${counted(read, 'rejected record was', 'rejected records were')} tried again, which sent ${counted(sent, 'event')} more${still}.`
 }
@@ -180,13 +180,13 @@ function balanceLines(report: FinalReport): readonly string[] {
   ]
 }
 
-const checkWords: Record<Verification['checks'][number]['name'], string> = {
+const checkLabels: Record<Verification['checks'][number]['name'], string> = {
   day_event_counts: 'Events by day and name',
   id_buckets: 'Events by 256 parts of the distinct ids',
   random_events: 'Events at random, all fields',
   live_data: 'Live events of the same days are still there',
 }
-const stateWords = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be asked' } as const
+const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be asked' } as const
 
 function verified({ verification, isVerificationOld }: FinalReport): Section {
   const { checks, notes, expected_rows, stored_rows } = verification
@@ -194,8 +194,8 @@ function verified({ verification, isVerificationOld }: FinalReport): Section {
     caption: 'Compared with what is stored',
     columns: [{ title: 'Check' }, { title: 'Result' }, { title: 'Compared', isNumber: true }, { title: 'Differences' }],
     rows: checks.map(each => [
-      checkWords[each.name],
-      stateWords[each.state],
+      checkLabels[each.name],
+      stateLabels[each.state],
       number(each.compared),
       each.differences.slice(0, 5).join('; '),
     ]),

@@ -72,10 +72,10 @@ describe('the balance of a final report', () => {
     const repaired = repairedReport(job.folder, checkpoint, retried)!
     const compared = finalReport({ ...parts, retried })
     for (const report of [repaired, compared]) assert.deepEqual(report.balance, after)
-    const words = (report: FinalReport) => finalSections(report).flatMap(({ lines }) => lines)
+    const lines = (report: FinalReport) => finalSections(report).flatMap(({ lines }) => lines)
     const upToDate = 'What is stored is what was sent.'
-    assert.deepEqual([words(repaired).includes(upToDate), words(compared).includes(upToDate)], [false, true])
-    assert.ok(words(repaired).includes('What is stored was not compared since then.'))
+    assert.deepEqual([lines(repaired).includes(upToDate), lines(compared).includes(upToDate)], [false, true])
+    assert.ok(lines(repaired).includes('What is stored was not compared since then.'))
     assert.equal(after.read, after.givingEvents + after.skipped + after.rejected + after.collapsed)
   })
 

@@ -57,7 +57,7 @@ export async function verifyPersons(options: VerifyPersonsOptions): Promise<Pers
     if (difference === null || differences.has(key)) continue
     if (difference.missingId !== null && elsewhere.has(difference.missingId)) continue
     if (await isTouchedByOthers(each.stored, difference, options)) newer.add(key)
-    else differences.set(key, `${each.expected.id}: ${difference.words}`)
+    else differences.set(key, `${each.expected.id}: ${difference.message}`)
   }
   const touched = newer.difference(differences).size
   return {
@@ -79,7 +79,7 @@ interface SeenPerson {
 }
 
 function differenceOf({ expected, stored }: SeenPerson): PersonDifference | null {
-  if (stored === undefined) return { words: 'there is no such person', missingId: null }
+  if (stored === undefined) return { message: 'there is no such person', missingId: null }
   return differenceOfPerson(expected, stored)
 }
 

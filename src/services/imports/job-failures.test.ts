@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
-import { failureWords, type JobFailure } from '#core/imports/job-failure.ts'
+import { failureMessage, type JobFailure } from '#core/imports/job-failure.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
@@ -71,7 +71,7 @@ describe('a job that does not get on', () => {
   })
 
   it('is told of in words, whatever the code', () => {
-    assert.equal(failureWords('event_store_unavailable'), 'the event store cannot be reached')
-    assert.match(failureWords('of a later version'), /its log has/)
+    assert.equal(failureMessage('event_store_unavailable'), 'the event store cannot be reached')
+    assert.match(failureMessage('of a later version'), /its log has/)
   })
 })

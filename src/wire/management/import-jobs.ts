@@ -11,7 +11,7 @@ import {
   openStates,
 } from '#core/imports/import-job.ts'
 import type { ImportedCount, ImportedRowCounts } from '#core/imports/imported-counts.ts'
-import { failureWords } from '#core/imports/job-failure.ts'
+import { failureMessage } from '#core/imports/job-failure.ts'
 import { idSchema, instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
 const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'Display name of the job.' })
@@ -192,7 +192,7 @@ export function encodeImportJob(job: DescribedImportJob, showsId: boolean): Impo
     discarded_at: instantOrNull(job.discardedAtMs),
     failure: job.failure && {
       code: job.failure.code,
-      message: failureWords(job.failure.code),
+      message: failureMessage(job.failure.code),
       since: instant(job.failure.sinceMs),
     },
   }

@@ -48,7 +48,7 @@ export async function killSource(
   const straightRun = runIn('straight', straightProject)
   const straight = await straightRun.straight()
   checkEnd(straightRun)
-  log(`${source.name} straight: ${timesInWords(straight)}`)
+  log(`${source.name} straight: ${describeTimes(straight)}`)
   const expected = await contents(straightProject)
 
   const killedRun = runIn('killed', killedProject)
@@ -56,7 +56,7 @@ export async function killSource(
   const killed = await killedRun.killed(spread(kills), straight, random, startMs)
   const killedMs = performance.now() - fromMs
   checkEnd(killedRun)
-  log(`${source.name} killed: ${killsInWords(killed)}, ${(killedMs / 1_000).toFixed(1)} s`)
+  log(`${source.name} killed: ${describeKills(killed)}, ${(killedMs / 1_000).toFixed(1)} s`)
   const found = await contents(killedProject)
   assertSame(found, expected)
   assert.deepEqual(killedRun.report().balance, straightRun.report().balance)
@@ -112,11 +112,11 @@ export function assertSame(found: ProjectContents, expected: ProjectContents): v
 
 const shownMax = 5
 
-export function timesInWords(times: StageTimes): string {
+export function describeTimes(times: StageTimes): string {
   return killedStages.map(stage => `${stage} ${(times[stage] / 1_000).toFixed(2)} s`).join(', ')
 }
 
-export function killsInWords({ kills, endedRuns }: KilledRun): string {
+export function describeKills({ kills, endedRuns }: KilledRun): string {
   const words = killedStages.filter(stage => kills[stage] > 0).map(stage => `${kills[stage]} in ${stage}`)
   return `${killCount(kills)} kills (${words.join(', ')}), ${endedRuns} runs ended before theirs`
 }

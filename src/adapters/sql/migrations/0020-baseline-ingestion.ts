@@ -1,12 +1,12 @@
 // The baseline's tables of ingestion: the worker's position and balance, what it knows of the event store, usage, imports.
 
-import type { DdlWords } from './migration.ts'
+import type { DdlDialect } from './migration.ts'
 
-export function ingestionTables(words: DdlWords): string[] {
-  return [...processingTables(words), ...accountingTables(words), ...importTables(words)]
+export function ingestionTables(dialect: DdlDialect): string[] {
+  return [...processingTables(dialect), ...accountingTables(dialect), ...importTables(dialect)]
 }
 
-function processingTables({ autoId, clustered, text }: DdlWords): string[] {
+function processingTables({ autoId, clustered, text }: DdlDialect): string[] {
   return [
     // The log that the positions in `log_position` belong to: offsets mean nothing in another log. One row, or none before
     // a log is bound.
@@ -82,7 +82,7 @@ function processingTables({ autoId, clustered, text }: DdlWords): string[] {
   ]
 }
 
-function accountingTables({ autoId, text }: DdlWords): string[] {
+function accountingTables({ autoId, text }: DdlDialect): string[] {
   return [
     // The exact count of a UTC day, and a few samples.
     `CREATE TABLE ingestion_warning_day (
@@ -132,7 +132,7 @@ function accountingTables({ autoId, text }: DdlWords): string[] {
 }
 
 /** Docs: docs/decisions/0053-import-jobs.md. */
-function importTables({ autoId, clustered, text }: DdlWords): string[] {
+function importTables({ autoId, clustered, text }: DdlDialect): string[] {
   return [
     // A job is created by a user, or collects one project's imports of one UTC day that were sent without a job.
     // public_id: NULL for those of days, which no client names.

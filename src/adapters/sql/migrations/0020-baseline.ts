@@ -2,22 +2,22 @@
 // other's state (docs/decisions/0070-one-baseline.md).
 
 import { ingestionTables } from './0020-baseline-ingestion.ts'
-import type { DdlWords, Migration } from './migration.ts'
+import type { DdlDialect, Migration } from './migration.ts'
 
 export const baseline: Migration = {
   version: 20,
   name: 'baseline',
-  statements: words => [
-    ...instanceTables(words),
-    ...projectTables(words),
-    ...flagTables(words),
-    ...personTables(words),
-    ...cohortTables(words),
-    ...ingestionTables(words),
+  statements: dialect => [
+    ...instanceTables(dialect),
+    ...projectTables(dialect),
+    ...flagTables(dialect),
+    ...personTables(dialect),
+    ...cohortTables(dialect),
+    ...ingestionTables(dialect),
   ],
 }
 
-function instanceTables({ text, notifyRevision, saltTable }: DdlWords): string[] {
+function instanceTables({ text, notifyRevision, saltTable }: DdlDialect): string[] {
   return [
     // Ids that users see are taken from here, so that neither engine uses one twice, even after a delete.
     `CREATE TABLE id_sequence (name ${text} PRIMARY KEY, last_id BIGINT NOT NULL)`,
@@ -59,7 +59,7 @@ function instanceTables({ text, notifyRevision, saltTable }: DdlWords): string[]
   ]
 }
 
-function projectTables({ text }: DdlWords): string[] {
+function projectTables({ text }: DdlDialect): string[] {
   return [
     // import_undos: how often discarding an import has begun, so that chunks notice that what they have loaded may be undone.
     // erasures: how often persons were erased; rows of the event store carry the count that they were made with, so that
@@ -97,7 +97,7 @@ function projectTables({ text }: DdlWords): string[] {
   ]
 }
 
-function flagTables({ text }: DdlWords): string[] {
+function flagTables({ text }: DdlDialect): string[] {
   return [
     // conditions_since: the last change of its filters or of whether it is active.
     `CREATE TABLE feature_flag (
@@ -191,7 +191,7 @@ function flagTables({ text }: DdlWords): string[] {
   ]
 }
 
-function personTables({ autoId, clustered, text }: DdlWords): string[] {
+function personTables({ autoId, clustered, text }: DdlDialect): string[] {
   return [
     `CREATE TABLE person (
       id ${autoId},
@@ -288,7 +288,7 @@ function personTables({ autoId, clustered, text }: DdlWords): string[] {
   ]
 }
 
-function cohortTables({ clustered, text }: DdlWords): string[] {
+function cohortTables({ clustered, text }: DdlDialect): string[] {
   return [
     `CREATE TABLE cohort (
       id BIGINT PRIMARY KEY,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { textWidth } from '#commands/client/text-width.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
-import { fetchProgress, progressInWords } from './fetch-progress.ts'
+import { fetchProgress, formatProgress } from './fetch-progress.ts'
 
 const begun: FetchProgress = {
   partsDone: 0,
@@ -18,16 +18,16 @@ const minute = 60_000
 describe('the progress of a fetch', () => {
   it('says what is done, what it waits for and how long the limits leave for the rest', () => {
     const progress = { ...begun, partsDone: 60, partsEmpty: 2, bytesReceived: 3 * 2 ** 20, retries: 1 }
-    const words = progressInWords(
+    const text = formatProgress(
       { ...progress, waiting: { reason: 'source limit', untilMs: 14 * minute } },
       { nowMs: 0, spentMs: minute, doneHere: 60, leastMs: 1_035 * minute },
     )
-    assert.equal(words, '60 of 1,095 parts, 2 without data, 3.0 MiB, 1 retry, source limit, 14 min, about 17.3 h left')
+    assert.equal(text, '60 of 1,095 parts, 2 without data, 3.0 MiB, 1 retry, source limit, 14 min, about 17.3 h left')
   })
 
   it('takes the time of what is done for the rest, where that is longer', () => {
-    const words = progressInWords({ ...begun, partsDone: 95 }, { nowMs: 0, spentMs: minute, doneHere: 10, leastMs: 0 })
-    assert.equal(words, '95 of 1,095 parts, 0 bytes, about 100 min left')
+    const text = formatProgress({ ...begun, partsDone: 95 }, { nowMs: 0, spentMs: minute, doneHere: 10, leastMs: 0 })
+    assert.equal(text, '95 of 1,095 parts, 0 bytes, about 100 min left')
   })
 
   it('says the trouble that it is in, and no time that is left while nothing moves', () => {
@@ -35,11 +35,11 @@ describe('the progress of a fetch', () => {
     const trouble = { reason: 'no connection to the source (ECONNREFUSED)', untilMs: minute + 900 }
     const stuck = { ...begun, partsTotal: 14, retries: 7 }
     assert.equal(
-      progressInWords({ ...stuck, waiting: trouble }, pace),
+      formatProgress({ ...stuck, waiting: trouble }, pace),
       '0 of 14 parts, 0 bytes, 7 retries, no connection to the source (ECONNREFUSED), 1 s',
     )
-    assert.match(progressInWords({ ...stuck, waiting: trouble }, { ...pace, nowMs: minute * 2 }), /, trying again$/)
-    assert.match(progressInWords({ ...stuck, waiting: null }, pace), / 7 retries$/)
+    assert.match(formatProgress({ ...stuck, waiting: trouble }, { ...pace, nowMs: minute * 2 }), /, trying again$/)
+    assert.match(formatProgress({ ...stuck, waiting: null }, pace), / 7 retries$/)
   })
 
   it('is a line every ten seconds where nobody looks, also while nothing happens, and JSON for programs', t => {

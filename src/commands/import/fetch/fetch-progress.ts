@@ -7,8 +7,8 @@ import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import type { CallLimits } from '#importer/fetch/call-limits.ts'
 import { leastDurationMs } from '#importer/fetch/call-limits.ts'
+import { describeWait, formatSpan, sourceLimit } from '#importer/fetch/describe-wait.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
-import { sourceLimit, spanInWords, waitingInWords } from '#importer/fetch/wait-words.ts'
 
 export interface FetchProgressOptions {
   readonly write: (text: string) => void
@@ -43,20 +43,20 @@ export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, c
       write(`${printable(line)}\n`)
       return
     }
-    const figures = progressInWords(latest, {
+    const figures = formatProgress(latest, {
       nowMs: atMs,
       spentMs: atMs - startMs,
       doneHere: partsDone - first.partsDone,
       leastMs: leastDurationMs((partsTotal - partsDone) * callsPerPart, limits),
     })
-    const words = printable(figures)
+    const text = printable(figures)
     const width = widthNow()
     if (width === null) {
-      write(`${words}\n`)
+      write(`${text}\n`)
       return
     }
     const bar = progressBar(partsDone / Math.max(1, partsTotal), width)
-    write(`\r${cutToWidth(`${bar}, ${words}`, width - 1)}\u001b[K`)
+    write(`\r${cutToWidth(`${bar}, ${text}`, width - 1)}\u001b[K`)
   }
   const clear = () => {
     if (isTerminal) write('\r\u001b[K')
@@ -86,7 +86,7 @@ interface Pace {
   readonly leastMs: number
 }
 
-export function progressInWords(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
+export function formatProgress(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
   const { partsDone, partsTotal, partsEmpty, bytesReceived, retries, waiting } = progress
   const left = partsTotal - partsDone
   // While the source fails, nobody can say when the next part will come.
@@ -97,7 +97,7 @@ export function progressInWords(progress: FetchProgress, { nowMs, spentMs, doneH
     ...(partsEmpty === 0 ? [] : [`${partsEmpty} without data`]),
     readableBytes(bytesReceived),
     ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
-    ...(waiting === null ? [] : [waitingInWords(waiting, nowMs)]),
-    ...(left === 0 || leftMs === 0 || isStuck ? [] : [`about ${spanInWords(leftMs)} left`]),
+    ...(waiting === null ? [] : [describeWait(waiting, nowMs)]),
+    ...(left === 0 || leftMs === 0 || isStuck ? [] : [`about ${formatSpan(leftMs)} left`]),
   ].join(', ')
 }

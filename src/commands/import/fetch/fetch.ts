@@ -6,12 +6,16 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
+import { endInterrupted, interruptible } from '#commands/import/messages/interruption.ts'
+import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printJson, printLines, printText } from '#commands/import/messages/print.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { counted, firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
+import { formatSpan } from '#importer/fetch/describe-wait.ts'
 import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
 import { type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
@@ -19,7 +23,6 @@ import { readFetchPlan } from '#importer/fetch/fetch-plan.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { ignoredOptionsText } from '#importer/fetch/other-export-text.ts'
-import { spanInWords } from '#importer/fetch/wait-words.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { planFile } from '#importer/job/plan.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
@@ -27,9 +30,6 @@ import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
 import { checkIsFolder } from '../job/open-job.ts'
-import { endInterrupted, interruptible } from '../words/interruption.ts'
-import { printJson, printLines, printText } from '../words/print.ts'
-import { nextLine, quoted } from '../words/step-words.ts'
 import { fetchProgress } from './fetch-progress.ts'
 
 /** As commander gives them. */
@@ -61,8 +61,8 @@ export const clock: FetchClock = {
 export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  const pausedWords = `stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`
-  const signal = interruptible(() => pausedWords)
+  const pausedMessage = `stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`
+  const signal = interruptible(() => pausedMessage)
   checkIsFolder(folder, 'pennon import fetch FOLDER')
   let opened: OpenFetchSource | null = null
   try {
@@ -71,7 +71,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
     if (options.dryRun) await showPlan(opened, options, signal)
     else await download(folder, text, opened, options, signal)
   } catch (error) {
-    if (signal.aborted) endInterrupted(pausedWords)
+    if (signal.aborted) endInterrupted(pausedMessage)
     if (error instanceof ImportConfigError || error instanceof FetchStop || error instanceof JobStopped)
       refuse(printable(error.message))
     throw error
@@ -113,7 +113,7 @@ async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, sig
   const size = bytes === null ? '' : `, ${readableBytes(bytes)}`
   const lines = [
     `${counted(partCount, 'part')}${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
-    `${counted(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${spanInWords(leastMs)} by the limits of the source`}`,
+    `${counted(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${formatSpan(leastMs)} by the limits of the source`}`,
     ...notes,
     'Nothing was downloaded.',
   ]
@@ -151,10 +151,10 @@ async function download(
     progress.end()
   }
   if (json) printJson(result)
-  else printLines(resultInWords(result, path))
+  else printLines(describeResult(result, path))
 }
 
-function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, path: string): string[] {
+function describeResult({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, path: string): string[] {
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
     `${counted(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,

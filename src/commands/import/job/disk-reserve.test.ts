@@ -22,8 +22,8 @@ describe('the reserve on the disk of an import', () => {
 
   it('has to be left by a file of a known size too', () => {
     assert.equal(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 75 * mebibyte), null)
-    const words = /200\.0 MiB are free, and files that come need 76\.0 MiB; 125\.0 MiB/
-    assert.match(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 76 * mebibyte)!, words)
+    const message = /200\.0 MiB are free, and files that come need 76\.0 MiB; 125\.0 MiB/
+    assert.match(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 76 * mebibyte)!, message)
   })
 
   it('stops an import on a disk that is smaller than that, with the way out', () => {

@@ -2,6 +2,7 @@
 // Source: docs/wire/import.md §2.1.
 
 import { statSync } from 'node:fs'
+import { quoted } from '#commands/import/messages/next-line.ts'
 import { type ApprovedParts, manifestSha256 } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
@@ -21,7 +22,6 @@ import { stageRecords } from '#importer/stages/stage.ts'
 import { stopForZone } from '#importer/stages/zone-shift.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
 import { withKnownProject } from '../service/known-project.ts'
-import { quoted } from '../words/step-words.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
 

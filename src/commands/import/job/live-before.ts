@@ -1,13 +1,13 @@
 // The live events that a project has of the days of an import, before anything is sent. Source: docs/wire/import.md §2.11
 // (guards).
 
+import { quoted } from '#commands/import/messages/next-line.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
 import { orNull, Type } from '#importer/records/file-schema.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, liveCounts, settledDays } from '#importer/verify/verify-stage.ts'
-import { quoted } from '../words/step-words.ts'
 import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */
@@ -45,10 +45,10 @@ export async function liveEventsBefore(
   if (known !== null) return known.days
   const counts: LiveCounts = range === null ? { days: {} } : await liveCounts(api, range)
   if (!('days' in counts)) {
-    const words = unknownWords(api.address, counts.refused)
+    const message = unknownOverlapMessage(api.address, counts.refused)
     if (!overlapOk)
-      throw new JobStopped(`${words} To send without that look: --overlap-ok`, findUnseenRemedy(counts.refused))
-    progress.say(`WARNING: ${words} It is sent all the same (--overlap-ok).`)
+      throw new JobStopped(`${message} To send without that look: --overlap-ok`, findUnseenRemedy(counts.refused))
+    progress.say(`WARNING: ${message} It is sent all the same (--overlap-ok).`)
     folder.writeJson(liveBeforeFile, { days: null })
     return null
   }
@@ -77,7 +77,7 @@ function findUnseenRemedy(refused: number | null): Remedy {
   }
 }
 
-function unknownWords(address: string, refused: number | null): string {
+function unknownOverlapMessage(address: string, refused: number | null): string {
   const unseen = `whether the project has live events of the same days cannot be seen: ${address}`
   if (refused === null) return `${unseen} gives an answer that cannot be read.`
   const scope =

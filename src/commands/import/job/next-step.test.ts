@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { nextLine } from '#commands/import/messages/next-line.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
-import { nextLine } from '../words/step-words.ts'
 import { nextStep, type Standing } from './next-step.ts'
 
 const fresh: Standing = {

@@ -1,5 +1,6 @@
 // What comes next for a job, as a command to type: told by every command about it, so that nobody has to look it up.
 
+import { type NextStep, quoted } from '#commands/import/messages/next-line.ts'
 import { counted } from '#core/counted.ts'
 import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
@@ -10,7 +11,6 @@ import { type Ending, readEnding, readServiceJob } from '#importer/send/service-
 import { findChanged } from '#importer/stages/raw-sources.ts'
 import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
-import { type NextStep, quoted } from '../words/step-words.ts'
 import { approvedParts, readReport } from './job-stages.ts'
 import { overlapDays, overlapRemedy } from './live-before.ts'
 import type { Job } from './open-job.ts'

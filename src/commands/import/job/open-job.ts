@@ -2,6 +2,7 @@
 
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { type NextStep, nextLine, quoted } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
 import { printable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
@@ -13,7 +14,6 @@ import { ImportConfigError, type ImportSource } from '#importer/records/import-s
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { ledgerFile } from '#importer/stages/scan.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
-import { type NextStep, nextLine, quoted } from '../words/step-words.ts'
 
 export const lockFile = 'lock.db'
 /** Whoever asks whether the folder is locked holds the lock for a moment, as `status` in another terminal does. */

@@ -47,7 +47,7 @@ export function stopOf(
   const mend =
     looksLike !== null
       ? `Plan it with --source ${looksLike}`
-      : `Mend the records${mappingWords(source, config)} and plan again`
+      : `Mend the records${mappingHint(source, config)} and plan again`
   if (read === 0)
     return {
       code: 'no_records',
@@ -108,6 +108,6 @@ export function stopText({ code, problem, wayOut, command }: RehearsalStop): str
 }
 
 /** Only some sources have a mapping that could be wrong; for the others it may be the source itself. */
-function mappingWords(source: string, config: ImportPlan['config']): string {
+function mappingHint(source: string, config: ImportPlan['config']): string {
   return source === 'generic' || config.mapping !== undefined ? ' or the mapping' : ' or the --source'
 }

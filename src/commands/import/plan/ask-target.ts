@@ -7,7 +7,7 @@ import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
 import { objectIn } from '#importer/job/job-folder.ts'
-import { importKeyScopesInWords, inWords, missingScopes } from '#importer/job/key-scopes.ts'
+import { importKeyScopeList, listScopes, missingScopes } from '#importer/job/key-scopes.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
 import { isNoPath } from '#wire/wire-error.ts'
 import { projectWithKey } from '../service/known-project.ts'
@@ -148,7 +148,7 @@ async function projectOf(
     return {
       ...unknown,
       notes: [
-        `PENNON_PERSONAL_KEY is not set. Planning and rehearsing need none, but without one nobody can ask what the project is called and has already. From sending on it has to be a key with the scopes ${importKeyScopesInWords} (pennon new-key, where the instance runs).`,
+        `PENNON_PERSONAL_KEY is not set. Planning and rehearsing need none, but without one nobody can ask what the project is called and has already. From sending on it has to be a key with the scopes ${importKeyScopeList} (pennon new-key, where the instance runs).`,
       ],
     }
   const lacking = await scopesLacking(instance, personalKey)
@@ -191,8 +191,8 @@ async function scopesLacking(instance: string, personalKey: string): Promise<rea
 }
 
 function lackingNote(scopes: readonly string[]): string {
-  const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${inWords(scopes)}`
-  return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs, and a key keeps the scopes that it was made with: make a new key that has ${importKeyScopesInWords} (pennon new-key, where the instance runs, makes one with all).`
+  const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${listScopes(scopes)}`
+  return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs, and a key keeps the scopes that it was made with: make a new key that has ${importKeyScopeList} (pennon new-key, where the instance runs, makes one with all).`
 }
 
 /** What sending and verifying will ask for. @returns a sentence for each right that the personal key lacks. */

@@ -11,8 +11,8 @@ it('what is to be allowed is more than was refused, whatever the plan allowed', 
     // Where nothing was taken, only all of it is enough.
     [7, 7, '100%'],
   ] as const) {
-    const words = afterRefusals({ refused, events }, 'job')
-    assert.match(words, new RegExp(`pennon import run job --max-reject-share ${share}, pennon import approve job,`))
+    const message = afterRefusals({ refused, events }, 'job')
+    assert.match(message, new RegExp(`pennon import run job --max-reject-share ${share}, pennon import approve job,`))
     assert.ok(shareIn(share, '--max-reject-share') >= refused / events)
   }
 })

@@ -1,13 +1,13 @@
+import { type NextStep, nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printLines } from '#commands/import/messages/print.ts'
 import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { rowsErased } from '#importer/verify/erased-rows.ts'
-import { repairedWords } from '#importer/verify/final-pages.ts'
+import { describeRepaired } from '#importer/verify/final-pages.ts'
 import { finalReportNames } from '#importer/verify/final-report.ts'
-import { noteSentence } from '#importer/verify/note-words.ts'
+import { noteSentence } from '#importer/verify/note-messages.ts'
 import type { Job } from '../job/open-job.ts'
-import { printLines } from '../words/print.ts'
-import { type NextStep, nextLine, quoted } from '../words/step-words.ts'
 import type { SentJob } from './send-job.ts'
 
 /** @throws JobStopped when what is stored is not what was sent. */
@@ -42,7 +42,7 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
         ]
       : [
           `${counted(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
-          ...(repaired === null ? [] : [repairedWords(repaired)]),
+          ...(repaired === null ? [] : [describeRepaired(repaired)]),
           'Nothing is visible before it is published.',
         ]
   return [

@@ -2,6 +2,8 @@
 // of it at once. Source: docs/wire/import.md §2.7, §2.11 (guards).
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
+import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
+import { quoted } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
 import { readConfig } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -11,8 +13,6 @@ import { findProjectKeyProblem } from '../plan/ask-target.ts'
 import { shareIn } from '../plan/plan-options.ts'
 import { type KnownProject, projectWithKey } from '../service/known-project.ts'
 import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
-import { confirmTarget } from '../words/confirm-target.ts'
-import { quoted } from '../words/step-words.ts'
 
 /** As commander gives them. */
 export interface RehearsalProjectOptions {

@@ -3,6 +3,8 @@
 
 import { tableLines } from '#commands/client/table.ts'
 import { type Terminal, terminalOf } from '#commands/client/terminal.ts'
+import { quoted } from '#commands/import/messages/next-line.ts'
+import { printJson } from '#commands/import/messages/print.ts'
 import { printable } from '#core/printable.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -15,8 +17,6 @@ import { expectedEvents } from '#importer/verify/expected-events.ts'
 import { waitForLane } from '#importer/verify/verify-stage.ts'
 import { manifestOf, type StageRun } from '../job/job-stages.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
-import { printJson } from '../words/print.ts'
-import { quoted } from '../words/step-words.ts'
 
 export interface RehearsalProject {
   readonly projectKey: string
@@ -95,7 +95,7 @@ export function diffLines(diff: ProjectDiff, path: string, terminal: Terminal): 
       align: 'right' as const,
     },
   ]
-  const words = [
+  const messages = [
     ...(diff.missing.length === 0
       ? ['All that was sent is in the rehearsal project.']
       : [`Not all is in the rehearsal project: ${diff.missing.join(', ')}.`]),
@@ -103,5 +103,5 @@ export function diffLines(diff: ProjectDiff, path: string, terminal: Terminal): 
     'Nothing was sent to the target.',
     `Next: pennon import approve ${quoted(path)} (once you have read it: pennon import report ${quoted(path)})`,
   ]
-  return [...tableLines(columns, diff.rows, terminal), '', ...words.map(printable)]
+  return [...tableLines(columns, diff.rows, terminal), '', ...messages.map(printable)]
 }

@@ -4,6 +4,9 @@
 import { existsSync } from 'node:fs'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
+import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
+import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { refuse } from '#commands/refuse.ts'
 import { counted } from '#core/counted.ts'
 import { approvalFile } from '#importer/job/approval.ts'
@@ -27,9 +30,6 @@ import { withoutFoundTime } from '../job/profile-time.ts'
 import { stopOf, stopText } from '../job/rehearsal-stop.ts'
 import { shareIn } from '../plan/plan-options.ts'
 import { wallClock } from '../service/service-api.ts'
-import { endInterrupted, interruptible, isInterruption } from '../words/interruption.ts'
-import { printJson, printLines } from '../words/print.ts'
-import { nextLine, quoted } from '../words/step-words.ts'
 import { printSent } from './print-sent.ts'
 import { agreeOnProject, askedRehearsal, type RehearsalProjectOptions } from './rehearsal-project.ts'
 import { printDiff, type RehearsalProject, rehearseInProject } from './rehearse-in-project.ts'
@@ -159,8 +159,8 @@ function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
   const findSpaceProblem = reserveOf(job.folder.path)
-  const pausedWords = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
-  const signal = interruptible(() => pausedWords)
+  const pausedMessage = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
+  const signal = interruptible(() => pausedMessage)
   const progress = runProgress({
     folder: job.folder,
     write: text => process.stderr.write(text),
@@ -181,8 +181,8 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
     progress.end('done', null)
   } catch (error) {
     if (isInterruption(error, signal)) {
-      progress.end('paused', pausedWords)
-      endInterrupted(pausedWords)
+      progress.end('paused', pausedMessage)
+      endInterrupted(pausedMessage)
     }
     progress.end('stopped', (error as Error).message, error instanceof JobStopped ? error.remedy : null)
     throw error

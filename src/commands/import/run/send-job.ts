@@ -1,6 +1,8 @@
 // What `pennon import run` does once a job is approved: sends it, compares what is stored, and writes the final report.
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
+import { isInterruption } from '#commands/import/messages/interruption.ts'
+import { quoted } from '#commands/import/messages/next-line.ts'
 import type { JsonObject } from '#core/json.ts'
 import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -34,8 +36,6 @@ import { checkOwnProject } from '../service/known-project.ts'
 import { recordedTarget } from '../service/recorded-target.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
 import { checkTakesEvents } from '../service/takes-events.ts'
-import { isInterruption } from '../words/interruption.ts'
-import { quoted } from '../words/step-words.ts'
 import { afterRefusals } from './after-refusals.ts'
 
 export interface SendJobOptions {

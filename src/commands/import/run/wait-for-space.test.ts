@@ -53,10 +53,10 @@ describe('a stage on a disk that is full', () => {
     const wait = aWait(['ENOSPC', 'SQLITE_FULL'], [0, 10, mebibyte - 1, mebibyte, 5, mebibyte + 5])
     assert.equal(await wait.ended, 'done')
     assert.equal(wait.calls(), 3)
-    const words = /WARNING: the disk of \/job is full/
-    assert.match(wait.said[0]!, words)
+    const message = /WARNING: the disk of \/job is full/
+    assert.match(wait.said[0]!, message)
     assert.deepEqual(wait.said.slice(1, 3), ['waiting: the disk is full', 'waiting: null'])
-    assert.match(wait.said[3]!, words)
+    assert.match(wait.said[3]!, message)
   })
 
   it('looks how full the disk is before it says so, since somebody may make room at once', async () => {

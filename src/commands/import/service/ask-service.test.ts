@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { serviceWords } from './ask-service.ts'
+import { describeServiceState } from './ask-service.ts'
 
 it('the status of an import says why the service does not get on with it, and since when', () => {
   const failure = {
@@ -10,9 +10,12 @@ it('the status of an import says why the service does not get on with it, and si
   }
   const state = { id: '7', state: 'discarding', step: 'undo_persons', publishedAt: null, discardedAt: null }
   assert.equal(
-    serviceWords({ ...state, failure }),
+    describeServiceState({ ...state, failure }),
     'Import job 7 in the service: discarding (undo_persons). It waits since 2026-11-01T00:00:00.000Z and goes on by itself: ' +
       'the event store cannot be reached (event_store_unavailable).',
   )
-  assert.equal(serviceWords({ ...state, failure: null }), 'Import job 7 in the service: discarding (undo_persons).')
+  assert.equal(
+    describeServiceState({ ...state, failure: null }),
+    'Import job 7 in the service: discarding (undo_persons).',
+  )
 })

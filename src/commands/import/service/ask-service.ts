@@ -77,13 +77,13 @@ function failureLine(failure: ServiceState['failure']): string {
 }
 
 /** Whether anything runs is said by the folder; the service knows only what it was told last. */
-const openWords: Readonly<Record<string, string>> = {
+const openStateLabels: Readonly<Record<string, string>> = {
   sending: 'open for the rest of its events',
   verifying: 'not compared with what was sent yet',
 }
 
 /** @returns a line for people; null where there is nothing to say. */
-export function serviceWords(answer: ServiceAnswer): string | null {
+export function describeServiceState(answer: ServiceAnswer): string | null {
   if (answer === null) return null
   const job = `Import job ${answer.id} in the service`
   if ('unknownBecause' in answer) return `${job} could not be asked: ${answer.unknownBecause}`
@@ -99,6 +99,6 @@ export function serviceWords(answer: ServiceAnswer): string | null {
     case 'failed':
       return `${job}: failed.`
     default:
-      return `${job}: ${openWords[state] ?? state}; nothing of it is visible before it is published.`
+      return `${job}: ${openStateLabels[state] ?? state}; nothing of it is visible before it is published.`
   }
 }

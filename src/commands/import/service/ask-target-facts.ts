@@ -1,6 +1,7 @@
 // Asks the target of a job what it has already of the same days and names, for the report of the rehearsal. Reads only, and
 // a target that does not answer is no reason not to rehearse. Source: docs/wire/import.md §2.7.
 
+import { quoted } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -8,7 +9,6 @@ import { apiAddressOf, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
-import { quoted } from '../words/step-words.ts'
 import { findTargetMismatch } from './recorded-target.ts'
 
 /** Counting the events of years takes its time. */

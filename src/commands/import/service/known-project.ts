@@ -2,12 +2,12 @@
 // again later where there was no personal key at that time.
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
+import { quoted } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { apiAddressOf, type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
-import { quoted } from '../words/step-words.ts'
 import { findTargetMismatch } from './recorded-target.ts'
 
 const timeoutMs = 15_000

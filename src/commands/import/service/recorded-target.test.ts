@@ -59,16 +59,16 @@ describe('the personal key', () => {
     const plan = planTo({ ...project, address: 'https://pennon.example.com', apiAddress: address })
     madeAt('https://pennon.example.com')
     approveFor({ ...project, address: 'https://pennon.example.com' })
-    const words = /not sent to http:\/\/127.*than was approved.*approve it again: pennon import approve/
+    const message = /not sent to http:\/\/127.*than was approved.*approve it again: pennon import approve/
     const answer = await askService({ folder, plan })
-    assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', words)
+    assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     const signal = new AbortController().signal
     const facts = await askTargetFacts({ folder, plan, signal }, { names: [], days: [] })
-    assert.match('notAsked' in facts ? facts.notAsked : '', words)
+    assert.match('notAsked' in facts ? facts.notAsked : '', message)
     assert.equal(await withKnownProject(folder, plan), plan)
     assert.throws(
       () => recordedTarget({ folder, plan }),
-      (error: unknown) => error instanceof JobStopped && words.test(error.message),
+      (error: unknown) => error instanceof JobStopped && message.test(error.message),
     )
     assert.deepEqual(keys, [])
   })
@@ -77,8 +77,8 @@ describe('the personal key', () => {
     const { keys, folder, address, madeAt } = await aFolder(t)
     madeAt('https://pennon.example.com')
     const answer = await askService({ folder, plan: planTo({ ...project, address }) })
-    const words = /import job 7 was made at https:\/\/pennon\.example\.com, and plan\.json names another/
-    assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', words)
+    const message = /import job 7 was made at https:\/\/pennon\.example\.com, and plan\.json names another/
+    assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     assert.deepEqual(keys, [])
   })
 

@@ -1,12 +1,12 @@
 // Whether the personal key may go to the target that a folder names: folders are handed on, and a line of plan.json is quickly
 // changed. Source: ours; docs/import.md.
 
+import { quoted } from '#commands/import/messages/next-line.ts'
 import { readApproval, targetSha256 } from '#importer/job/approval.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
-import { quoted } from '../words/step-words.ts'
 
 export interface JobOfFolder {
   readonly folder: JobFolder

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
 import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { importKeyScopesInWords } from '#importer/job/key-scopes.ts'
+import { importKeyScopeList } from '#importer/job/key-scopes.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
@@ -22,10 +22,10 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
   const { personalKey } = read.value
   if (personalKey === null)
     throw new JobStopped(
-      `Set PENNON_PERSONAL_KEY to a personal API key with the scopes ${importKeyScopesInWords}. A new one: pennon new-key, where the instance runs.`,
+      `Set PENNON_PERSONAL_KEY to a personal API key with the scopes ${importKeyScopeList}. A new one: pennon new-key, where the instance runs.`,
       {
         command: null,
-        why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopesInWords}, then pennon import run FOLDER`,
+        why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopeList}, then pennon import run FOLDER`,
       },
     )
   const project = target.projectId ?? '@current'

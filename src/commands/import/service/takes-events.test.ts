@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { endedWords } from './takes-events.ts'
+import { endedMessage } from './takes-events.ts'
 
 it('a job takes events until it is published, discarded or failed, and says what to do then', () => {
   for (const state of ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'])
-    assert.equal(endedWords(state, 'history'), null)
+    assert.equal(endedMessage(state, 'history'), null)
   for (const state of ['publishing', 'published', 'failed'])
     assert.match(
-      endedWords(state, 'history')!,
+      endedMessage(state, 'history')!,
       /nothing more is sent\. To take it back: pennon import discard history$/,
     )
   for (const state of ['discarding', 'discarded'])
-    assert.match(endedWords(state, 'history')!, /nothing more is sent\. To import again, .* pennon import plan$/)
+    assert.match(endedMessage(state, 'history')!, /nothing more is sent\. To import again, .* pennon import plan$/)
 })

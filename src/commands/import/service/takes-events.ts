@@ -1,9 +1,9 @@
 // Asked before anything is sent to a job, or anything that is known of it thrown away: whether it still takes events.
 
+import { quoted } from '#commands/import/messages/next-line.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { stateOf } from '#importer/send/service-job.ts'
-import { quoted } from '../words/step-words.ts'
 
 /**
  * @param path of the job's folder.
@@ -16,14 +16,14 @@ export async function checkTakesEvents(
   api: ServiceApi,
   instead: string | null = null,
 ): Promise<void> {
-  const ended = endedWords(await stateOf(api, serviceJobId), quoted(path))
+  const ended = endedMessage(await stateOf(api, serviceJobId), quoted(path))
   if (ended === null) return
-  const words = `import job ${serviceJobId} ${ended}`
-  throw new JobStopped(instead === null ? words : `${words}. ${instead}`)
+  const message = `import job ${serviceJobId} ${ended}`
+  throw new JobStopped(instead === null ? message : `${message}. ${instead}`)
 }
 
 /** @returns null for a state in which a job takes events. */
-export function endedWords(state: string, at: string): string | null {
+export function endedMessage(state: string, at: string): string | null {
   switch (state) {
     case 'publishing':
     case 'published':

@@ -15,13 +15,13 @@ export interface ExportResponse extends ExportTarget {
   /** Completes the response. Resolves when the system has taken all of it. */
   end(trailers: Readonly<Record<string, string>>): Promise<void>
   /** Sends the last words, if any, and breaks the connection off. */
-  breakOff(lastWords: string | null): Promise<void>
+  breakOff(lastText: string | null): Promise<void>
 }
 
 /** A reader that takes nothing for so long is taken for gone: its place may be another's. */
 const stuckMs = 120_000
 /** How long a broken export waits for its last words to leave. */
-const lastWordsMs = 2_000
+const lastTextMs = 2_000
 const trailerNames = ['content-digest', 'pennon-export-count', 'pennon-export-cursor', 'pennon-export-next']
 
 export interface OpenResponseOptions {
@@ -90,19 +90,19 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       response.end()
       await readerTook(response, 'finish')
     },
-    async breakOff(lastWords) {
+    async breakOff(lastText) {
       // Behind the end of the file no words have a place.
       if (!signal.aborted && !first.writableEnded) {
         // What was written before has to be out as well, or the client would get less than was read.
         const isOut = new Promise<void>(resolve => {
-          if (gzip === null) response.write(lastWords ?? '', () => resolve())
+          if (gzip === null) response.write(lastText ?? '', () => resolve())
           else {
-            gzip.write(lastWords ?? '')
+            gzip.write(lastText ?? '')
             gzip.flush(constants.Z_SYNC_FLUSH, () => response.write('', () => resolve()))
           }
         })
         const late = new AbortController()
-        await Promise.race([isOut, waitOrStop(lastWordsMs, late.signal)])
+        await Promise.race([isOut, waitOrStop(lastTextMs, late.signal)])
         late.abort()
       }
       // Without the last chunk every HTTP client reports a broken transfer. For HTTP/1.0, where the end of a connection

@@ -115,8 +115,8 @@ const orderFields = new Map<string, EventNameField>([
 ])
 
 function orderingParam(): QueryParam<EventNameQuery['order']> {
-  const words = [...orderFields.keys()].flatMap(word => [word, `-${word}`])
-  const param = choiceParam(words, 'Sort field; prefix `-` for descending. Default: name.')
+  const choices = [...orderFields.keys()].flatMap(word => [word, `-${word}`])
+  const param = choiceParam(choices, 'Sort field; prefix `-` for descending. Default: name.')
   return mapParam(param, word => {
     const by = word === undefined ? undefined : orderFields.get(word.replace(/^-/, ''))
     return by === undefined ? undefined : { by, isDescending: word!.startsWith('-') }

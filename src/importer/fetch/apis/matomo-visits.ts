@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
 import { BrokenAnswer, FetchStop, FetchWait } from '#importer/fetch/fetch-faults.ts'
-import { wordsWithoutSecrets } from '#importer/fetch/fetch-secrets.ts'
+import { redactSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
 import { type DayWindow, dayWindows } from '#importer/fetch/fetch-windows.ts'
 import { faultOfStatus, readBody, sendRequest } from '#importer/fetch/http-request.ts'
@@ -139,7 +139,7 @@ function checkAnswer(text: string, token: string): void {
   }
   if (isJsonObject(value) && ownValue(value, 'result') === 'error')
     throw new FetchStop(
-      `Matomo says: ${wordsWithoutSecrets(textOf(ownValue(value, 'message') ?? ''), [token])}. Check the token and what it may see.`,
+      `Matomo says: ${redactSecrets(textOf(ownValue(value, 'message') ?? ''), [token])}. Check the token and what it may see.`,
     )
 }
 

@@ -16,7 +16,7 @@ export interface DamagedFile {
 
 /** Rejects that are said of a file and not of one of its records. */
 const reasons: ReadonlySet<RejectReason> = new Set(['truncated_record', 'compressed_input'])
-const words: Partial<Record<RejectReason, string>> = {
+const details: Partial<Record<RejectReason, string>> = {
   truncated_record: 'it ends in the middle of a record',
   compressed_input: 'it cannot be unpacked',
 }
@@ -24,7 +24,7 @@ const words: Partial<Record<RejectReason, string>> = {
 /** @param records read of the file before. @returns null for a record like others. */
 export function damageIn({ parsed, raw }: ReadRecord, records: number): Omit<DamagedFile, 'object'> | null {
   if (!('rejected' in parsed) || !reasons.has(parsed.rejected.reason)) return null
-  const { reason, detail = words[reason]! } = parsed.rejected
+  const { reason, detail = details[reason]! } = parsed.rejected
   return { records, line: raw.line, why: detail }
 }
 

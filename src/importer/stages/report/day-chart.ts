@@ -40,7 +40,7 @@ export function dayChart(days: readonly DayCount[]): string {
   const width = bars.length * barWidth
   const label = `Events by ${unit}, ${dayText(first)} to ${dayText(last)}`
   return `<figure class="chart">
-<figcaption>${label}. Most are on ${name(most)}: ${number(most.count)}. ${gapWords(gaps, unit)}</figcaption>
+<figcaption>${label}. Most are on ${name(most)}: ${number(most.count)}. ${describeGaps(gaps, unit)}</figcaption>
 <div class="y"><span>${number(most.count)}</span><span>Events</span><span>0</span></div>
 <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}; the table below has every day.">
 ${bars.map((bar, index) => rect(bar, index, most.count)).join('\n')}
@@ -71,7 +71,7 @@ function rect(bar: Bar, index: number, max: number): string {
   return `<rect x="${x}" y="${height - tall}" width="${wide}" height="${tall}"${count === 0 ? ' class="gap"' : ''}><title>${title}</title></rect>`
 }
 
-function gapWords(gaps: readonly Bar[], unit: string): string {
+function describeGaps(gaps: readonly Bar[], unit: string): string {
   if (gaps.length === 0) return `There is no ${unit} without events between them.`
   const more = gaps.length > gapsNamed ? `, and ${number(gaps.length - gapsNamed)} more` : ''
   const [units, verb] = gaps.length === 1 ? [unit, 'has'] : [`${unit}s`, 'have']

@@ -2,12 +2,12 @@
 
 import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
+import { describeZone } from './describe-zone.ts'
 import { acceptOldOption, choiceText } from './plan-choices.ts'
 import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
 import { overlapRows, targetLines } from './target-facts.ts'
-import { zoneWords } from './zone-words.ts'
 
 export interface Table {
   readonly caption: string
@@ -311,7 +311,7 @@ function how({ source, config, jobId, hashes, seconds, recordsPerSecond }: Rehea
   return {
     title: 'How it was made',
     lines: [
-      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone of times without one: ${zoneWords(config as JsonObject)}.`,
+      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone of times without one: ${describeZone(config as JsonObject)}.`,
       `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
       `The rehearsal took ${duration(seconds)}, ${number(recordsPerSecond)} records a second.`,
     ],

@@ -257,11 +257,11 @@ export function encodeIdentifier(
 }
 
 /** What a filter asks for, in words; cohorts by their names. */
-export function filterWords(filter: ExplainedFilterJson): string {
-  return filter.negated ? `not (${plainWords(filter)})` : plainWords(filter)
+export function describeFilter(filter: ExplainedFilterJson): string {
+  return filter.negated ? `not (${describePlainFilter(filter)})` : describePlainFilter(filter)
 }
 
-function plainWords({ type, key, operator, value, cohort }: ExplainedFilterJson): string {
+function describePlainFilter({ type, key, operator, value, cohort }: ExplainedFilterJson): string {
   if (type === 'cohort') return `${operator === 'not_in' ? 'not in' : 'in'} cohort ${cohort?.name ?? cohort?.id ?? key}`
   const name = type === 'person' ? key : `${type} ${key}`
   const asked = typeof value === 'string' ? value : JSON.stringify(value ?? null)

@@ -13,10 +13,10 @@ import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
 import { instant } from '../shapes.ts'
 import { explainConditions, filterCountMax } from './explanation-conditions.ts'
 import {
+  describeFilter,
   type ExplanationView,
   encodeIdentifier,
   encodeRead,
-  filterWords,
   short,
   shortValue,
 } from './explanation-filters.ts'
@@ -110,7 +110,7 @@ function failedAt({ conditions }: Steps): string {
   const failed = conditions.flatMap(({ condition_index, filters, rule }) => {
     const at = filters.find(({ result }) => result === 'failed' || result === 'error')
     const name = rule === undefined ? 'set' : 'rule'
-    return at === undefined ? [] : [`${name} ${condition_index + 1} failed at: ${filterWords(at)}`]
+    return at === undefined ? [] : [`${name} ${condition_index + 1} failed at: ${describeFilter(at)}`]
   })
   const more = failed.length > failedSetsShown ? `; and ${failed.length - failedSetsShown} more` : ''
   return failed.length === 0 ? '' : ` (${failed.slice(0, failedSetsShown).join('; ')}${more})`

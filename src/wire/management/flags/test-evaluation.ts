@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox'
 import type { PropertyBag } from '#core/json.ts'
 import { jsonObjectSchema, nullable } from '../shapes.ts'
-import { filterWords } from './explanation-filters.ts'
+import { describeFilter } from './explanation-filters.ts'
 import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
 
 const testedFilterSchema = Type.Object({
@@ -117,7 +117,9 @@ function sentenceOf({ result, note, rollout, filters }: ExplainedConditionJson, 
       return `The filters match, but the rollout of ${rollout.percentage} % leaves the subject out${more}.`
     case 'no_condition_match': {
       const failed = filters.find(filter => filter.result === 'failed' || filter.result === 'error')
-      return failed === undefined ? `Does not match${more}.` : `Does not match: ${filterWords(failed)} does not hold.`
+      return failed === undefined
+        ? `Does not match${more}.`
+        : `Does not match: ${describeFilter(failed)} does not hold.`
     }
     case 'no_group_type':
       return `Does not match${more}.`

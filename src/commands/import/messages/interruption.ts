@@ -9,15 +9,15 @@ const signals = ['SIGINT', 'SIGTERM'] as const
 const graceMs = 4_000
 
 /**
- * @param words says how to continue; called only if the work has not ended by itself a few seconds after the signal.
+ * @param message says how to continue; called only if the work has not ended by itself a few seconds after the signal.
  * @returns a signal that the first of them aborts; a second one ends the process as usual.
  */
-export function interruptible(words: () => string): AbortSignal {
+export function interruptible(message: () => string): AbortSignal {
   const interrupted = new AbortController()
   const interrupt = () => {
     if (interrupted.signal.aborted) return
     interrupted.abort(new JobPaused('paused'))
-    setTimeout(() => endInterrupted(words(), true), graceMs).unref()
+    setTimeout(() => endInterrupted(message(), true), graceMs).unref()
   }
   for (const name of signals) process.once(name, interrupt)
   return interrupted.signal
@@ -30,8 +30,8 @@ export function isInterruption(error: unknown, signal: AbortSignal): boolean {
 }
 
 /** @param isStuck whether the work did not end by itself, so that it may wait for a disk that does not answer. */
-export function endInterrupted(words: string, isStuck = false): never {
-  process.stderr.write(`pennon: ${printable(words)}\n`)
+export function endInterrupted(message: string, isStuck = false): never {
+  process.stderr.write(`pennon: ${printable(message)}\n`)
   // An exit waits for such a disk too; the signal itself does not, and a shell sees 130 as well.
   if (isStuck && process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
     process.removeAllListeners('SIGINT')
@@ -41,6 +41,6 @@ export function endInterrupted(words: string, isStuck = false): never {
 }
 
 /** For a command that keeps nothing before its end, so that nothing has to be waited for. */
-export function endAtInterruption(words: string): void {
-  for (const name of signals) process.once(name, () => endInterrupted(words, true))
+export function endAtInterruption(message: string): void {
+  for (const name of signals) process.once(name, () => endInterrupted(message, true))
 }

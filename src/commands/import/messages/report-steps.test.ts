@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { reportSteps } from './report-steps.ts'
+import { reportSteps } from '#commands/import/messages/report-steps.ts'
 
 describe('what is said while the service publishes', () => {
   it('names each step once, and again every half a minute while it takes long', () => {

@@ -8,9 +8,9 @@ import { rowsErased } from './erased-rows.ts'
 import type { JobReport } from './job-report.ts'
 
 /** What is counted, one and many, and what became of it. */
-type Words = readonly [one: string, many: string, what: string]
+type NoteMessage = readonly [one: string, many: string, what: string]
 
-const undoWords = {
+const undoMessages = {
   'undo_left:merge_was_built_on': [
     'merge stays',
     'merges stay',
@@ -73,9 +73,9 @@ const undoWords = {
     'it was merged into another or deleted since',
   ],
   'undo_left:group_is_gone': ['group is not put back', 'groups are not put back', 'it was deleted since'],
-} satisfies Record<UndoRefusal, Words>
+} satisfies Record<UndoRefusal, NoteMessage>
 
-const otherWords: Partial<Record<WarningType, Words>> & Readonly<Record<string, Words>> = {
+const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record<string, NoteMessage>> = {
   recent: ['event is recent', 'events are recent', 'of the last 48 hours, stored as all others and not charged'],
   cannot_merge_already_identified: [
     'link is not made',
@@ -117,13 +117,13 @@ const otherWords: Partial<Record<WarningType, Words>> & Readonly<Record<string, 
  *   for a code that is not known here, the count and the code.
  */
 export function noteSentence({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
-  const words = wordsOf(reason)
-  if (words === null) return `${counted(count, 'time')}: ${reason}.`
-  const [one, several, why] = words
+  const message = findMessage(reason)
+  if (message === null) return `${counted(count, 'time')}: ${reason}.`
+  const [one, several, why] = message
   return `${counted(count, one, several)}: ${why} (${reason}).`
 }
 
-function wordsOf(reason: string): Words | null {
-  const all: Readonly<Record<string, Words>> = { ...undoWords, ...otherWords }
+function findMessage(reason: string): NoteMessage | null {
+  const all: Readonly<Record<string, NoteMessage>> = { ...undoMessages, ...otherMessages }
   return Object.hasOwn(all, reason) ? all[reason]! : null
 }

@@ -1,11 +1,11 @@
 // What `publish` and `discard` say while the service works: each step once, and again while it takes long. Joining a
 // million persons takes many minutes, in which silence would look like a standstill.
 
-import { spanInWords } from '#importer/fetch/wait-words.ts'
+import { formatSpan } from '#importer/fetch/describe-wait.ts'
 
 const againMs = 30_000
 
-const stepWords: Readonly<Record<string, string>> = {
+const stepLabels: Readonly<Record<string, string>> = {
   draining: 'waiting for events that are still being processed',
   links: 'linking persons',
   persons: 'joining properties of persons',
@@ -34,7 +34,7 @@ export function reportSteps(
     else if (atMs - reportedMs < againMs) return
     if (step === null) return
     reportedMs = atMs
-    const words = stepWords[`${how} ${step}`] ?? stepWords[step] ?? step
-    say(isNew ? `${how}: ${words}` : `${how}: still ${words}, after ${spanInWords(atMs - begunMs)}`)
+    const label = stepLabels[`${how} ${step}`] ?? stepLabels[step] ?? step
+    say(isNew ? `${how}: ${label}` : `${how}: still ${label}, after ${formatSpan(atMs - begunMs)}`)
   }
 }

@@ -2,7 +2,7 @@
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 
-export function zoneWords(config: JsonObject): string {
+export function describeZone(config: JsonObject): string {
   const { said, mapped } = zonesIn(config)
   if (said === null) return mapped === null ? 'none was said' : `${mapped}, by the mapping`
   return mapped === null || mapped === said ? said : `${said}, which counts instead of ${mapped} in the mapping`
@@ -12,7 +12,7 @@ export function zoneWords(config: JsonObject): string {
 export function differingZones(config: JsonObject): string | null {
   const { said, mapped } = zonesIn(config)
   if (said === null || mapped === null || said === mapped) return null
-  return `Times without a zone are read as ${zoneWords(config)}.`
+  return `Times without a zone are read as ${describeZone(config)}.`
 }
 
 function zonesIn(config: JsonObject): { readonly said: string | null; readonly mapped: string | null } {

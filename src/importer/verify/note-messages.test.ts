@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { noteSentence } from './note-words.ts'
+import { noteSentence } from './note-messages.ts'
 
 describe('what the service notes of an import', () => {
   it('is a sentence with its count and its code', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { conditionLines, describeConditions, describeRollout, variantLines } from './describe-rollout.ts'
 import { suggestFlag } from './find-flag.ts'
-import { conditionLines, conditionWords, rolloutWords, variantLines } from './rollout-words.ts'
 
 const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
 
@@ -11,12 +11,12 @@ describe('the conditions of a flag in words', () => {
       { properties: [plan], rollout_percentage: 100 },
       { properties: [], rollout_percentage: 10 },
     ]
-    assert.equal(rolloutWords({ groups }), 'by conditions: 100 % / 10 %')
+    assert.equal(describeRollout({ groups }), 'by conditions: 100 % / 10 %')
     assert.equal(
-      rolloutWords({ groups: [...groups, ...groups, ...groups] }),
+      describeRollout({ groups: [...groups, ...groups, ...groups] }),
       'by conditions: 100 % / 10 % / 100 % / 10 % / …',
     )
-    assert.equal(rolloutWords({ groups: [{ properties: [], rollout_percentage: 25 }] }), '25 %')
+    assert.equal(describeRollout({ groups: [{ properties: [], rollout_percentage: 25 }] }), '25 %')
   })
 
   it('name cohorts and other flags as people say it', () => {
@@ -35,12 +35,12 @@ describe('the conditions of a flag in words', () => {
     const predicate = { ...plan, negation: true }
     const rules = [{ id, rule_type: 'targeted_release', targeting: { properties: [predicate] }, value: 42 }]
     const document = { version: 2, return_type: 'number', default_value: null, rules }
-    assert.equal(rolloutWords(document), 'by 1 rule')
+    assert.equal(describeRollout(document), 'by 1 rule')
     assert.deepEqual(conditionLines(document), ['1. not (plan exact pro): 42', 'else no value'])
-    assert.deepEqual(conditionWords({ ...document, default_value: 5 }), ['not (plan exact pro): 42', 'else 5'])
+    assert.deepEqual(describeConditions({ ...document, default_value: 5 }), ['not (plan exact pro): 42', 'else 5'])
     assert.deepEqual(variantLines(document), [])
     assert.deepEqual(variantLines({ ...document, version: 3 }), [])
-    assert.equal(rolloutWords({ ...document, version: 3 }), 'unreadable')
+    assert.equal(describeRollout({ ...document, version: 3 }), 'unreadable')
     assert.match(conditionLines({ ...document, version: 3 })[0]!, /^unreadable: /)
   })
 

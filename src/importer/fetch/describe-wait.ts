@@ -9,13 +9,13 @@ export interface FetchWaiting {
 /** The reason of a wait that the limits of a source know the end of. */
 export const sourceLimit = 'source limit'
 
-export function waitingInWords({ reason, untilMs }: FetchWaiting, nowMs: number): string {
+export function describeWait({ reason, untilMs }: FetchWaiting, nowMs: number): string {
   if (untilMs <= nowMs) return `${reason}, trying again`
-  return `${reason}, ${spanInWords(untilMs - nowMs)}`
+  return `${reason}, ${formatSpan(untilMs - nowMs)}`
 }
 
 /** Rounded up: `45 s`, `14 min`, `18.3 h`, `3.1 days`. */
-export function spanInWords(ms: number): string {
+export function formatSpan(ms: number): string {
   const seconds = Math.ceil(ms / 1_000)
   if (seconds < 60) return `${seconds} s`
   const minutes = Math.ceil(ms / 60_000)

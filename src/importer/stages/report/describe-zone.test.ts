@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { differingZones, zoneWords } from './zone-words.ts'
+import { describeZone, differingZones } from './describe-zone.ts'
 
 const mapping = { source_timezone: 'Europe/Oslo' }
 
 describe('the zone of times without one', () => {
   it('is that of the configuration, else of the mapping, and is said with where it is from', () => {
-    assert.equal(zoneWords({}), 'none was said')
-    assert.equal(zoneWords({ source_timezone: 'UTC' }), 'UTC')
-    assert.equal(zoneWords({ mapping }), 'Europe/Oslo, by the mapping')
+    assert.equal(describeZone({}), 'none was said')
+    assert.equal(describeZone({ source_timezone: 'UTC' }), 'UTC')
+    assert.equal(describeZone({ mapping }), 'Europe/Oslo, by the mapping')
     assert.equal(
-      zoneWords({ source_timezone: 'UTC', mapping }),
+      describeZone({ source_timezone: 'UTC', mapping }),
       'UTC, which counts instead of Europe/Oslo in the mapping',
     )
   })

@@ -13,7 +13,7 @@ import type { Predicate, Rule, RulesDocument } from '#core/flags/definitions/rul
 import type { JsonObject, JsonValue } from '#core/json.ts'
 
 /** `everybody`, `everybody: control`, `nobody`, `25 %`, `by conditions: 100 % / 10 %`, `by 3 rules`. */
-export function rolloutWords(filters: JsonObject): string {
+export function describeRollout(filters: JsonObject): string {
   const rollout = rolloutOf(filters)
   switch (rollout.kind) {
     case 'everybody':
@@ -23,7 +23,9 @@ export function rolloutWords(filters: JsonObject): string {
     case 'unreadable':
       return 'unreadable'
     case 'some':
-      return rulesOf(filters) === null ? partWords(readFilters(filters)) : `by ${ruleCount(rulesOf(filters)!)}`
+      return rulesOf(filters) === null
+        ? describePartialRollout(readFilters(filters))
+        : `by ${ruleCount(rulesOf(filters)!)}`
     default:
       return rollout satisfies never
   }
@@ -32,7 +34,7 @@ export function rolloutWords(filters: JsonObject): string {
 /** Percentages in one cell of a table. */
 const setsShown = 4
 
-function partWords({ sets, variants }: StoredFilters): string {
+function describePartialRollout({ sets, variants }: StoredFilters): string {
   const percentages = sets.map(({ rolloutPercentage }) => rolloutPercentage ?? 100)
   if (sets.some(({ filters }) => filters.length > 0)) {
     const shown = percentages.slice(0, setsShown).map(percentage => `${percentage} %`)
@@ -46,18 +48,18 @@ function partWords({ sets, variants }: StoredFilters): string {
 export function conditionLines(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null)
-    return [...document.rules.map((rule, index) => `${index + 1}. ${ruleWords(rule)}`), defaultWords(document)]
+    return [...document.rules.map((rule, index) => `${index + 1}. ${describeRule(rule)}`), describeDefault(document)]
   return readable(filters, ({ sets }) => {
     if (sets.length === 0) return ['none: nobody gets the flag']
-    return sets.map((set, index) => `${index + 1}. ${setWords(set)}`)
+    return sets.map((set, index) => `${index + 1}. ${describeSet(set)}`)
   })
 }
 
 /** Each condition set in words, without its number. Of version 2: each rule, and the default. */
-export function conditionWords(filters: JsonObject): string[] {
+export function describeConditions(filters: JsonObject): string[] {
   const document = rulesOf(filters)
-  if (document !== null) return [...document.rules.map(ruleWords), defaultWords(document)]
-  return readable(filters, ({ sets }) => sets.map(setWords))
+  if (document !== null) return [...document.rules.map(describeRule), describeDefault(document)]
+  return readable(filters, ({ sets }) => sets.map(describeSet))
 }
 
 /** A line for each variant of the flag; none for version 2, whose rules have their own. */
@@ -78,12 +80,12 @@ function ruleCount({ rules }: RulesDocument): string {
   return `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`
 }
 
-function defaultWords({ defaultValue }: RulesDocument): string {
+function describeDefault({ defaultValue }: RulesDocument): string {
   return `else ${defaultValue === null ? 'no value' : JSON.stringify(defaultValue)}`
 }
 
-function ruleWords(rule: Rule): string {
-  const who = rule.predicates.length === 0 ? 'everybody' : rule.predicates.map(predicateWords).join(' and ')
+function describeRule(rule: Rule): string {
+  const who = rule.predicates.length === 0 ? 'everybody' : rule.predicates.map(describePredicate).join(' and ')
   if (rule.type === 'targeted_release') return `${who}: ${JSON.stringify(rule.value)}`
   const missed = rule.continuesOnMiss ? '' : ' and the default for the others'
   const share = rule.rolloutPercentage === 100 ? '' : `, ${rule.rolloutPercentage} % of them${missed}`
@@ -93,9 +95,9 @@ function ruleWords(rule: Rule): string {
   return `${who}${heldOut}${share}: ${rule.paused ? 'paused, ' : ''}${variants.join(' / ')}`
 }
 
-function predicateWords({ key, operator, value, negation }: Predicate): string {
-  const words = filterWords({ type: 'person', key, operator, value: value ?? null })
-  return negation ? `not (${words})` : words
+function describePredicate({ key, operator, value, negation }: Predicate): string {
+  const condition = describeFilter({ type: 'person', key, operator, value: value ?? null })
+  return negation ? `not (${condition})` : condition
 }
 
 function readable(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
@@ -109,8 +111,8 @@ function readable(filters: JsonObject, linesOf: (read: StoredFilters) => string[
   }
 }
 
-function setWords({ filters, rolloutPercentage, variant }: StoredSet): string {
-  const who = filters.length === 0 ? 'everybody' : filters.map(filterWords).join(' and ')
+function describeSet({ filters, rolloutPercentage, variant }: StoredSet): string {
+  const who = filters.length === 0 ? 'everybody' : filters.map(describeFilter).join(' and ')
   const share = rolloutPercentage === null || rolloutPercentage === 100 ? '' : `, ${rolloutPercentage} % of them`
   return `${who}${share}${variant === null ? '' : `, variant ${variant}`}`
 }
@@ -118,14 +120,14 @@ function setWords({ filters, rolloutPercentage, variant }: StoredSet): string {
 /** Whatever stands beside these is not compared; PostHog stores the name of the operator again. */
 const withoutValue: ReadonlySet<string | null> = new Set(['is_set', 'is_not_set'])
 
-function filterWords({ type, key, operator, value }: Omit<StoredFilter, 'groupTypeIndex'>): string {
-  if (type === 'cohort') return `${(operator ?? 'in').replaceAll('_', ' ')} cohort ${valueWords(value)}`
+function describeFilter({ type, key, operator, value }: Omit<StoredFilter, 'groupTypeIndex'>): string {
+  if (type === 'cohort') return `${(operator ?? 'in').replaceAll('_', ' ')} cohort ${describeValue(value)}`
   const subject = type === 'person' ? key : `${type} ${key}`
   const verb = operator === 'flag_evaluates_to' ? 'is' : (operator ?? 'exact').replaceAll('_', ' ')
-  return withoutValue.has(operator) ? `${subject} ${verb}` : `${subject} ${verb} ${valueWords(value)}`.trimEnd()
+  return withoutValue.has(operator) ? `${subject} ${verb}` : `${subject} ${verb} ${describeValue(value)}`.trimEnd()
 }
 
-function valueWords(value: JsonValue): string {
-  if (Array.isArray(value)) return value.map(valueWords).join(' or ')
+function describeValue(value: JsonValue): string {
+  if (Array.isArray(value)) return value.map(describeValue).join(' or ')
   return typeof value === 'string' ? value : value === null ? '' : JSON.stringify(value)
 }
