@@ -170,13 +170,13 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
     const left = await deleteGroupType(job, deps, Number(undoRecord.subject), signal)
     if (left === null) continue
     const naming = await deps.jobs.listJobsNamingGroupType(job.projectId, Number(undoRecord.subject))
-    const heir = naming.find(id => id !== job.id) ?? null
+    const successorId = naming.find(id => id !== job.id) ?? null
     await runBatch(
       deps,
       signal,
       [undoRecord],
       () => allIdsOf(job, []),
-      () => ({ overrides: [], changes: leaveGroupType(undoRecord, heir, left) }),
+      () => ({ overrides: [], changes: leaveGroupType(undoRecord, successorId, left) }),
     )
   }
 }

@@ -3,29 +3,29 @@
 
 import type { UndoRecord, UndoRecordOf } from '#core/imports/import-changes.ts'
 import { type ProfileUndoRecord, type Shadowed, sidesOf, versionOfMade } from './shadowed.ts'
-import type { Found } from './undo-batch.ts'
+import type { UndoContext } from './undo-batch.ts'
 
 /**
  * Rewrites the undo records that later jobs have of what one subject is by now, as if the undone import had never been.
  * @param without the undo record without that import.
  * @param version of the subject, as it was and as it is now.
- * @param heir the later job for which the subject was not there before.
+ * @param successorId the later job for which the subject was not there before.
  */
 export function rebaseUndoRecords(
-  found: Found,
+  context: UndoContext,
   kind: 'person' | 'group',
   subjects: Iterable<string>,
   without: (undoRecord: ProfileUndoRecord) => ProfileUndoRecord,
   version: { readonly was: number; readonly now: number },
-  heir: number | null = null,
+  successorId: number | null = null,
 ): void {
   for (const subject of new Set(subjects))
-    for (const undoRecord of found.laterUndoRecords(kind, subject) as ProfileUndoRecord[]) {
+    for (const undoRecord of context.laterUndoRecords(kind, subject) as ProfileUndoRecord[]) {
       const { before, after } = without(undoRecord)
       const isLast = after !== null && after.version === version.was
-      found.rewrite({
+      context.rewrite({
         ...undoRecord,
-        before: undoRecord.importJobId === heir ? null : before,
+        before: undoRecord.importJobId === successorId ? null : before,
         after: isLast ? { ...after, version: version.now } : after,
       } as UndoRecord)
     }
@@ -39,7 +39,7 @@ export function rebaseUndoRecords(
  * @param nowFor what the subject is now, as an undo record of the job names it.
  */
 export function addUndoRecords<Kind extends 'person' | 'group'>(
-  found: Found,
+  context: UndoContext,
   undone: UndoRecordOf<Kind>,
   shadowed: readonly Shadowed[],
   nowFor: (importJobId: number) => NonNullable<UndoRecordOf<Kind>['after']>,
@@ -47,39 +47,39 @@ export function addUndoRecords<Kind extends 'person' | 'group'>(
   const { before, after, kind } = undone
   if (after === null) return
   for (const { importJobId } of shadowed) {
-    if (!found.laterJobIds.includes(importJobId)) continue
+    if (!context.laterJobIds.includes(importJobId)) continue
     const now = nowFor(importJobId)
     // A person may have been merged into another one since.
     const subject = 'uuid' in now ? now.uuid : undone.subject
-    if ([undone.subject, subject].some(name => found.undoRecordOfJob(importJobId, kind, name) !== undefined)) continue
-    const sides = sidesOf(importJobId, { before, after }, now, shadowed, found.laterJobIds)
+    if ([undone.subject, subject].some(name => context.undoRecordOfJob(importJobId, kind, name) !== undefined)) continue
+    const sides = sidesOf(importJobId, { before, after }, now, shadowed, context.laterJobIds)
     if (sides === null) continue
     const [was, became] = [sides.before, sides.after].map(side => ({ ...now, ...side, version: versionOfMade }))
-    found.rewrite({ ...undone, importJobId, subject, before: was!, after: became! } as UndoRecord)
+    context.rewrite({ ...undone, importJobId, subject, before: was!, after: became! } as UndoRecord)
   }
 }
 
 /** Who else has linked one of a person's ids with another one, which identifies it: ids of jobs, 0 for live data. */
-export function identifiersOf(found: Found, distinctIds: readonly string[]): number[] {
+export function identifiersOf(context: UndoContext, distinctIds: readonly string[]): number[] {
   return distinctIds
-    .flatMap(id => found.usesOf(id))
+    .flatMap(id => context.usesOf(id))
     .filter(({ otherId }) => otherId !== null)
     .map(({ importJobId }) => importJobId)
 }
 
 /** Undoing the first of the later jobs will show whether the person is still identified then. */
 export function handOverIdentity(
-  found: Found,
+  context: UndoContext,
   undone: UndoRecordOf<'person'>,
   person: NonNullable<UndoRecordOf<'person'>['after']>,
   identifiers: readonly number[],
 ): void {
-  const heir = found.heirOf(identifiers)
-  if (heir === null) return
-  const theirs = found.undoRecordOfJob(heir, 'person', person.uuid) ?? {
-    ...{ ...undone, importJobId: heir, subject: person.uuid, before: person, after: person },
+  const successorId = context.findSuccessor(identifiers)
+  if (successorId === null) return
+  const theirs = context.undoRecordOfJob(successorId, 'person', person.uuid) ?? {
+    ...{ ...undone, importJobId: successorId, subject: person.uuid, before: person, after: person },
   }
   const became = theirs.after && { ...theirs.after, isIdentified: true }
   if (theirs.before !== null)
-    found.rewrite({ ...theirs, before: { ...theirs.before, isIdentified: false }, after: became })
+    context.rewrite({ ...theirs, before: { ...theirs.before, isIdentified: false }, after: became })
 }

@@ -36,7 +36,7 @@ export interface UndoBatch extends JobBatch {
 }
 
 /** What was loaded of the project, and the undo records, by name. */
-export class Found {
+export class UndoContext {
   readonly projectId: number
   readonly importJobId: number
   /** As far as it is undone. */
@@ -216,7 +216,7 @@ export class Found {
   }
 
   /** The first of the later jobs if all of these are such; null if there is anybody else, or nobody. */
-  heirOf(userIds: Iterable<number>): number | null {
+  findSuccessor(userIds: Iterable<number>): number | null {
     const users = new Set(userIds)
     const areLater = users.size > 0 && [...users].every(id => this.laterJobIds.includes(id))
     return areLater ? this.laterJobIds.find(id => users.has(id))! : null

@@ -11,7 +11,7 @@ import { noChunkChanges } from '#core/processing/chunk.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-staging.ts'
 import { addUndoRecords, rebaseUndoRecords } from './rebase-undo-records.ts'
 import { type ProfileUndoRecord, type Shadowed, undoRecordWithShadowed, withWritesBeneath } from './shadowed.ts'
-import type { Found, UndoBatch } from './undo-batch.ts'
+import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import { groupSubject } from './undo-records.ts'
 import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
 
@@ -26,16 +26,16 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
   const publishedVersions = new Map(
     Array.from(batch.publishedOverrides ?? [], override => [override.distinctId, override.version]),
   )
-  return undo(batch, (found, undoing) => {
+  return undo(batch, (context, undoing) => {
     for (const uuid of uuids) {
-      const person = found.persons.get(uuid)
+      const person = context.persons.get(uuid)
       const without = person && withoutValuesOf(person, batch.importJobId)
       if (person === undefined || without == null) continue
-      const isUsed = found.idsOf(uuid).some(({ distinctId }) => batch.usedIds.has(distinctId))
-      const isLeft = undoDayOfPerson(found, undoing, person, without, isUsed)
+      const isUsed = context.idsOf(uuid).some(({ distinctId }) => batch.usedIds.has(distinctId))
+      const isLeft = undoDayOfPerson(context, undoing, person, without, isUsed)
       if (isLeft) continue
       undoing.removedPersons.push({ projectId: batch.projectId, uuid, loadedVersion: person.version })
-      for (const id of found.idsOf(uuid)) {
+      for (const id of context.idsOf(uuid)) {
         const { mapping, override, nextVersion } = removedMapping(id, publishedVersions.get(id.distinctId))
         undoing.removedMappings.push(mapping)
         if (override !== null) undoing.overrides.push(override)
@@ -46,13 +46,19 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
 }
 
 /** @returns whether the person stays. */
-function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without: Person, isUsed: boolean): boolean {
+function undoDayOfPerson(
+  context: UndoContext,
+  undoing: Undoing,
+  person: Person,
+  without: Person,
+  isUsed: boolean,
+): boolean {
   const { uuid } = person
-  const ids = found.idsOf(uuid).map(({ distinctId }) => distinctId)
-  const shadowed = found.shadowedIn(ids)
+  const ids = context.idsOf(uuid).map(({ distinctId }) => distinctId)
+  const shadowed = context.shadowedIn(ids)
   // When a day is undone, the links of the ids are not loaded.
-  const homes = found.homesOf(uuid, undefined, false)
-  const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), shadowed, {
+  const homes = context.homesOf(uuid, undefined, false)
+  const { subject, unsure, missing } = withWritesBeneath(without, person, context.laterWritesOf(ids), shadowed, {
     homes,
   })
   if (!hasValues(subject) && !isUsed) return false
@@ -63,17 +69,17 @@ function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without
   undoing.persons.set(uuid, { row: now, loadedVersion: person.version })
   const [before, after] = [without, person].map(side => ({ ...side, anyId: ids[0] ?? '' }))
   const undoRecord = {
-    importJobId: found.importJobId,
-    projectId: found.projectId,
+    importJobId: context.importJobId,
+    projectId: context.projectId,
     kind: 'person',
     subject: uuid,
   } as const
   const beneath = missing.length > 0 ? [] : shadowed
   const undone = { ...undoRecord, before: before!, after: after! }
   const version = { was: person.version, now: now.version }
-  rebaseUndoRecords(found, 'person', [uuid], withoutDay(found, undone, beneath), version)
-  addUndoRecords(found, undone, beneath, importJobId => ({
-    ...{ ...now, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
+  rebaseUndoRecords(context, 'person', [uuid], withoutDay(context, undone, beneath), version)
+  addUndoRecords(context, undone, beneath, importJobId => ({
+    ...{ ...now, anyId: context.idWrittenBy(importJobId, ids) ?? '' },
   }))
   return true
 }
@@ -107,46 +113,46 @@ type GroupName = Pick<Group, 'typeIndex' | 'key'>
 
 /** @param groups the groups to look at. */
 export function undoDayOfGroups(batch: UndoBatch, groups: readonly GroupName[]): PublishedBatch {
-  return undo(batch, (found, undoing) => {
+  return undo(batch, (context, undoing) => {
     for (const name of groups) {
-      const group = found.groups.get(groupSubject(name))
+      const group = context.groups.get(groupSubject(name))
       const without = group && withoutValuesOf(group, batch.importJobId)
-      if (group !== undefined && without != null) undoDayOfGroup(found, undoing, group, without)
+      if (group !== undefined && without != null) undoDayOfGroup(context, undoing, group, without)
     }
   })
 }
 
-function undoDayOfGroup(found: Found, undoing: Undoing, group: Group, without: Group): void {
+function undoDayOfGroup(context: UndoContext, undoing: Undoing, group: Group, without: Group): void {
   const { projectId, typeIndex, key, version } = group
   const subject = groupSubject(group)
-  const shadowed = found.shadowedInGroup(subject)
+  const shadowed = context.shadowedInGroup(subject)
   const { subject: left, missing } = withWritesBeneath(without, group, [], shadowed)
-  if (!hasValues(left) && found.usersOfGroup(subject).length === 0) {
+  if (!hasValues(left) && context.usersOfGroup(subject).length === 0) {
     undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
     return
   }
   noteMissing(undoing, { groupTypeIndex: typeIndex, groupKey: key }, missing)
   const now = { ...left, version: version + 1 }
   undoing.groups.push({ row: now, loadedVersion: version })
-  const { importJobId } = found
+  const { importJobId } = context
   const undoRecord = { importJobId, projectId, kind: 'group', subject, before: without, after: group } as const
   const beneath = missing.length > 0 ? [] : shadowed
-  rebaseUndoRecords(found, 'group', [subject], withoutDay(found, undoRecord, beneath), {
+  rebaseUndoRecords(context, 'group', [subject], withoutDay(context, undoRecord, beneath), {
     was: version,
     now: now.version,
   })
-  addUndoRecords(found, undoRecord, beneath, () => now)
+  addUndoRecords(context, undoRecord, beneath, () => now)
 }
 
 /** A published job's undo record of the subject, as if the day had never been. */
-function withoutDay(found: Found, undone: ProfileUndoRecord, shadowed: readonly Shadowed[]) {
+function withoutDay(context: UndoContext, undone: ProfileUndoRecord, shadowed: readonly Shadowed[]) {
   return (undoRecord: ProfileUndoRecord) =>
     undoRecordWithShadowed(
       undoRecord,
-      undoRecordWithout(undoRecord, found.importJobId),
+      undoRecordWithout(undoRecord, context.importJobId),
       undone,
       shadowed,
-      found.laterJobIds,
+      context.laterJobIds,
     )
 }
 

@@ -19,7 +19,7 @@ import {
   type Shadowed,
   withWritesBeneath,
 } from './shadowed.ts'
-import type { Found, UndoBatch } from './undo-batch.ts'
+import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import {
   noteMissing,
   noteRefusedLinks,
@@ -33,21 +33,21 @@ import {
 
 /** Takes persons back to what they were. @param subjects their undo records' names. */
 export function undoPersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoSubjects(batch, subjects, findPersonRecord, (found, undoing, undoRecord) => {
-    if (undoRecord.after !== null) undoPerson(found, undoing, undoRecord, undoRecord.after)
+  return undoSubjects(batch, subjects, findPersonRecord, (context, undoing, undoRecord) => {
+    if (undoRecord.after !== null) undoPerson(context, undoing, undoRecord, undoRecord.after)
   })
 }
 
 /** Leaves persons as they are, because nobody can say what others have them for. */
 export function leavePersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoSubjects(batch, subjects, findPersonRecord, (_found, undoing, { subject, after }) => {
+  return undoSubjects(batch, subjects, findPersonRecord, (_context, undoing, { subject, after }) => {
     if (after !== null) undoing.notes.push({ reason: 'undo_left:events_not_readable', details: { personId: subject } })
   })
 }
 
 /** Leaves groups as they are, for the same reason. */
 export function leaveGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoSubjects(batch, subjects, findGroupRecord, (_found, undoing, { after }) => {
+  return undoSubjects(batch, subjects, findGroupRecord, (_context, undoing, { after }) => {
     if (after === null) return
     const details = { groupTypeIndex: after.typeIndex, groupKey: after.key }
     undoing.notes.push({ reason: 'undo_left:events_not_readable', details })
@@ -56,40 +56,40 @@ export function leaveGroups(batch: UndoBatch, subjects: readonly string[]): Publ
 
 /** Takes groups back to what they were. @param subjects their undo records' names. */
 export function undoGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undoSubjects(batch, subjects, findGroupRecord, (found, undoing, undoRecord) => {
-    if (undoRecord.after !== null) undoGroup(found, undoing, undoRecord, undoRecord.after)
+  return undoSubjects(batch, subjects, findGroupRecord, (context, undoing, undoRecord) => {
+    if (undoRecord.after !== null) undoGroup(context, undoing, undoRecord, undoRecord.after)
   })
 }
 
-const findPersonRecord = (found: Found, subject: string) => found.undoRecord('person', subject)
-const findGroupRecord = (found: Found, subject: string) => found.undoRecord('group', subject)
+const findPersonRecord = (context: UndoContext, subject: string) => context.undoRecord('person', subject)
+const findGroupRecord = (context: UndoContext, subject: string) => context.undoRecord('group', subject)
 
 /** Every undo record that is found is done afterwards. */
 function undoSubjects<Of extends UndoRecord>(
   batch: UndoBatch,
   subjects: readonly string[],
-  findRecord: (found: Found, subject: string) => Of | undefined,
-  undoOne: (found: Found, undoing: Undoing, undoRecord: Of) => void,
+  findRecord: (context: UndoContext, subject: string) => Of | undefined,
+  undoOne: (context: UndoContext, undoing: Undoing, undoRecord: Of) => void,
 ): PublishedBatch {
-  return undo(batch, (found, undoing) => {
+  return undo(batch, (context, undoing) => {
     for (const subject of subjects) {
-      const undoRecord = findRecord(found, subject)
+      const undoRecord = findRecord(context, subject)
       if (undoRecord === undefined) continue
       undoing.doneUndoRecords.push(undoRecord)
-      undoOne(found, undoing, undoRecord)
+      undoOne(context, undoing, undoRecord)
     }
   })
 }
 
 /** Notes a group type that stays, and leaves it to another job that names it to delete it. */
-export function leaveGroupType(undoRecord: UndoRecord, heirId: number | null, reason: UndoRefusal): ChunkChanges {
+export function leaveGroupType(undoRecord: UndoRecord, successorId: number | null, reason: UndoRefusal): ChunkChanges {
   const { importJobId, subject } = undoRecord
   const details = { groupTypeIndex: Number(subject) }
   return {
     ...noChunkChanges,
     imports: {
       ...noImportChanges,
-      rewrittenUndoRecords: heirId === null ? [] : [{ ...undoRecord, importJobId: heirId }],
+      rewrittenUndoRecords: successorId === null ? [] : [{ ...undoRecord, importJobId: successorId }],
       doneUndoRecords: [undoRecord],
       notes: [{ importJobId, reason, count: 1, samples: [details] }],
     },
@@ -98,33 +98,39 @@ export function leaveGroupType(undoRecord: UndoRecord, heirId: number | null, re
 
 type PersonValue = NonNullable<UndoRecordOf<'person'>['before']>
 
-function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'person'>, after: PersonValue): void {
+function undoPerson(
+  context: UndoContext,
+  undoing: Undoing,
+  undoRecord: UndoRecordOf<'person'>,
+  after: PersonValue,
+): void {
   const { subject, before } = undoRecord
-  const person = found.persons.get(subject) ?? found.persons.get(found.mappings.get(after.anyId)?.personUuid ?? '')
+  const person =
+    context.persons.get(subject) ?? context.persons.get(context.mappings.get(after.anyId)?.personUuid ?? '')
   if (person === undefined) {
     undoing.notes.push({ reason: 'undo_left:person_is_gone', details: { personId: subject } })
     return
   }
   const isSame = person.uuid === subject
   const isMade = before === null
-  const ids = found.idsOf(person.uuid).map(({ distinctId }) => distinctId)
+  const ids = context.idsOf(person.uuid).map(({ distinctId }) => distinctId)
   if (isSame && (isMade || (after.isIdentified && !before.isIdentified)))
-    noteRefusedLinks(found, undoing, { uuid: subject, isMade }, ids)
-  if (isSame && wasNothing(before) && removePerson(found, undoing, person, undoRecord, after)) return
-  const kept = before === null && isSame ? keepPerson(found, undoing, undoRecord) : null
-  if (before === null && !isSame) forgetMadePerson(found, subject, after)
-  const identifiers = identifiersOf(found, ids)
+    noteRefusedLinks(context, undoing, { uuid: subject, isMade }, ids)
+  if (isSame && wasNothing(before) && removePerson(context, undoing, person, undoRecord, after)) return
+  const kept = before === null && isSame ? keepPerson(context, undoing, undoRecord) : null
+  if (before === null && !isSame) forgetMadePerson(context, subject, after)
+  const identifiers = identifiersOf(context, ids)
   const isUntouched = isSame && person.version === after.version
-  const shadowed = [...found.shadowedIn(ids, !isSame), ...(isSame ? found.shadowedOfJoined(subject) : [])]
-  const joined = found.joinedPersons.joinedIn(person.uuid, shadowed)
+  const shadowed = [...context.shadowedIn(ids, !isSame), ...(isSame ? context.shadowedOfJoined(subject) : [])]
+  const joined = context.joinedPersons.joinedIn(person.uuid, shadowed)
   const { subject: alone, left } =
     isUntouched && before !== null
       ? { subject: personOf(before), left: [] }
-      : found.joinedPersons.reverted(person, { before, after }, joined)
-  const brought = isSame ? found.broughtTo(subject) : []
+      : context.joinedPersons.reverted(person, { before, after }, joined)
+  const brought = isSame ? context.broughtTo(subject) : []
   const without = withBrought(alone, person, brought)
-  const later = found.laterWritesOf(ids)
-  const homes = found.homesOf(person.uuid, isSame ? undefined : { uuid: subject, anyId: after.anyId })
+  const later = context.laterWritesOf(ids)
+  const homes = context.homesOf(person.uuid, isSame ? undefined : { uuid: subject, anyId: after.anyId })
   const {
     subject: changed,
     unsure,
@@ -134,7 +140,7 @@ function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'pe
   })
   // What the survivor of a later merge has instead, may always have been its own. And of a survivor, undoing what the job
   // did to one that was merged into it may have taken the job's value already.
-  const isJoined = found.idsOf(person.uuid).some(({ version }) => version > 0)
+  const isJoined = context.idsOf(person.uuid).some(({ version }) => version > 0)
   const ofOthers = shadowed.map(({ profile }) => profile)
   const wasTaken = (key: string) => isJoined && isJoinOf(ofOthers, key, person)
   const stays = left.filter(key => (isSame ? !wasTaken(key) : showsValueOf(person, after, key)))
@@ -143,8 +149,8 @@ function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'pe
   noteMissing(undoing, { personId: person.uuid }, missing)
   const createdAtMs = isSame
     ? changed.createdAtMs
-    : createdAtOfMerged(found, undoing, person, undoRecord, after, shadowed)
-  if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
+    : createdAtOfMerged(context, undoing, person, undoRecord, after, shadowed)
+  if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && context.wasMergedInto(subject))
     undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
   const row = {
     ...changed,
@@ -154,19 +160,19 @@ function undoPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'pe
   const isAsBefore = isUntouched && before !== null && changed === without && row.isIdentified === before.isIdentified
   const isChanged = isAsBefore || changed !== person || createdAtMs !== person.createdAtMs
   const rowVersion = isAsBefore ? row.version : person.version + 1
-  const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
+  const version = isChanged ? writePerson(context, undoing, person, { ...row, version: rowVersion }) : person.version
   const beneath = missing.length > 0 ? [] : shadowed
   const withoutJob = (of: ProfileUndoRecord) => {
-    const without = laterUndoRecordWithout(of, undoRecord, joined.others, beneath, found.laterJobIds)
-    return of.subject === subject ? undoRecordWithBrought(of, without, brought, found.laterJobIds) : without
+    const without = laterUndoRecordWithout(of, undoRecord, joined.others, beneath, context.laterJobIds)
+    return of.subject === subject ? undoRecordWithBrought(of, without, brought, context.laterJobIds) : without
   }
-  rebaseUndoRecords(found, 'person', [subject, person.uuid], withoutJob, { was: person.version, now: version }, kept)
-  if (kept !== null) handOverPerson(found, undoRecord, after, person, kept)
-  addUndoRecords(found, undoRecord, beneath, importJobId => ({
-    ...{ ...row, version, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
+  rebaseUndoRecords(context, 'person', [subject, person.uuid], withoutJob, { was: person.version, now: version }, kept)
+  if (kept !== null) handOverPerson(context, undoRecord, after, person, kept)
+  addUndoRecords(context, undoRecord, beneath, importJobId => ({
+    ...{ ...row, version, anyId: context.idWrittenBy(importJobId, ids) ?? '' },
   }))
   if (row.isIdentified && !changed.isIdentified)
-    handOverIdentity(found, undoRecord, { ...row, version, anyId: after.anyId }, identifiers)
+    handOverIdentity(context, undoRecord, { ...row, version, anyId: after.anyId }, identifiers)
 }
 
 /** Whether the job made it, or imports of a day that is undone by now: anybody else leaves a property with a person. */
@@ -176,25 +182,25 @@ function wasNothing(before: Profile | null): boolean {
 
 /** @returns whether nobody but the job has anything of the person, so that it is removed. */
 function removePerson(
-  found: Found,
+  context: UndoContext,
   undoing: Undoing,
   person: Person,
   { before: was }: UndoRecordOf<'person'>,
   after: PersonValue,
 ): boolean {
-  const { projectId } = found
+  const { projectId } = context
   const { uuid, version } = person
-  const ids = found.idsOf(uuid)
-  const made = ids.flatMap(({ distinctId }) => found.undoRecord('mapping', distinctId) ?? [])
+  const ids = context.idsOf(uuid)
+  const made = ids.flatMap(({ distinctId }) => context.undoRecord('mapping', distinctId) ?? [])
   const areOfJob = made.length === ids.length && made.every(({ before }) => before === null)
-  if ((was === null && !areOfJob) || ids.some(({ distinctId }) => found.usesOf(distinctId).length > 0)) return false
+  if ((was === null && !areOfJob) || ids.some(({ distinctId }) => context.usesOf(distinctId).length > 0)) return false
   const isTheJobs =
     version === after.version || Object.keys(reverted(person, was, after).subject.properties).length === 0
   if (!isTheJobs) return false
   for (const id of ids) removeMapping(undoing, id)
   for (const undoRecord of made) undoing.doneUndoRecords.push(undoRecord)
   undoing.removedPersons.push({ projectId, uuid, loadedVersion: version })
-  found.persons.delete(uuid)
+  context.persons.delete(uuid)
   return true
 }
 
@@ -202,39 +208,39 @@ function removePerson(
  * Notes that a person which the job made stays. If only later jobs use it, the first of them removes it.
  * @returns that job.
  */
-function keepPerson(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'person'>): number | null {
+function keepPerson(context: UndoContext, undoing: Undoing, undoRecord: UndoRecordOf<'person'>): number | null {
   const { subject } = undoRecord
-  const ids = found.idsOf(subject)
+  const ids = context.idsOf(subject)
   undoing.notes.push({
     reason: 'undo_left:person_is_used',
     details: { personId: subject, distinctIds: shownIds(ids) },
   })
-  const heir = found.heirOf(
+  const successorId = context.findSuccessor(
     ids.flatMap(
       ({ distinctId }) =>
-        found.bringerOf(distinctId, subject) ?? found.usesOf(distinctId).map(({ importJobId }) => importJobId),
+        context.bringerOf(distinctId, subject) ?? context.usesOf(distinctId).map(({ importJobId }) => importJobId),
     ),
   )
-  if (heir === null) return null
+  if (successorId === null) return null
   for (const { distinctId } of ids) {
-    const mapping = found.undoRecord('mapping', distinctId)
-    if (mapping?.before === null) found.handOver(mapping, heir)
+    const mapping = context.undoRecord('mapping', distinctId)
+    if (mapping?.before === null) context.handOver(mapping, successorId)
   }
-  return heir
+  return successorId
 }
 
 /** To a later job that merged the person away, it is one that never was. */
-function forgetMadePerson(found: Found, uuid: string, { anyId }: PersonValue): void {
-  const home = found.mappings.get(anyId)?.personUuid ?? ''
-  for (const undoRecord of found.laterUndoRecords('person', uuid)) found.rewrite({ ...undoRecord, before: null })
-  for (const { distinctId } of found.idsOf(home))
-    for (const undoRecord of found.laterUndoRecords('mapping', distinctId))
-      if (undoRecord.before?.personUuid === uuid) found.rewrite({ ...undoRecord, before: null })
+function forgetMadePerson(context: UndoContext, uuid: string, { anyId }: PersonValue): void {
+  const home = context.mappings.get(anyId)?.personUuid ?? ''
+  for (const undoRecord of context.laterUndoRecords('person', uuid)) context.rewrite({ ...undoRecord, before: null })
+  for (const { distinctId } of context.idsOf(home))
+    for (const undoRecord of context.laterUndoRecords('mapping', distinctId))
+      if (undoRecord.before?.personUuid === uuid) context.rewrite({ ...undoRecord, before: null })
 }
 
 /** The time of creation of a person that another one was merged into, which took over the earlier of both. */
 function createdAtOfMerged(
-  found: Found,
+  context: UndoContext,
   undoing: Undoing,
   person: Person,
   { before }: UndoRecordOf<'person'>,
@@ -242,7 +248,7 @@ function createdAtOfMerged(
   shadowed: readonly Shadowed[],
 ): number {
   if (person.createdAtMs !== after.createdAtMs || before?.createdAtMs === after.createdAtMs) return person.createdAtMs
-  const ofMerge = found
+  const ofMerge = context
     .laterUndoRecords('person', person.uuid)
     .find(undoRecord => undoRecord.after?.createdAtMs === after.createdAtMs)
   if (ofMerge?.before != null && ofMerge.before.createdAtMs > after.createdAtMs)
@@ -257,31 +263,31 @@ function createdAtOfMerged(
 
 /** The later job for which the job's person never was, takes it over. */
 function handOverPerson(
-  found: Found,
+  context: UndoContext,
   undoRecord: UndoRecordOf<'person'>,
   after: PersonValue,
   person: Person,
-  heir: number,
+  successorId: number,
 ): void {
   const { subject } = undoRecord
-  if (found.undoRecordOfJob(heir, 'person', subject) !== undefined) return
-  const now = found.persons.get(subject) ?? person
-  found.rewrite({ ...undoRecord, importJobId: heir, before: null, after: { ...now, anyId: after.anyId } })
+  if (context.undoRecordOfJob(successorId, 'person', subject) !== undefined) return
+  const now = context.persons.get(subject) ?? person
+  context.rewrite({ ...undoRecord, importJobId: successorId, before: null, after: { ...now, anyId: after.anyId } })
 }
 
 /** A person that is written for several undo records is written once, from what was loaded. @returns its version then. */
-function writePerson(found: Found, undoing: Undoing, person: Person, row: Person): number {
+function writePerson(context: UndoContext, undoing: Undoing, person: Person, row: Person): number {
   const known = undoing.persons.get(person.uuid)
   const version = known?.row.version ?? row.version
   undoing.persons.set(person.uuid, { row: { ...row, version }, loadedVersion: known?.loadedVersion ?? person.version })
-  found.persons.set(person.uuid, { ...row, version })
+  context.persons.set(person.uuid, { ...row, version })
   return version
 }
 
-function undoGroup(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'group'>, after: Group): void {
+function undoGroup(context: UndoContext, undoing: Undoing, undoRecord: UndoRecordOf<'group'>, after: Group): void {
   const { subject, before } = undoRecord
-  const { projectId } = found
-  const group = found.groups.get(subject)
+  const { projectId } = context
+  const group = context.groups.get(subject)
   const { typeIndex, key } = after
   const details = { groupTypeIndex: typeIndex, groupKey: key }
   if (group === undefined) {
@@ -290,8 +296,8 @@ function undoGroup(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'gro
   }
   const { version } = group
   const isUntouched = version === after.version
-  const users = found.usersOfGroup(subject)
-  const heir = found.heirOf(users)
+  const users = context.usersOfGroup(subject)
+  const successorId = context.findSuccessor(users)
   const isTheJobs = isUntouched || Object.keys(reverted(group, before, after).subject.properties).length === 0
   // Whoever describes a group without properties, uses it as well.
   if (wasNothing(before) && users.length === 0 && isTheJobs) {
@@ -299,7 +305,7 @@ function undoGroup(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'gro
     return
   }
   if (before === null) undoing.notes.push({ reason: 'undo_left:group_is_used', details })
-  const shadowed = found.shadowedInGroup(subject)
+  const shadowed = context.shadowedInGroup(subject)
   const others = shadowed.map(({ profile }) => profile)
   const { subject: without, left } =
     isUntouched && before !== null ? { subject: before, left: [] } : reverted(group, before, after, { before, others })
@@ -312,16 +318,16 @@ function undoGroup(found: Found, undoing: Undoing, undoRecord: UndoRecordOf<'gro
   if (changed !== group) undoing.groups.push({ row: { ...changed, version: versionNow }, loadedVersion: version })
   const beneath = missing.length > 0 ? [] : shadowed
   const withoutJob = (of: ProfileUndoRecord) =>
-    laterUndoRecordWithout(of, undoRecord, others, beneath, found.laterJobIds)
+    laterUndoRecordWithout(of, undoRecord, others, beneath, context.laterJobIds)
   rebaseUndoRecords(
-    found,
+    context,
     'group',
     [subject],
     withoutJob,
     { was: version, now: versionNow },
-    before === null ? heir : null,
+    before === null ? successorId : null,
   )
-  if (before === null && heir !== null && found.undoRecordOfJob(heir, 'group', subject) === undefined)
-    found.rewrite({ ...undoRecord, importJobId: heir, after: { ...changed, version: versionNow } })
-  addUndoRecords(found, undoRecord, beneath, () => changed)
+  if (before === null && successorId !== null && context.undoRecordOfJob(successorId, 'group', subject) === undefined)
+    context.rewrite({ ...undoRecord, importJobId: successorId, after: { ...changed, version: versionNow } })
+  addUndoRecords(context, undoRecord, beneath, () => changed)
 }

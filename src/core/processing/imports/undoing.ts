@@ -9,7 +9,7 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { countedNotes, type PublishedBatch } from './publish-staging.ts'
-import { Found, type UndoBatch } from './undo-batch.ts'
+import { type UndoBatch, UndoContext } from './undo-batch.ts'
 
 /** What is left as it is, and why. The names are those of the job's notes. */
 export type UndoRefusal =
@@ -55,7 +55,7 @@ export interface Undoing {
   readonly notes: { readonly reason: UndoRefusal; readonly details: JsonObject }[]
 }
 
-export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) => void): PublishedBatch {
+export function undo(batch: UndoBatch, apply: (context: UndoContext, undoing: Undoing) => void): PublishedBatch {
   const collected: Undoing = {
     persons: new Map(),
     mappings: [],
@@ -69,8 +69,8 @@ export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) =
     doneUndoRecords: [],
     notes: [],
   }
-  const found = new Found(batch)
-  apply(found, collected)
+  const context = new UndoContext(batch)
+  apply(context, collected)
   const { persons, mappings, groups, overrides, notes, ...imports } = supersedePublished(collected, batch)
   return {
     overrides,
@@ -82,7 +82,7 @@ export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) =
       imports: {
         ...noImportChanges,
         ...imports,
-        rewrittenUndoRecords: found.rewrittenUndoRecords(),
+        rewrittenUndoRecords: context.rewrittenUndoRecords(),
         notes: countedNotes(batch.importJobId, notes),
       },
     },
@@ -141,15 +141,15 @@ export function removedMapping(
  * to which the other id was to be linked, or it made (`isMade`) the person of an id that would have joined another one.
  */
 export function noteRefusedLinks(
-  found: Found,
+  context: UndoContext,
   undoing: Undoing,
   { uuid, isMade }: { readonly uuid: string; readonly isMade: boolean },
   distinctIds: readonly string[],
 ): void {
   for (const id of distinctIds)
     for (const { distinctId, otherId } of [
-      ...found.refusedLinksTo(id, uuid),
-      ...(isMade ? found.refusedLinksFrom(id, uuid) : []),
+      ...context.refusedLinksTo(id, uuid),
+      ...(isMade ? context.refusedLinksFrom(id, uuid) : []),
     ])
       undoing.notes.push({ reason: 'undo_left:link_was_refused', details: { distinctId, otherId } })
 }
