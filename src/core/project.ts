@@ -19,7 +19,7 @@ export interface IngestionSettings {
   /** Treats every event as if it were sent with `$process_person_profile: false`. */
   readonly personProcessingOptOut: boolean
   /** Stores only the first of an id's equal `$feature_flag_called` events each UTC day; usage counts all of them. */
-  readonly thinsFlagCalls: boolean
+  readonly deduplicatesFlagCalls: boolean
   /** Events create no new group types; existing ones keep working. */
   readonly groupTypesFrozen: boolean
   readonly cookielessMode: CookielessMode
@@ -36,7 +36,7 @@ export const newCookielessMode: CookielessMode = 1
 export const noIngestionSettings: IngestionSettings = {
   dropEventsOlderThanSeconds: null,
   personProcessingOptOut: false,
-  thinsFlagCalls: false,
+  deduplicatesFlagCalls: false,
   groupTypesFrozen: false,
   cookielessMode: 0,
 }

@@ -51,7 +51,7 @@ describe('SQL of people', () => {
       ...nothing,
       events: [...own, ...others],
       overrides: [{ projectId: 2, distinctId: 'own-1', personId: uuid(99), version: 9 }],
-      thinned: [
+      deduplicated: [
         {
           projectId: 2,
           uuid: uuid(9),

@@ -2,7 +2,7 @@
 // nothing with the product: it keeps every call in a list, and asks Intl for the wall clock.
 
 import type { PersonIdOverride, StoredEvent } from '#core/events/stored-event.ts'
-import type { ThinnedCall } from '#core/processing/deduplicate-flag-calls.ts'
+import type { DeduplicatedCall } from '#core/processing/deduplicate-flag-calls.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { aStoredEvent, imported } from '../support/values.ts'
 
@@ -41,7 +41,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
   const pending = new Map<number, StoredEvent[]>()
   const published = new Map<number, StoredEvent[]>()
   const liveRows: StoredEvent[] = []
-  const thinned = new Map<string, ThinnedCall>()
+  const deduplicated = new Map<string, DeduplicatedCall>()
   const personOf = new Map<string, string>()
   const overridden = new Set<string>()
   let written = 0
@@ -118,7 +118,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
       const events = new Map(Array.from({ length: 1 + below(5) }, again).map(event => [keyOf(event), event]))
       await insertLive([...events.values()])
     },
-    thin: async () => {
+    dedup: async () => {
       const stored = [...rows.values()].filter(({ event }) => event.importJobId === 0 && event.flagCalled !== '')
       if (stored.length === 0) return
       const { event } = pick(stored)
@@ -128,9 +128,9 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
       const { distinctId, flagCalled: flag, flagResponse: response } = event
       const uuid = below(5) === 0 ? pick(liveRows).uuid : newUuid()
       const call = { projectId, uuid, distinctId, timestampMs, chargedAtMs: timestampMs, flag, response }
-      if (thinned.has(keyOf(call))) return
-      await store.insert({ ...nothing, thinned: [call] })
-      thinned.set(keyOf(call), call)
+      if (deduplicated.has(keyOf(call))) return
+      await store.insert({ ...nothing, deduplicated: [call] })
+      deduplicated.set(keyOf(call), call)
     },
     merge: async () => {
       const from = personOf.get(pick(ids))!
@@ -168,7 +168,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
       recount()
     },
   }
-  const order = ['call', 'call', 'repeat', 'repeat', 'thin', 'thin', 'merge', 'import', 'publish', 'discard']
+  const order = ['call', 'call', 'repeat', 'repeat', 'dedup', 'dedup', 'merge', 'import', 'publish', 'discard']
 
   return {
     /** The first step makes calls, later ones anything. @returns its name. */
@@ -194,10 +194,10 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
         callers.add(callerOf(event, flag))
         counted.push({ timestampMs, flag, value, person: personAt(event.distinctId), isImported })
       }
-      for (const [key, call] of thinned) {
+      for (const [key, call] of deduplicated) {
         if (rows.has(key)) continue
         const { timestampMs, flag, response: value, distinctId } = call
-        // Once a repeat gave the stored call another flag, nothing but an override names the person of the thinned one.
+        // Once a repeat gave the stored call another flag, nothing but an override names the person of the deduplicated one.
         const isKnown = overridden.has(distinctId) || callers.has(callerOf(call, flag))
         const person = isKnown ? personAt(distinctId) : distinctId
         counted.push({ timestampMs, flag, value, person, isImported: false })

@@ -97,7 +97,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
     assert.deepEqual(await persons(), [0, 0, 1])
   })
 
-  it('begins with a thinned call where that was the first', async t => {
+  it('begins with a deduplicated call where that was the first', async t => {
     const { projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
     await insert(seen(1, '2026-03-29T12:00:00Z', 'test'))
     const timestampMs = at('2026-03-29T01:00:00Z')
@@ -109,7 +109,7 @@ describe('GET …/feature_flags/:id/exposure/', () => {
       flag: 'beta',
       response: 'test',
     }
-    await events.store.insert({ ...nothing, thinned: [{ ...call, uuid: personId(77) }] })
+    await events.store.insert({ ...nothing, deduplicated: [{ ...call, uuid: personId(77) }] })
     const { buckets, cumulative } = await answer('exposure', '?date_from=2026-03-29&date_to=2026-03-29&interval=hour')
     const first = cumulative.test.indexOf(1)
     assert.deepEqual([buckets[first], cumulative.test.at(-1)], ['2026-03-29T03:00:00+02:00', 1])

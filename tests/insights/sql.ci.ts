@@ -117,12 +117,12 @@ describe('POST …/query/ with a HogQLQuery', () => {
     )
   })
 
-  it('has stored and thinned flag calls', async t => {
+  it('has stored and deduplicated flag calls', async t => {
     const { insert, results, projectId } = await startSql(t)
     const called = { event: '$feature_flag_called', flagCalled: 'beta', flagResponse: 'true', distinctId: 'ada' }
     const timestampMs = Date.parse('2026-11-05T10:00:00Z')
     await insert({ ...called, uuid: uuid(1), personId: uuid(11), timestampMs } as Partial<StoredEvent>)
-    const thin = {
+    const repeated = {
       projectId,
       distinctId: 'ada',
       event: '$feature_flag_called',
@@ -133,9 +133,9 @@ describe('POST …/query/ with a HogQLQuery', () => {
     }
     await store.insert({
       ...nothing,
-      thinned: [
-        { ...thin, uuid: uuid(2) },
-        { ...thin, uuid: uuid(1) },
+      deduplicated: [
+        { ...repeated, uuid: uuid(2) },
+        { ...repeated, uuid: uuid(1) },
       ] as never,
     })
     assert.deepEqual(

@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
-import type { ThinnedCall } from '#core/processing/deduplicate-flag-calls.ts'
+import type { DeduplicatedCall } from '#core/processing/deduplicate-flag-calls.ts'
 import { noEventUsage } from '#core/usage.ts'
 import { aCapturedRecording, aStoredEvent, imported } from '../support/values.ts'
 import { decemberMs, type EventWriterSubject, novemberMs } from './event-store-subject.ts'
@@ -197,7 +197,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
     const many = Array.from({ length: 3_000 }, (_, n) => call({ distinctId: `${'漢'.repeat(80)}${n}` }))
     assert.deepEqual(await subject.store.findFlagCalls(many), [])
 
-    const thinned = (over: Partial<ThinnedCall> = {}): ThinnedCall => ({
+    const deduplicated = (over: Partial<DeduplicatedCall> = {}): DeduplicatedCall => ({
       projectId,
       uuid: randomUUID(),
       distinctId: 'ada',
@@ -207,10 +207,15 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
       response: 'test',
       ...over,
     })
-    const twice = thinned()
-    const calls = [twice, thinned(), thinned({ chargedAtMs: decemberMs }), thinned({ projectId: newProject() })]
-    await insert({ thinned: calls })
-    await insert({ thinned: [{ ...twice, chargedAtMs: decemberMs }] })
+    const twice = deduplicated()
+    const calls = [
+      twice,
+      deduplicated(),
+      deduplicated({ chargedAtMs: decemberMs }),
+      deduplicated({ projectId: newProject() }),
+    ]
+    await insert({ deduplicated: calls })
+    await insert({ deduplicated: [{ ...twice, chargedAtMs: decemberMs }] })
     assert.deepEqual(await usage(projectId), [
       { day: '2026-11-05', eventsCharged: 8, eventsImported: 1 },
       { day: '2026-12-02', eventsCharged: 1, eventsImported: 0 },

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { thinnedReason } from '#core/processing/deduplicate-flag-calls.ts'
+import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import { chunkChanges } from '../support/values.ts'
 import type { OpenManagement } from './management-harness.ts'
 
@@ -55,7 +55,7 @@ export function scheduleOwnersContract(adapter: string, open: OpenManagement): v
       assert.equal(await store.claimSchedule(other), true)
     })
 
-    it('knows how many records of each project were charged or thinned out', async t => {
+    it('knows how many records of each project were charged or deduplicated', async t => {
       const { store, chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       const position = { stream: 'main', ownerId: 'w1', committedAtMs: 1 }
@@ -63,7 +63,7 @@ export function scheduleOwnersContract(adapter: string, open: OpenManagement): v
       const outcomes = [
         outcome,
         { ...outcome, lane: 'ai', count: 4 },
-        { ...outcome, outcome: 'dropped', reason: thinnedReason, count: 5 },
+        { ...outcome, outcome: 'dropped', reason: deduplicatedReason, count: 5 },
         { ...outcome, outcome: 'dropped', reason: 'unknown_project', count: 7 },
         { ...outcome, projectId: 2, outcome: 'rejected', reason: 'row_refused', count: 7 },
         { ...outcome, projectId: 3, count: 1 },

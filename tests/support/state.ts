@@ -12,7 +12,7 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
-import { thinnedReason } from '#core/processing/deduplicate-flag-calls.ts'
+import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ChunkOutcome, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
 import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
@@ -208,7 +208,8 @@ export const openMemoryState: OpenState = async () => {
 export function sumChargedRecords(state: MemoryState): ReturnType<LogBindingStore['sumChargedRecords']> {
   const counts = new Map<number, number>()
   for (const { projectId, outcome, reason, count } of state.outcomes)
-    if (outcome === 'stored' || reason === thinnedReason) counts.set(projectId, (counts.get(projectId) ?? 0) + count)
+    if (outcome === 'stored' || reason === deduplicatedReason)
+      counts.set(projectId, (counts.get(projectId) ?? 0) + count)
   return Promise.resolve(Array.from(counts, ([projectId, recordCount]) => ({ projectId, recordCount })))
 }
 

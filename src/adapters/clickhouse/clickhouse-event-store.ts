@@ -54,7 +54,7 @@ import {
 } from './writing/event-rows.ts'
 import { deleteExpired } from './writing/expired-rows.ts'
 import { arrivalColumns, flagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
-import { findFlagCalls, thinnedColumns, writeThinnedRow } from './writing/flag-calls.ts'
+import { deduplicatedColumns, findFlagCalls, writeDeduplicatedRow } from './writing/flag-calls.ts'
 import { findHeldRows, writeMark } from './writing/held-rows.ts'
 import { discardDay, discardJob, publishJob } from './writing/import-partitions.ts'
 import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
@@ -136,7 +136,7 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
       overrides,
       recordings,
       rejected,
-      thinned = [],
+      deduplicated = [],
       erasures,
       areRestored = false,
     }) {
@@ -153,10 +153,10 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
       await insert('person_distinct_id_overrides', overrideColumns, overrides, (to, row) =>
         writeOverrideRow(to, row, insertedAtMs, erasuresOf(row)),
       )
-      await insert('deduplicated_flag_calls', thinnedColumns, thinned, (to, row) =>
-        writeThinnedRow(to, row, erasuresOf(row)),
+      await insert('deduplicated_flag_calls', deduplicatedColumns, deduplicated, (to, row) =>
+        writeDeduplicatedRow(to, row, erasuresOf(row)),
       )
-      await insert('flag_call_arrivals', arrivalColumns, flagArrivals(events, thinned), writeArrivalRow)
+      await insert('flag_call_arrivals', arrivalColumns, flagArrivals(events, deduplicated), writeArrivalRow)
       const refusedRecordings = await insert('replay_messages', recordingColumns, recordings, (to, row) =>
         writeRecordingRow(to, row, insertedAtMs, erasuresOf(row)),
       )

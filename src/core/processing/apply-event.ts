@@ -18,7 +18,7 @@ import type { Project } from '../project.ts'
 import { dayMs } from '../time.ts'
 import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
-import { type FlagCalls, isFlagCall, type ThinnedCall, thinnedCallOf } from './deduplicate-flag-calls.ts'
+import { type DeduplicatedCall, type FlagCalls, isFlagCall, toDeduplicatedCall } from './deduplicate-flag-calls.ts'
 import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
 import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
@@ -43,7 +43,7 @@ export type AppliedEvent =
   | { readonly kind: 'stored'; readonly row: StoredEvent }
   | { readonly kind: 'dropped'; readonly reason: DropReason | 'cookieless_team_disabled' }
   /** Not stored, since it repeats a stored flag call. */
-  | { readonly kind: 'thinned'; readonly call: ThinnedCall }
+  | { readonly kind: 'deduplicated'; readonly call: DeduplicatedCall }
   /** Processing added so much that the event is larger than a row may be. */
   | { readonly kind: 'too_large' }
 
@@ -61,9 +61,9 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
     warn('cookieless_team_disabled', idsOf(event))
     return { kind: 'dropped', reason: 'cookieless_team_disabled' }
   }
-  const thins = state.project.ingestion.thinsFlagCalls && isFlagCall(event, properties)
-  if (thins && context.flagCalls.isRepeat(event, properties))
-    return { kind: 'thinned', call: thinnedCallOf(event, properties) }
+  const deduplicates = state.project.ingestion.deduplicatesFlagCalls && isFlagCall(event, properties)
+  if (deduplicates && context.flagCalls.isRepeat(event, properties))
+    return { kind: 'deduplicated', call: toDeduplicatedCall(event, properties) }
   warnOfOddities(event, properties, use, warn)
   const keys = Object.keys(properties)
   const draft = new PropertiesDraft(event.propertiesJson, properties)
@@ -74,7 +74,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   const row = buildStoredEvent(state, item, keys, use, person, draft, warn)
   warnOfRefusedGroupType(state, event, warn)
   if (!isTooLarge(row)) {
-    if (thins) context.flagCalls.noteStored(event, properties)
+    if (deduplicates) context.flagCalls.noteStored(event, properties)
     return { kind: 'stored', row }
   }
   warn('message_size_too_large', idsOf(event))

@@ -1,4 +1,4 @@
-// Thins `$feature_flag_called` events, for projects that want it: stores only the first per distinct id, flag, answer,
+// Deduplicates `$feature_flag_called` events, for projects that want it: stores only the first per distinct id, flag, answer,
 // rule and groups in a UTC day. Servers evaluate the same flag for the same person thousands of times a day. The event
 // store's own rows tell which calls are stored (`findFlagCalls`), so that no other record has to be kept.
 
@@ -16,10 +16,10 @@ export const flagCallKindKeys = [
 /** Bytes of UTF-8. No flag's key is longer; a longer answer counts as none. */
 export const flagCallTextBytesMax = 1_000
 /** Why such an event is dropped. It counts as usage all the same. */
-export const thinnedReason = 'feature_flag_called_repeated'
+export const deduplicatedReason = 'feature_flag_called_repeated'
 
-/** What is kept of an event that was thinned out: enough to count it once, however often it is sent. */
-export interface ThinnedCall {
+/** What is kept of an event that was deduplicated: enough to count it once, however often it is sent. */
+export interface DeduplicatedCall {
   readonly projectId: number
   readonly uuid: string
   readonly distinctId: string
@@ -42,7 +42,7 @@ export interface StoredFlagCall {
   readonly uuids: readonly string[]
 }
 
-/** Whether an event is a flag call that may be thinned. Imported calls belong to other days and are all kept. */
+/** Whether an event is a flag call that may be deduplicated. Imported calls belong to other days and are all kept. */
 export function isFlagCall(event: CapturedEvent, properties: JsonObject): boolean {
   return event.name === flagCallEventName && !event.historicalMigration && typeof properties.$feature_flag === 'string'
 }
@@ -97,7 +97,7 @@ function flagResponseText(response: JsonValue | undefined): string {
   return typeof response === 'string' && Buffer.byteLength(response) <= flagCallTextBytesMax ? response : ''
 }
 
-export function thinnedCallOf(event: CapturedEvent, properties: JsonObject): ThinnedCall {
+export function toDeduplicatedCall(event: CapturedEvent, properties: JsonObject): DeduplicatedCall {
   const { projectId, uuid, distinctId, timestampMs, capturedAtMs } = event
   const { flagCalled: flag, flagResponse: response } = flagCallOf(event.name, properties)
   return { projectId, uuid, distinctId, timestampMs, chargedAtMs: capturedAtMs, flag, response }

@@ -24,7 +24,7 @@ import { CalledFlags } from './called-flags.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
-import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './deduplicate-flag-calls.ts'
+import { type DeduplicatedCall, deduplicatedReason, FlagCalls, type StoredFlagCall } from './deduplicate-flag-calls.ts'
 import { type GeoipOf, rememberedGeoip } from './enrich-event.ts'
 import { erasedItemOf, linksErased, personErased } from './erased-items.ts'
 import { importChangesOf } from './job-changes.ts'
@@ -39,7 +39,7 @@ export interface ProcessedChunk {
     readonly overrides: readonly PersonIdOverride[]
     readonly recordings: readonly StoredRecording[]
     readonly rejected: readonly RejectedEvent[]
-    readonly thinned: readonly ThinnedCall[]
+    readonly deduplicated: readonly DeduplicatedCall[]
     /** By project: how often persons of it had been erased. */
     readonly erasures: ReadonlyMap<number, number>
   }
@@ -77,7 +77,7 @@ export interface ProcessOptions {
   readonly personTextMax?: number
   /** Offsets of records whose merge lost against other writers on every try: they are processed without it. */
   readonly lostMerges?: ReadonlySet<number>
-  /** Stored flag calls that the chunk's may repeat, for projects that thin them. */
+  /** Stored flag calls that the chunk's may repeat, for projects that deduplicate them. */
   readonly storedFlagCalls?: readonly StoredFlagCall[]
 }
 
@@ -132,7 +132,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
     lostMerges,
     erased: new ErasedRecords(options.logId, stream, loaded.erasedIds ?? []),
     flagCalls,
-    thinned: [],
+    deduplicated: [],
     calledFlags,
   }
   let personTextLength = 0
@@ -197,7 +197,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       overrides,
       recordings: recordings.map(({ recording }) => recording),
       rejected: rejected.map(reject => anonymized(reject, anonymousProjectIds)),
-      thinned: work.thinned,
+      deduplicated: work.deduplicated,
       erasures: loaded.erasures ?? noErasures,
     },
     sources: { stream, events: visible.sources, pendingEvents: pending.sources, recordings },
@@ -241,7 +241,7 @@ interface ChunkWork {
   readonly lostMerges: ReadonlySet<number> | undefined
   readonly erased: ErasedRecords
   readonly flagCalls: FlagCalls
-  readonly thinned: ThinnedCall[]
+  readonly deduplicated: DeduplicatedCall[]
   readonly calledFlags: CalledFlags
 }
 
@@ -297,15 +297,15 @@ function applyTo(
     const mergesErased = linksErased(work.erased, record)
     const context = { state, geoipOf, looksUpImport, warn, mergeIsLost, mergesErased, flagCalls: work.flagCalls }
     const applied = applyEvent(context, record)
-    if (applied.kind === 'stored' || applied.kind === 'thinned') work.calledFlags.note(event, record.properties)
+    if (applied.kind === 'stored' || applied.kind === 'deduplicated') work.calledFlags.note(event, record.properties)
     if (applied.kind === 'stored') {
       report.count(event.projectId, event.lane, 'stored', '')
       return applied.row
     }
     if (applied.kind === 'dropped') report.count(event.projectId, event.lane, 'dropped', applied.reason)
-    else if (applied.kind === 'thinned') {
-      work.thinned.push(applied.call)
-      report.count(event.projectId, event.lane, 'dropped', thinnedReason)
+    else if (applied.kind === 'deduplicated') {
+      work.deduplicated.push(applied.call)
+      report.count(event.projectId, event.lane, 'dropped', deduplicatedReason)
     } else {
       const refused = { ...event, importJobId: sentJobId }
       work.rejected.push(

@@ -25,7 +25,7 @@ function costsOf(...parts: readonly Cost[]): ProjectCosts {
     textBytesOf.set(projectId, more.loadedBytes ?? 0)
     groupTextLengths.set(projectId, more.groupLength ?? 0)
   }
-  const others = { pendingEvents: [], recordings: [], rejected: [], thinned: [], erasures: new Map() }
+  const others = { pendingEvents: [], recordings: [], rejected: [], deduplicated: [], erasures: new Map() }
   addChunkCosts(costs, { textBytesOf }, { rows: { ...rows, ...others }, groupTextLengths })
   return costs
 }

@@ -8,7 +8,7 @@ import type {
   StoredEvent,
   StoredRecording,
 } from '#core/events/stored-event.ts'
-import type { StoredFlagCall, ThinnedCall } from '#core/processing/deduplicate-flag-calls.ts'
+import type { DeduplicatedCall, StoredFlagCall } from '#core/processing/deduplicate-flag-calls.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
 
 /**
@@ -21,7 +21,7 @@ export interface EventWriter {
    *
    * Between two rows of one identity, a live row wins over an imported one; between two of the same kind, the one
    * written later wins. Between two overrides of one distinct id, the higher version wins, and at equal versions the
-   * later one. Between two thinned calls of one identity, the one charged first wins.
+   * later one. Between two deduplicated calls of one identity, the one charged first wins.
    *
    * A row whose content cannot be stored comes back in `refused` (its index in `events`, `pendingEvents` or
    * `recordings`); all others are stored. After an error, some, all or none of the rows are stored.
@@ -83,8 +83,8 @@ export interface EventRows {
   readonly overrides: readonly PersonIdOverride[]
   readonly recordings: readonly StoredRecording[]
   readonly rejected: readonly RejectedEvent[]
-  /** Flag calls of projects that thin them: they are charged, but not stored as events. */
-  readonly thinned?: readonly ThinnedCall[]
+  /** Flag calls of projects that deduplicate them: they are charged, but not stored as events. */
+  readonly deduplicated?: readonly DeduplicatedCall[]
   /**
    * By project: how often persons of it had been erased when the rows were made; never, where it says nothing. Rows of an
    * earlier count go with a person, rows of a later one stay.

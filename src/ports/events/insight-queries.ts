@@ -22,9 +22,9 @@ export interface InsightQueries {
    * @throws TooManyValues, TooManyConditions
    */
   countTrend(query: TrendCountQuery, signal?: AbortSignal): Promise<readonly TrendLine[]>
-  /** How often a flag was called, by value and bucket. Calls that were thinned count, and so do their callers. */
+  /** How often a flag was called, by value and bucket. Calls that were deduplicated count, and so do their callers. */
   countFlagUsage(query: FlagUsageQuery, signal?: AbortSignal): Promise<FlagUsage>
-  /** Whom a flag exposed to which variant, by its calls, thinned ones too, and by events that tell of an exposure. */
+  /** Whom a flag exposed to which variant, by its calls, deduplicated ones too, and by events that tell of an exposure. */
   countExposures(query: ExposureQuery, signal?: AbortSignal): Promise<FlagExposure>
 }
 

@@ -35,7 +35,7 @@ export interface LogBindingStore {
   /** What became of a project's records that have been processed so far. */
   listOutcomes(projectId: number): Promise<readonly ChunkOutcome[]>
   /**
-   * How many records of each project were stored or thinned out. When the number has grown, the project's usage has
+   * How many records of each project were stored or deduplicated. When the number has grown, the project's usage has
    * changed.
    */
   sumChargedRecords(): Promise<readonly { readonly projectId: number; readonly recordCount: number }[]>

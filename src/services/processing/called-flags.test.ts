@@ -48,14 +48,14 @@ describe('flags that are called', () => {
     })
   })
 
-  it('are remembered by calls that are thinned out, too', async t => {
+  it('are remembered by calls that are deduplicated, too', async t => {
     const world = aWorld()
     const [project] = world.state.projects.values()
-    world.state.projects.set(1, { ...project!, ingestion: { ...noIngestionSettings, thinsFlagCalls: true } })
+    world.state.projects.set(1, { ...project!, ingestion: { ...noIngestionSettings, deduplicatesFlagCalls: true } })
     await world.append([called('a', noon - 5), called('a', noon - 3)])
     world.start(t)
     await eventually(() => world.isProcessed())
-    assert.equal(world.events.thinned.size, 1)
+    assert.equal(world.events.deduplicated.size, 1)
     assert.equal(world.state.lastCalls.get(keyOf(1, 'a')), noon - 3)
   })
 

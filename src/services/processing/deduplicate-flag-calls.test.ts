@@ -15,10 +15,10 @@ function called(properties: JsonObject = {}, over: Partial<CapturedEvent> = {}, 
   return anEvent('$feature_flag_called', distinctId, all, { timestampMs: noon, capturedAtMs: noon, ...over })
 }
 
-function thinningWorld() {
+function deduplicatingWorld() {
   const world = aWorld()
   const [project] = world.state.projects.values()
-  const ingestion = { ...noIngestionSettings, thinsFlagCalls: true }
+  const ingestion = { ...noIngestionSettings, deduplicatesFlagCalls: true }
   world.state.projects.set(1, { ...project!, ingestion })
   return {
     ...world,
@@ -30,20 +30,20 @@ function thinningWorld() {
       await ended
     },
     stored: () => [...world.events.rows.values()].map(({ uuid }) => uuid),
-    thinned: () => [...world.events.thinned.keys()],
+    deduplicated: () => [...world.events.deduplicated.keys()],
   }
 }
 
-describe('a project that thins its flag calls', () => {
+describe('a project that deduplicates its flag calls', () => {
   it('stores the first of a kind of a UTC day, within a chunk and across them, and counts the others', async t => {
-    const world = thinningWorld()
+    const world = deduplicatingWorld()
     const first = called()
     const [second, third] = [called({ other: 1 }), called({ $groups: 'no groups' })]
     await world.send(t, first, second)
     await world.send(t, third)
-    assert.deepEqual([world.stored(), world.thinned()], [[first.uuid], [second.uuid, third.uuid]])
+    assert.deepEqual([world.stored(), world.deduplicated()], [[first.uuid], [second.uuid, third.uuid]])
     assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 2, rejected: 0 })
-    assert.deepEqual(world.events.thinned.get(second.uuid), {
+    assert.deepEqual(world.events.deduplicated.get(second.uuid), {
       projectId: 1,
       uuid: second.uuid,
       distinctId: 'ada',
@@ -55,15 +55,15 @@ describe('a project that thins its flag calls', () => {
   })
 
   it('counts calls of a flag that no project can have for no flag, as those that are stored', async t => {
-    const world = thinningWorld()
+    const world = deduplicatingWorld()
     const $feature_flag = 'é'.repeat(501)
     const repeat = called({ $feature_flag })
     await world.send(t, called({ $feature_flag }), repeat)
-    assert.equal(world.events.thinned.get(repeat.uuid)?.flag, '')
+    assert.equal(world.events.deduplicated.get(repeat.uuid)?.flag, '')
   })
 
   it('tells kinds apart by id, flag, answer, rule, variant, experiment, groups and day', async t => {
-    const world = thinningWorld()
+    const world = deduplicatingWorld()
     const kinds = [
       called(),
       called({}, {}, 'bob'),
@@ -95,20 +95,20 @@ describe('a project that thins its flag calls', () => {
     await world.send(t, ...kinds)
     await world.send(t, ...alike, ...kinds)
     assert.deepEqual(world.stored().toSorted(), kinds.map(({ uuid }) => uuid).toSorted())
-    assert.deepEqual(world.thinned().toSorted(), alike.map(({ uuid }) => uuid).toSorted())
+    assert.deepEqual(world.deduplicated().toSorted(), alike.map(({ uuid }) => uuid).toSorted())
   })
 
   it('takes a call that is sent again for the one that it is', async t => {
-    const world = thinningWorld()
+    const world = deduplicatingWorld()
     const [first, second] = [called(), called()]
     await world.send(t, first, second, first)
     await world.send(t, second, first, { ...second, capturedAtMs: noon + 3 * dayMs })
-    assert.deepEqual([world.stored(), world.thinned()], [[first.uuid], [second.uuid]])
-    assert.equal(world.events.thinned.get(second.uuid)?.chargedAtMs, noon, 'charged on its first day')
+    assert.deepEqual([world.stored(), world.deduplicated()], [[first.uuid], [second.uuid]])
+    assert.equal(world.events.deduplicated.get(second.uuid)?.chargedAtMs, noon, 'charged on its first day')
   })
 
   it('stores the same ones when its worker dies after the rows', async t => {
-    const world = thinningWorld()
+    const world = deduplicatingWorld()
     const events = [called(), called(), called({ $feature_flag_response: false })]
     await world.append(events)
     let isKilled = false
@@ -121,12 +121,12 @@ describe('a project that thins its flag calls', () => {
     })
     await eventually(() => isKilled)
     await world.send(t)
-    assert.deepEqual([world.stored(), world.thinned()], [[events[0]!.uuid, events[2]!.uuid], [events[1]!.uuid]])
+    assert.deepEqual([world.stored(), world.deduplicated()], [[events[0]!.uuid, events[2]!.uuid], [events[1]!.uuid]])
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 1, rejected: 0 })
   })
 
   it('leaves imports, other events and calls without a flag as they are, and makes no person of a repeat', async t => {
-    const world = thinningWorld()
+    const world = deduplicatingWorld()
     const odd = [
       called({ $feature_flag: 5 }),
       called({ $feature_flag: 5 }),
@@ -146,6 +146,6 @@ describe('a project that thins its flag calls', () => {
     await world.append([called(), called()])
     world.start(t)
     await eventually(() => world.isProcessed())
-    assert.deepEqual([world.events.rows.size, world.events.thinned.size], [2, 0])
+    assert.deepEqual([world.events.rows.size, world.events.deduplicated.size], [2, 0])
   })
 })

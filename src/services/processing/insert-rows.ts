@@ -36,6 +36,6 @@ async function insertPatiently(rows: EventRows, deps: ChunkDeps): Promise<readon
   return inserted === null ? null : inserted.refused
 }
 
-function isEmpty({ events, pendingEvents, overrides, recordings, rejected, thinned = [] }: EventRows): boolean {
-  return [events, pendingEvents, overrides, recordings, rejected, thinned].every(({ length }) => length === 0)
+function isEmpty({ events, pendingEvents, overrides, recordings, rejected, deduplicated = [] }: EventRows): boolean {
+  return [events, pendingEvents, overrides, recordings, rejected, deduplicated].every(({ length }) => length === 0)
 }

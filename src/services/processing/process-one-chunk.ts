@@ -225,7 +225,7 @@ function applyChunk(
 }
 
 /**
- * The stored flag calls that those of the chunk may repeat, for projects that thin them; null when stopped while
+ * The stored flag calls that those of the chunk may repeat, for projects that deduplicate them; null when stopped while
  * waiting for the event store.
  */
 async function storedFlagCalls(
@@ -233,11 +233,11 @@ async function storedFlagCalls(
   { projects }: LoadedChunk,
   deps: ChunkDeps,
 ): Promise<readonly StoredFlagCall[] | null> {
-  const thinning = new Set(projects.filter(({ ingestion }) => ingestion.thinsFlagCalls).map(({ id }) => id))
-  if (thinning.size === 0) return []
+  const deduplicating = new Set(projects.filter(({ ingestion }) => ingestion.deduplicatesFlagCalls).map(({ id }) => id))
+  if (deduplicating.size === 0) return []
   const calls: EventIdentity[] = []
   for (const record of parsed.records) {
-    if (record.kind !== 'event' || !thinning.has(record.event.projectId)) continue
+    if (record.kind !== 'event' || !deduplicating.has(record.event.projectId)) continue
     const { projectId, timestampMs, name, distinctId, uuid } = record.event
     if (isFlagCall(record.event, record.properties))
       calls.push({ projectId, timestampMs, event: name, distinctId, uuid })

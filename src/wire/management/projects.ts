@@ -130,7 +130,7 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): Project
     },
     drop_events_older_than_seconds: project.ingestion.dropEventsOlderThanSeconds,
     person_processing_opt_out: project.ingestion.personProcessingOptOut,
-    feature_flag_called_dedup: project.ingestion.thinsFlagCalls,
+    feature_flag_called_dedup: project.ingestion.deduplicatesFlagCalls,
     group_types_frozen: project.ingestion.groupTypesFrozen,
     cookieless_server_hash_mode: project.ingestion.cookielessMode,
     ...encodeClientSettings(project.clientSettings),
@@ -160,14 +160,14 @@ function decodeIngestionSettings(body: UpdateProjectJson): Partial<IngestionSett
   const {
     drop_events_older_than_seconds: seconds,
     person_processing_opt_out: optOut,
-    feature_flag_called_dedup: thins,
+    feature_flag_called_dedup: deduplicates,
     group_types_frozen: frozen,
     cookieless_server_hash_mode: mode,
   } = body
   return {
     ...(seconds === undefined ? {} : { dropEventsOlderThanSeconds: seconds === 0 ? null : seconds }),
     ...(optOut === undefined ? {} : { personProcessingOptOut: optOut }),
-    ...(thins === undefined ? {} : { thinsFlagCalls: thins }),
+    ...(deduplicates === undefined ? {} : { deduplicatesFlagCalls: deduplicates }),
     ...(frozen === undefined ? {} : { groupTypesFrozen: frozen }),
     ...(mode === undefined ? {} : { cookielessMode: mode ?? newCookielessMode }),
   }

@@ -19,10 +19,10 @@ import { isUuid } from '#core/events/uuid.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import {
+  type DeduplicatedCall,
   flagCallEventName,
   flagCallKindKeys,
   type StoredFlagCall,
-  type ThinnedCall,
 } from '#core/processing/deduplicate-flag-calls.ts'
 import { mergeRequestOf } from '#core/processing/person-merge.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
@@ -52,7 +52,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
   /** By project and distinct id. */
   readonly overrides = new Map<string, PersonIdOverride>()
   /** By uuid. */
-  readonly thinned = new Map<string, ThinnedCall>()
+  readonly deduplicated = new Map<string, DeduplicatedCall>()
   insertedCount = 0
   /** The clock of the store, epoch ms. */
   nowMs: () => number = () => 0
@@ -76,9 +76,9 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     for (const row of storable('recordings', rows.recordings, each => this.findRecordingRefusal(each)))
       this.recordings.set(keyOf(row.projectId, row.sessionId, row.uuid), row)
     for (const reject of rows.rejected) this.rejected.set(reject.rejectId, reject)
-    for (const call of rows.thinned ?? [])
-      if ((this.thinned.get(call.uuid)?.chargedAtMs ?? Number.POSITIVE_INFINITY) > call.chargedAtMs)
-        this.thinned.set(call.uuid, call)
+    for (const call of rows.deduplicated ?? [])
+      if ((this.deduplicated.get(call.uuid)?.chargedAtMs ?? Number.POSITIVE_INFINITY) > call.chargedAtMs)
+        this.deduplicated.set(call.uuid, call)
     for (const override of rows.overrides) {
       const key = keyOf(override.projectId, override.distinctId)
       if ((this.overrides.get(key)?.version ?? -1) <= override.version) this.overrides.set(key, override)
@@ -323,7 +323,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       return counts
     }
     for (const row of this.rows.values()) if (row.projectId === projectId) countEvent(countOf(row.chargedAtMs), row)
-    for (const call of this.thinned.values())
+    for (const call of this.deduplicated.values())
       if (call.projectId === projectId) countOf(call.chargedAtMs).eventsCharged++
     const sessions = new Map<string, number>()
     for (const { projectId: itsProjectId, sessionId, receivedAtMs } of this.recordings.values())

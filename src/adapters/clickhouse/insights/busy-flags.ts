@@ -36,7 +36,7 @@ export async function listBusyFlags(
   })
 }
 
-/** See `FlagUsageUpkeep.listMovedDays`. A thinned call has a stored one of its distinct id on its day. */
+/** See `FlagUsageUpkeep.listMovedDays`. A deduplicated call has a stored one of its distinct id on its day. */
 export async function listMovedDays(
   client: ClickHouseClient,
   projectId: number,

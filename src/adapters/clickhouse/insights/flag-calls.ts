@@ -1,4 +1,4 @@
-// The calls of one flag as rows to count: those stored as events, each once, and those that were thinned out.
+// The calls of one flag as rows to count: those stored as events, each once, and those that were deduplicated.
 
 import { flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
@@ -15,7 +15,7 @@ export interface FlagCallRows {
 }
 
 /**
- * Thinned calls are joined to persons only if the flag has any.
+ * Deduplicated calls are joined to persons only if the flag has any.
  * @param importJobIds of imported calls, only those of these jobs; all of them unless given.
  */
 export async function flagCallRows(
@@ -29,25 +29,25 @@ export async function flagCallRows(
     ...(importJobIds !== undefined && { jobs: [...importJobIds] }),
   }
   const result = await client.query({
-    query: `SELECT 1 FROM deduplicated_flag_calls WHERE ${thinnedWithin} LIMIT 1`,
+    query: `SELECT 1 FROM deduplicated_flag_calls WHERE ${deduplicatedWithin} LIMIT 1`,
     query_params: params,
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const hasThinned = (await result.json()).length > 0
+  const hasDeduplicated = (await result.json()).length > 0
   const calls = eventsWithPersons(
     'timestamp, distinct_id, flag_response AS value',
     `WHERE ${ofFlag} AND ${isWithin('timestamp')}${ofJobs(importJobIds)}`,
   )
   const stored = `SELECT timestamp, value, person FROM (${calls})`
-  return { sql: hasThinned ? `${stored} UNION ALL ${thinnedCalls}` : stored, params }
+  return { sql: hasDeduplicated ? `${stored} UNION ALL ${deduplicatedCalls}` : stored, params }
 }
 
 const ofFlag = `project_id = {project:UInt32} AND event = {flag_call:String} AND flag_called = {flag:String}`
 const dayOf = (ms: string) => `toDate32(fromUnixTimestamp64Milli(${ms}, 'UTC'))`
 const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf('{end:Int64} - 1')}`
-const thinnedWithin = `project_id = {project:UInt32} AND ${isWithin('timestamp')} AND feature_flag = {flag:String}`
+const deduplicatedWithin = `project_id = {project:UInt32} AND ${isWithin('timestamp')} AND feature_flag = {flag:String}`
 
 /**
  * The same rows of all events of these names that name the flag, with the variant as value, and the answer where they name
@@ -68,18 +68,18 @@ function ofJobs(importJobIds: readonly number[] | undefined): string {
 }
 
 /**
- * A thinned call has no person of its own: it repeats a stored call of its distinct id and UTC day, whose person made it.
- * One that was stored all the same, because the project thinned no more when it came again, counts as stored. Where a
+ * A deduplicated call has no person of its own: it repeats a stored call of its distinct id and UTC day, whose person made it.
+ * One that was stored all the same, because the project deduplicated no more when it came again, counts as stored. Where a
  * repeat has replaced the stored call by another flag's, the distinct id alone tells callers apart.
  */
-const thinnedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person_id, c.stored_person_id) AS person
+const deduplicatedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person_id, c.stored_person_id) AS person
   FROM (
     SELECT t.timestamp AS timestamp, t.value AS value, t.distinct_id AS distinct_id,
       if(p.is_known, p.person_id, reinterpretAsUUID(sipHash128(t.distinct_id))) AS stored_person_id
     FROM (
       SELECT timestamp, toDate32(timestamp) AS day, distinct_id, feature_flag_response AS value
       FROM deduplicated_flag_calls FINAL
-      WHERE ${thinnedWithin} AND (toDate32(timestamp), distinct_id, uuid) NOT IN (
+      WHERE ${deduplicatedWithin} AND (toDate32(timestamp), distinct_id, uuid) NOT IN (
         SELECT toDate32(timestamp), distinct_id, uuid FROM events
         WHERE project_id = {project:UInt32} AND ${onDays} AND event = {flag_call:String}
       )

@@ -17,7 +17,7 @@ export async function countExposures(
 ): Promise<FlagExposure> {
   const rows = await flagCallRows(client, query, signal, query.importJobIds)
   // Reading properties of calls costs much. Where they name no variant, which only rules do, the answer is the variant; and a
-  // thinned call of a rule repeats a stored one of its day with the same variant.
+  // deduplicated call of a rule repeats a stored one of its day with the same variant.
   const exposures = query.isOfRules
     ? variantRows([flagCallEventName, exposureEventName], query.importJobIds)
     : `${rows.sql} UNION ALL ${variantRows([exposureEventName], query.importJobIds)}`

@@ -64,7 +64,7 @@ export async function countUsage(
       // The next count corrects for rows stored between the two queries.
       surveyResponses: Math.max(0, surveys! - (toursOf.get(day) ?? 0)),
     })
-  for (const [day, calls] of await rowsOf<[string, number]>(thinnedPerDay)) {
+  for (const [day, calls] of await rowsOf<[string, number]>(deduplicatedPerDay)) {
     const counted = usage.get(day) ?? { ...noEventUsage, day }
     usage.set(day, { ...counted, eventsCharged: counted.eventsCharged + calls })
   }
@@ -94,7 +94,7 @@ const chargedIn = `project_id = {project:UInt32} AND ${charged} AND toDate32(tim
 )`
 
 /** Flag calls that were not stored because they were alike. Source: docs/wire/ingestion.md 6.9 (2). */
-const thinnedPerDay = `SELECT ${day}, toFloat64(count()) FROM deduplicated_flag_calls FINAL
+const deduplicatedPerDay = `SELECT ${day}, toFloat64(count()) FROM deduplicated_flag_calls FINAL
   WHERE project_id = {project:UInt32} AND ${charged} AND toDate32(timestamp) IN (
     SELECT DISTINCT toDate32(timestamp) FROM deduplicated_flag_calls WHERE project_id = {project:UInt32} AND ${charged}
   ) GROUP BY day`

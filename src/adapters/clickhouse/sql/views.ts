@@ -40,7 +40,7 @@ export function sqlViews(database: string): SqlView[] {
           historical_migration
         FROM ${database}.events FINAL WHERE event = '${flagCallEventName}'
         UNION ALL
-        ${thinnedCalls(database)}
+        ${deduplicatedCalls(database)}
       ) AS e LEFT ANY JOIN (${overrides}) AS o USING (distinct_id)`,
   }
   return Object.entries(selects).map(([name, select]) => {
@@ -52,10 +52,10 @@ export function sqlViews(database: string): SqlView[] {
 }
 
 /**
- * As usage counts them (`insights/flag-calls.ts`): a thinned call was made by the person of the stored call that it
- * repeats, and one that was stored all the same counts as stored. Stored calls are read only where a project thins.
+ * As usage counts them (`insights/flag-calls.ts`): a deduplicated call was made by the person of the stored call that it
+ * repeats, and one that was stored all the same counts as stored. Stored calls are read only where a project deduplicates.
  */
-function thinnedCalls(database: string): string {
+function deduplicatedCalls(database: string): string {
   const stored = `FROM ${database}.events FINAL
     WHERE event = '${flagCallEventName}' AND (SELECT count() > 0 FROM ${database}.deduplicated_flag_calls)`
   return `SELECT t.uuid AS uuid, toDateTime64(t.timestamp, 6, 'UTC') AS timestamp, t.distinct_id AS distinct_id,

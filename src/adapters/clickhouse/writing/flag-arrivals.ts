@@ -4,7 +4,7 @@
 
 import { randomInt } from 'node:crypto'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import { flagCallEventName, type ThinnedCall } from '#core/processing/deduplicate-flag-calls.ts'
+import { type DeduplicatedCall, flagCallEventName } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import type { RowWritten } from './event-rows.ts'
@@ -17,7 +17,7 @@ export interface FlagArrival {
 }
 
 /** The days of the calls; each once. */
-export function flagArrivals(events: readonly StoredEvent[], thinned: readonly ThinnedCall[]): FlagArrival[] {
+export function flagArrivals(events: readonly StoredEvent[], deduplicated: readonly DeduplicatedCall[]): FlagArrival[] {
   const arrivals = new Map<string, FlagArrival>()
   const note = ({ projectId, timestampMs }: { projectId: number; timestampMs: number }) => {
     const day = Math.floor(timestampMs / dayMs)
@@ -25,7 +25,7 @@ export function flagArrivals(events: readonly StoredEvent[], thinned: readonly T
   }
   // By name, not by flag: a call that names no flag may replace one that does.
   for (const event of events) if (event.event === flagCallEventName) note(event)
-  for (const call of thinned) note(call)
+  for (const call of deduplicated) note(call)
   return [...arrivals.values()]
 }
 

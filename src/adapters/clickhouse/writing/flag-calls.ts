@@ -1,5 +1,5 @@
-// The flag calls that projects thin. Before a chunk is applied, finds in the events which kinds of call are stored already;
-// writes the rows that count the thinned calls. Uses the connection of the inserts, like every query of a worker.
+// The flag calls that projects deduplicate. Before a chunk is applied, finds in the events which kinds of call are stored already;
+// writes the rows that count the deduplicated calls. Uses the connection of the inserts, like every query of a worker.
 
 import { TupleParam } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'
@@ -7,10 +7,10 @@ import type { EventIdentity } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import {
+  type DeduplicatedCall,
   flagCallEventName,
   flagCallKindKeys,
   type StoredFlagCall,
-  type ThinnedCall,
 } from '#core/processing/deduplicate-flag-calls.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
@@ -83,11 +83,11 @@ function tupleOf({ projectId, timestampMs, distinctId, uuid }: EventIdentity): T
   return new TupleParam([projectId, utcDay(timestampMs), distinctId, uuid])
 }
 
-export const thinnedColumns =
+export const deduplicatedColumns =
   'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version, erasures_before'
 
 /** The copy that was accepted first counts, on its day. */
-export function writeThinnedRow(to: RowBinaryWriter, call: ThinnedCall, erasures: number): RowWritten {
+export function writeDeduplicatedRow(to: RowBinaryWriter, call: DeduplicatedCall, erasures: number): RowWritten {
   const start = to.byteLength
   to.uint32(call.projectId)
   if (!to.uuid(call.uuid)) {

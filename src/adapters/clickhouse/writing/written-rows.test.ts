@@ -21,7 +21,7 @@ import {
   writeReplayedRow,
 } from './event-rows.ts'
 import { arrivalColumns, flagArrivals, writeArrivalRow } from './flag-arrivals.ts'
-import { thinnedColumns, writeThinnedRow } from './flag-calls.ts'
+import { deduplicatedColumns, writeDeduplicatedRow } from './flag-calls.ts'
 import type { RowsOfTable } from './insert-rows.ts'
 import { subjectMirror } from './mirror-rows.ts'
 import { recordingColumns, writeRecordingRow } from './recording-rows.ts'
@@ -326,13 +326,13 @@ describe('the row of', () => {
     }
   })
 
-  it('a thinned call counts with the copy that was charged first', () => {
+  it('a deduplicated call counts with the copy that was charged first', () => {
     const call = { projectId: 1, uuid, distinctId: 'ada', timestampMs: 5, chargedAtMs: 6, flag: 'f', response: 'on' }
     const row = (chargedAtMs: number) =>
       readRow(
         'deduplicated_flag_calls',
-        thinnedColumns,
-        bytesOf(to => writeThinnedRow(to, { ...call, chargedAtMs }, 1)),
+        deduplicatedColumns,
+        bytesOf(to => writeDeduplicatedRow(to, { ...call, chargedAtMs }, 1)),
       )
     const { row_version: version, ...others } = row(6)
     assert.deepEqual(others, {
@@ -340,7 +340,7 @@ describe('the row of', () => {
       ...{ feature_flag_response: 'on', erasures_before: 1 },
     })
     assert.ok((version as bigint) > (row(7).row_version as bigint))
-    assert.deepEqual(writeThinnedRow(new RowBinaryWriter(), { ...call, uuid: 'x' }, 1), {
+    assert.deepEqual(writeDeduplicatedRow(new RowBinaryWriter(), { ...call, uuid: 'x' }, 1), {
       refused: 'uuid is not a UUID',
     })
   })

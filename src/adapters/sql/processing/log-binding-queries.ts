@@ -1,7 +1,7 @@
 // The log that the state follows, its position in each stream, and the outcome of the records.
 
 import type { Kysely } from 'kysely'
-import { thinnedReason } from '#core/processing/deduplicate-flag-calls.ts'
+import { deduplicatedReason } from '#core/processing/deduplicate-flag-calls.ts'
 import type { ChunkOutcome } from '#ports/state/chunk-store.ts'
 import type { LogBindingStore } from '#ports/state/log-binding.ts'
 import type { StateSchema } from '../tables/schema.ts'
@@ -54,7 +54,7 @@ export function logBindingQueries(db: Kysely<StateSchema>): LogBindingStore {
       const rows = await db
         .selectFrom('chunk_outcome')
         .select(eb => ['project_id', eb.fn.sum('event_count').as('record_count')])
-        .where(eb => eb.or([eb('outcome', '=', 'stored'), eb('reason', '=', thinnedReason)]))
+        .where(eb => eb.or([eb('outcome', '=', 'stored'), eb('reason', '=', deduplicatedReason)]))
         .groupBy('project_id')
         .execute()
       return rows.map(row => ({ projectId: Number(row.project_id), recordCount: Number(row.record_count) }))
