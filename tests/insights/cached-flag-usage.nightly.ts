@@ -1,11 +1,11 @@
-// Counts of flag usage that are kept, on the real engine: whatever happens between two counts, the answer is that of a plain
+// Cached counts of flag usage, on the real engine: whatever happens between two counts, the answer is that of a plain
 // count of the calls.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { pino } from 'pino'
 import type { Project } from '#core/project.ts'
-import { createFlagUsageKeeper } from '#services/worker/cache-flag-usage.ts'
+import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { eventStoreForTests } from './event-store-for-tests.ts'
 import { countsOf, startFlagServer } from './flag-calls-server.ts'
@@ -21,7 +21,7 @@ let jobCount = 1
 function keeperOf(projectId: number, timezone: () => string) {
   const project = () => ({ id: projectId, timezone: timezone() }) as Project
   const projects = { listProjectIds: async () => [projectId], findProject: async () => project() }
-  return createFlagUsageKeeper({
+  return createFlagUsageRefresher({
     events: events.store,
     projects,
     clock,
@@ -31,13 +31,13 @@ function keeperOf(projectId: number, timezone: () => string) {
 }
 
 /** How many buckets of a table's row are kept, however often. */
-async function keptRows(projectId: number, where: string): Promise<number> {
+async function cachedRows(projectId: number, where: string): Promise<number> {
   const query = `SELECT count() FROM cached_flag_usage WHERE project_id = ${projectId} AND ${where}`
   const result = await events.clients.read(client => client.query({ query, format: 'JSONCompactEachRow' }))
   return Number((await result.json<[number]>())[0]![0])
 }
 
-describe('kept counts of flag usage', () => {
+describe('cached counts of flag usage', () => {
   for (const timezone of ['Europe/Berlin', 'Asia/Kolkata'])
     it(`change no answer, at any step of a random history, in ${timezone}`, async t => {
       const { projectId, answer } = await startFlagServer(t, events.store, { timezone })
@@ -75,7 +75,7 @@ describe('kept counts of flag usage', () => {
       await check('after the parts were merged')
       await events.engine.restart()
       await check('after the engine was killed and started again')
-      assert.ok((await keptRows(projectId, 'length(values) > 0')) > 0)
+      assert.ok((await cachedRows(projectId, 'length(values) > 0')) > 0)
     })
 
   it('are what is read: an arrival on the day, and nothing else, makes them count again', async t => {
@@ -109,15 +109,15 @@ describe('kept counts of flag usage', () => {
     }
     await keep()
     const lastDay = Date.parse('2026-05-01T00:00:00Z')
-    assert.equal(await keptRows(projectId, `end_ms > ${lastDay}`), 0)
-    assert.equal(await keptRows(projectId, `end_ms = ${at('2026-04-30T22:00:00Z')}`), 2)
-    const before = await keptRows(projectId, '1')
+    assert.equal(await cachedRows(projectId, `end_ms > ${lastDay}`), 0)
+    assert.equal(await cachedRows(projectId, `end_ms = ${at('2026-04-30T22:00:00Z')}`), 2)
+    const before = await cachedRows(projectId, '1')
     await keep()
-    assert.equal(await keptRows(projectId, '1'), before)
+    assert.equal(await cachedRows(projectId, '1'), before)
     timezone = 'Asia/Tokyo'
     await keep()
     assert.equal(
-      await keptRows(projectId, `from_ms = ${at('2026-04-09T15:00:00Z')} AND end_ms = from_ms + 86400000`),
+      await cachedRows(projectId, `from_ms = ${at('2026-04-09T15:00:00Z')} AND end_ms = from_ms + 86400000`),
       1,
     )
   })

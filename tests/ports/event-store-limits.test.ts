@@ -253,8 +253,8 @@ describe('the embedded engine and its client', () => {
     assert.equal(day?.eventsCharged, 300_000)
     assert.equal((await hasty.listBusyFlags(12, { fromMs, callsMin: 1, limit: 1 })).length, 1)
     assert.deepEqual(await hasty.listMovedDays(12, fromMs), [])
-    await hasty.keepUsage({ ...usage, nowMs: fromMs })
-    assert.equal((await hasty.listKeptUsage(usage)).length, 1)
+    await hasty.cacheUsage({ ...usage, nowMs: fromMs })
+    assert.equal((await hasty.listCachedUsage(usage)).length, 1)
     const stop = new AbortController()
     const query = counting.count(
       (client, signal) => client.query({ query: endless, format: 'TabSeparated', abort_signal: signal }),

@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
 import type { Project } from '#core/project.ts'
-import { createFlagUsageKeeper } from '#services/worker/cache-flag-usage.ts'
+import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
 import { endMs, fillEvents, lastDays, startSoakStore } from './soak-store.ts'
 
 const dayCount = 30
@@ -42,7 +42,7 @@ export async function runUsageSpeed({
       listProjectIds: async () => [1],
       findProject: async () => ({ id: 1, timezone: 'UTC' }) as Project,
     }
-    const keeper = createFlagUsageKeeper({ events: soak.store, projects, clock, logger: pino({ level: 'silent' }) })
+    const keeper = createFlagUsageRefresher({ events: soak.store, projects, clock, logger: pino({ level: 'silent' }) })
     let rounds = 0
     const { ms, cpuMs } = await soak.timed(async () => {
       for (let isComplete = false; !isComplete; rounds++) isComplete = await keeper.keepNow()

@@ -2,7 +2,7 @@
 // function per port, and bounds how many queries a project may run.
 
 import { type Ask, createQueryQueue } from '#adapters/clickhouse/connection/query-queue.ts'
-import { findKeptUsage, keepUsage } from '#adapters/clickhouse/insights/cached-usage.ts'
+import { cacheUsage, findCachedUsage } from '#adapters/clickhouse/insights/cached-usage.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ProjectQueue } from '#core/project-queue.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -202,8 +202,8 @@ function flagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
       clients.count((client, stop) => listBusyFlags(client, projectId, since, stop), signal),
     listMovedDays: (projectId, movedFromMs, signal) =>
       clients.count((client, stop) => listMovedDays(client, projectId, movedFromMs, stop), signal),
-    listKeptUsage: (query, signal) => clients.count((client, stop) => findKeptUsage(client, query, stop), signal),
-    keepUsage: (query, signal) => keepUsage(clients, query, signal),
+    listCachedUsage: (query, signal) => clients.count((client, stop) => findCachedUsage(client, query, stop), signal),
+    cacheUsage: (query, signal) => cacheUsage(clients, query, signal),
   }
 }
 

@@ -4,7 +4,7 @@
 // run a migration at once, and one that was interrupted runs again, every statement can be repeated (`IF NOT EXISTS`).
 // Source: docs/wire/ingestion.md 8.1, 10.
 
-import { keptUsageDays } from '#ports/events/flag-usage-upkeep.ts'
+import { cachedUsageDays } from '#ports/events/flag-usage-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import { wideFlagSet } from './insights/property-access.ts'
 
@@ -238,7 +238,7 @@ function baselineTables(options: SchemaOptions): Readonly<Record<string, string>
       stored_at DateTime('UTC') DEFAULT now()
     ) ENGINE = ReplacingMergeTree
     ORDER BY (project_id, flag, from_ms, end_ms)
-    ${ttl(`stored_at + toIntervalDay(${keptUsageDays}) DELETE`)}`,
+    ${ttl(`stored_at + toIntervalDay(${cachedUsageDays}) DELETE`)}`,
     // These let a worker recognise the store that it left, and the one that a state of last week left: each instance
     // has a ring of slots, in which the newest row is never replaced before a newer one exists.
     worker_marks: `(

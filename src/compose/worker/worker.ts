@@ -14,7 +14,7 @@ import { claimingOnlyFor } from '#services/progress/bind-log.ts'
 import { createDailySalts } from '#services/shared/daily-salts.ts'
 import { createSerializer } from '#services/shared/serializer.ts'
 import { UnderWay } from '#services/shared/under-way.ts'
-import { createFlagUsageKeeper } from '#services/worker/cache-flag-usage.ts'
+import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
 import { createCountRetention } from '#services/worker/count-retention.ts'
 import { createErasureKeeper } from '#services/worker/erase-persons.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
@@ -72,7 +72,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ...{ events, usage: management, log, positions: management, clock, logger, mayRun },
     findLostSpans: () => keeper.findLostSpans(),
   })
-  const flagUsage = createFlagUsageKeeper({ events, projects: management, clock, logger, mayRun })
+  const flagUsage = createFlagUsageRefresher({ events, projects: management, clock, logger, mayRun })
   const mirror = createSubjectMirrorKeeper({ state: management, events, logger, newUuid: randomUUID, mayRun })
   const ownerId = randomUUID()
   const underWay = new UnderWay()

@@ -21,7 +21,7 @@ export interface EventStoreUpkeep {
    */
   findHeldRows(instance: string, markId: string | null): Promise<HeldRows | null>
   /**
-   * Deletes rejects, recordings and kept counts that are older than they are kept; packed items of recordings by whole UTC
+   * Deletes rejects, recordings and cached counts that are older than they are kept; packed items of recordings by whole UTC
    * days. Does nothing where a server deletes them by its own clock.
    * @param by.isBelieved whether rows that are further ahead of the time than they are kept go as well, since they would
    *   stay for as long as a clock was wrong.

@@ -4,8 +4,8 @@
 
 import type { Buckets } from '#core/insights/buckets.ts'
 
-/** How long kept counts stay: those that are still wanted are made again then. */
-export const keptUsageDays = 90
+/** How long cached counts stay: those that are still wanted are made again then. */
+export const cachedUsageDays = 90
 
 /**
  * No client waits for these: each may take minutes, and the limit of people's queries does not hold for them. `signal` ends one,
@@ -24,10 +24,10 @@ export interface FlagUsageUpkeep {
    * was, both in epoch ms.
    */
   listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<readonly MovedDay[]>
-  /** The counts that are kept of these buckets and still right. */
-  listKeptUsage(query: KeptUsageQuery, signal?: AbortSignal): Promise<readonly KeptUsage[]>
-  /** Counts the calls of these buckets, and keeps the counts. Repeating it replaces them. */
-  keepUsage(query: KeptUsageQuery & { readonly nowMs: number }, signal?: AbortSignal): Promise<void>
+  /** The cached counts of these buckets that are still right. */
+  listCachedUsage(query: CachedUsageQuery, signal?: AbortSignal): Promise<readonly CachedUsage[]>
+  /** Counts the calls of these buckets, and caches the counts. Repeating it replaces them. */
+  cacheUsage(query: CachedUsageQuery & { readonly nowMs: number }, signal?: AbortSignal): Promise<void>
 }
 
 export interface BusyFlag {
@@ -36,18 +36,18 @@ export interface BusyFlag {
   readonly callsOfDay: ReadonlyMap<number, number>
 }
 
-export interface KeptUsageQuery {
+export interface CachedUsageQuery {
   readonly projectId: number
   readonly flagKey: string
   /** At least one. */
   readonly buckets: Pick<Buckets, 'edges'>
 }
 
-export interface KeptUsage {
+export interface CachedUsage {
   readonly fromMs: number
   readonly endMs: number
   /** Before anything was counted. */
-  readonly keptAtMs: number
+  readonly cachedAtMs: number
 }
 
 export interface MovedDay {

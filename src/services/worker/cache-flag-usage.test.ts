@@ -3,7 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createFlagUsageKeeper, keepFlagUsageEveryMs } from './cache-flag-usage.ts'
+import { createFlagUsageRefresher, refreshFlagUsageEveryMs } from './cache-flag-usage.ts'
 
 /** A monotonic clock that only the test moves. */
 function heldTime(t: TestContext): { pass(ms: number): void } {
@@ -16,12 +16,12 @@ function heldTime(t: TestContext): { pass(ms: number): void } {
   }
 }
 
-describe('counts of flags that are kept ahead', () => {
+describe('counts of flags that are cached ahead', () => {
   it('are made for every project, also while late calls make those of one wrong all the time', async t => {
     const time = heldTime(t)
     const clock = fixedClock('2026-11-10T12:00:00Z')
     const counted: number[] = []
-    const keeper = createFlagUsageKeeper({
+    const keeper = createFlagUsageRefresher({
       clock,
       logger: silentLogger(),
       roundMs: 300,
@@ -33,8 +33,8 @@ describe('counts of flags that are kept ahead', () => {
         listBusyFlags: async () => [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - dayMs, 1_000_000]]) }],
         listMovedDays: async () => [],
         // Nothing that was counted stays right.
-        listKeptUsage: async () => [],
-        keepUsage: async ({ projectId }) => {
+        listCachedUsage: async () => [],
+        cacheUsage: async ({ projectId }) => {
           counted.push(projectId)
           time.pass(301)
         },
@@ -53,7 +53,7 @@ describe('counts of flags that are kept ahead', () => {
       const clock = fixedClock('2026-11-10T12:00:00Z')
       let lookCount = 0
       const counted: number[] = []
-      const keeper = createFlagUsageKeeper({
+      const keeper = createFlagUsageRefresher({
         clock,
         logger: silentLogger(),
         projects: {
@@ -68,12 +68,12 @@ describe('counts of flags that are kept ahead', () => {
               : [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - (clock.nowMs() % dayMs) - dayMs, 1_000_000]]) }]
           },
           listMovedDays: async () => [],
-          listKeptUsage: async () => [],
-          keepUsage: async ({ projectId }) => void counted.push(projectId),
+          listCachedUsage: async () => [],
+          cacheUsage: async ({ projectId }) => void counted.push(projectId),
         },
       })
       await keeper.keepNow()
-      clock.advance(2 * keepFlagUsageEveryMs)
+      clock.advance(2 * refreshFlagUsageEveryMs)
       await keeper.keepNow()
       assert.deepEqual([lookCount, counted.length > 0], [looksAfterRound, looksAfterRound > 1])
       clock.advance(3_600_000)

@@ -12,12 +12,12 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 /** Also about how late a merge is seen in a flag with few counts. */
-export const keepFlagUsageEveryMs = 30_000
+export const refreshFlagUsageEveryMs = 30_000
 /** Fewer calls than these are counted faster than anybody waits. */
 const busyCallsMin = 100_000
 const busyFlagsMax = 100
-/** Buckets of hours are kept for the most that one answer can have, those of days for a year. */
-const keptDays = { hour: 41, day: 366 } as const
+/** Buckets of hours are cached for the most that one answer can have, those of days for a year. */
+const cachedDays = { hour: 41, day: 366 } as const
 /** Calls of one query, and of the last bucket more: a million takes a tenth of a second. */
 const callsPerQuery = 2_000_000
 /** A round counts for so long, and then leaves the store to others until the next one. */
@@ -31,13 +31,13 @@ const clockSlackMs = 120_000
 const busyShare = 1 / 100
 const busyForMsMax = 3_600_000
 
-export interface FlagUsageKeeper {
+export interface FlagUsageRefresher {
   run(signal: AbortSignal): Promise<void>
   /** One round. @returns whether all is kept that should be. @throws PortError; what failed stays due. */
   keepNow(signal?: AbortSignal): Promise<boolean>
 }
 
-export interface FlagUsageKeeperOptions {
+export interface FlagUsageRefresherOptions {
   readonly events: FlagUsageUpkeep
   readonly projects: Pick<ProjectStore, 'listProjectIds' | 'findProject'>
   readonly clock: Clock
@@ -65,7 +65,7 @@ interface Turn {
   readonly signal: AbortSignal | undefined
 }
 
-export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsageKeeper {
+export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): FlagUsageRefresher {
   const { events, projects, clock, logger, callsMin = busyCallsMin, roundMs = roundMsMax } = options
   const known = new Map<number, KnownProject>()
 
@@ -87,13 +87,13 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
   async function keepProject(project: Project, turn: Turn): Promise<boolean> {
     const nowMs = clock.nowMs()
     const about = known.get(project.id) ?? {
-      ...{ busyFlags: [], busyUntilMs: 0, moved: new Map(), movedUntilMs: nowMs - keptDays.day * dayMs },
+      ...{ busyFlags: [], busyUntilMs: 0, moved: new Map(), movedUntilMs: nowMs - cachedDays.day * dayMs },
     }
     known.delete(project.id)
     known.set(project.id, about)
     if (about.busyUntilMs <= nowMs || about.busyUntilMs > nowMs + busyForMsMax) {
       const startedMs = performance.now()
-      const since = { fromMs: nowMs - keptDays.day * dayMs, callsMin, limit: busyFlagsMax }
+      const since = { fromMs: nowMs - cachedDays.day * dayMs, callsMin, limit: busyFlagsMax }
       about.busyFlags = await events.listBusyFlags(project.id, since, turn.signal)
       about.busyUntilMs = nowMs + Math.min(busyForMsMax, (performance.now() - startedMs) / busyShare)
     }
@@ -122,11 +122,13 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
     const edges = closedEdges(project, interval, nowMs).filter(ms => ms > firstMs - dayMs)
     if (edges.length < 2) return true
     const query = { projectId: project.id, flagKey: flag.flagKey, buckets: { edges } }
-    const listed = await events.listKeptUsage(query, turn.signal)
-    const kept = new Map(listed.map(({ fromMs, keptAtMs }) => [fromMs, keptAtMs]))
+    const listed = await events.listCachedUsage(query, turn.signal)
+    const cached = new Map(listed.map(({ fromMs, cachedAtMs }) => [fromMs, cachedAtMs]))
     const isDue = (index: number) => {
-      const keptAtMs = kept.get(edges[index]!)
-      return keptAtMs === undefined || keptAtMs > nowMs || movedIn(moved, edges[index]!, edges[index + 1]!) > keptAtMs
+      const cachedAtMs = cached.get(edges[index]!)
+      return (
+        cachedAtMs === undefined || cachedAtMs > nowMs || movedIn(moved, edges[index]!, edges[index + 1]!) > cachedAtMs
+      )
     }
     // The latest first: they are asked for most.
     for (let end = edges.length - 1; end > 0; ) {
@@ -140,7 +142,7 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
         calls += callsWithin(flag, edges[from - 1]!, edges[from]!)
       if (performance.now() >= turn.endMs) return false
       const buckets = { edges: edges.slice(from, end + 1) }
-      await events.keepUsage({ ...query, buckets, nowMs: clock.nowMs() }, turn.signal)
+      await events.cacheUsage({ ...query, buckets, nowMs: clock.nowMs() }, turn.signal)
       end = from
     }
     return true
@@ -154,7 +156,7 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
           await keepNow(stop)
         },
         {
-          everyMs: keepFlagUsageEveryMs,
+          everyMs: refreshFlagUsageEveryMs,
           what: 'counting the usage of flags ahead',
           mayRun: options.mayRun,
           logger,
@@ -190,7 +192,7 @@ function movedIn(moved: ReadonlyMap<number, number>, fromMs: number, endMs: numb
  */
 function closedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
   const todayMs = nowMs - (nowMs % dayMs)
-  const range = { fromMs: todayMs - keptDays[interval] * dayMs, endMs: todayMs }
+  const range = { fromMs: todayMs - cachedDays[interval] * dayMs, endMs: todayMs }
   const buckets = makeBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)
   // The last bucket was cut where the range ends.
   return buckets === null ? [] : buckets.edges.filter(ms => ms < todayMs || isStart(ms, interval, timezone))

@@ -1,37 +1,37 @@
-// Counts of a flag's calls that are kept per bucket, and whether they are still right: they are while the arrivals on the UTC
+// Counts of a flag's calls that are cached per bucket, and whether they are still right: they are while the arrivals on the UTC
 // days of the bucket are those that there were before it was counted (`writing/flag-arrivals.ts`).
 
 import { rankUsage, type ValueUsage } from '#core/insights/flag-usage.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { KeptUsageQuery } from '#ports/events/flag-usage-upkeep.ts'
+import type { CachedUsageQuery } from '#ports/events/flag-usage-upkeep.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { countFromRows } from './flag-usage-rows.ts'
 
-/** What is kept of one bucket. */
-export interface KeptCount {
+/** What is cached of one bucket. */
+export interface CachedCount {
   readonly fromMs: number
   readonly endMs: number
-  readonly keptAtMs: number
+  readonly cachedAtMs: number
   readonly values: readonly { readonly value: string; readonly calls: number; readonly persons: number }[]
   readonly rest: { readonly calls: number; readonly persons: number } | null
 }
 
-/** Values of a bucket that are kept one by one; anyone with the project's key may make up more. */
-const keptValuesMax = 100
+/** Values of a bucket that are cached one by one; anyone with the project's key may make up more. */
+const cachedValuesMax = 100
 
-type KeptRow = [
-  ...[fromMs: number | string, endMs: number | string, keptAtMs: number | string, arrivals: string],
+type CachedRow = [
+  ...[fromMs: number | string, endMs: number | string, cachedAtMs: number | string, arrivals: string],
   ...[values: string[], calls: (number | string)[], persons: (number | string)[]],
   ...[restCalls: number | string, restPersons: number | string],
 ]
 
-/** The counts of these buckets that are kept and right. */
-export async function findKeptUsage(
+/** The counts of these buckets that are cached and still right. */
+export async function findCachedUsage(
   client: ClickHouseClient,
-  { projectId, flagKey, buckets: { edges } }: KeptUsageQuery,
+  { projectId, flagKey, buckets: { edges } }: CachedUsageQuery,
   signal: AbortSignal,
-): Promise<KeptCount[]> {
+): Promise<CachedCount[]> {
   const result = await client.query({
     query: `SELECT from_ms, end_ms, toUnixTimestamp64Milli(computed_at), toString(arrivals), values, calls, persons,
         rest_calls, rest_persons
@@ -42,24 +42,24 @@ export async function findKeptUsage(
     abort_signal: signal,
   })
   const ends = new Map(edges.slice(0, -1).map((fromMs, index) => [fromMs, edges[index + 1]!]))
-  const rows = (await result.json<KeptRow>()).filter(([from, end]) => ends.get(Number(from)) === Number(end))
+  const rows = (await result.json<CachedRow>()).filter(([from, end]) => ends.get(Number(from)) === Number(end))
   if (rows.length === 0) return []
   const arrivals = await findArrivals(client, projectId, edges, signal)
   return rows
     .filter(([from, end, , counted]) => arrivals(Number(from), Number(end)) === counted)
-    .map(([from, end, keptAt, , values, calls, persons, restCalls, restPersons]) => ({
+    .map(([from, end, cachedAt, , values, calls, persons, restCalls, restPersons]) => ({
       fromMs: Number(from),
       endMs: Number(end),
-      keptAtMs: Number(keptAt),
+      cachedAtMs: Number(cachedAt),
       values: values.map((value, at) => ({ value, calls: Number(calls[at]), persons: Number(persons[at]) })),
       rest: Number(restCalls) === 0 ? null : { calls: Number(restCalls), persons: Number(restPersons) },
     }))
 }
 
-/** Counts these buckets from the calls, and keeps the counts. Arrivals are read first, so that a later one is noticed. */
-export async function keepUsage(
+/** Counts these buckets from the calls, and caches the counts. Arrivals are read first, so that a later one is noticed. */
+export async function cacheUsage(
   clients: ClickHouseClients,
-  query: KeptUsageQuery & { readonly nowMs: number },
+  query: CachedUsageQuery & { readonly nowMs: number },
   signal?: AbortSignal,
 ): Promise<void> {
   const { projectId, flagKey, buckets, nowMs } = query
@@ -71,7 +71,7 @@ export async function keepUsage(
         ...{ value, calls: [calls[at]!], persons: [persons[at]!] },
       })
       const called = values.filter(({ calls }) => calls[at]! > 0).map(only)
-      const kept = rankUsage(called, rest === null ? [] : [only(rest)], keptValuesMax)
+      const kept = rankUsage(called, rest === null ? [] : [only(rest)], cachedValuesMax)
       return {
         ...{ project_id: projectId, flag: flagKey, from_ms: fromMs, end_ms: buckets.edges[at + 1]! },
         arrivals: arrivals(fromMs, buckets.edges[at + 1]!),

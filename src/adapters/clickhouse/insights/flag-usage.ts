@@ -1,9 +1,9 @@
-// Answers the usage of a flag from the counts that are kept, and from the calls where none is kept that is still right.
+// Answers the usage of a flag from cached counts, and from the calls where no cached count is still right.
 
 import { type FlagUsage, rankUsage, type ValueUsage } from '#core/insights/flag-usage.ts'
 import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
-import { findKeptUsage } from './cached-usage.ts'
+import { findCachedUsage } from './cached-usage.ts'
 import { countFromRows } from './flag-usage-rows.ts'
 
 /** More runs of buckets than these are counted as one, with the kept buckets between them. */
@@ -16,7 +16,7 @@ export async function countFlagUsage(
   signal: AbortSignal,
 ): Promise<FlagUsage> {
   const { edges } = query.buckets
-  const kept = new Map((await findKeptUsage(client, query, signal)).map(count => [count.fromMs, count]))
+  const kept = new Map((await findCachedUsage(client, query, signal)).map(count => [count.fromMs, count]))
   const values: ValueUsage[] = []
   const rests: Omit<ValueUsage, 'value'>[] = []
   for (const { from, end } of openRuns(edges.length - 1, index => kept.has(edges[index]!))) {

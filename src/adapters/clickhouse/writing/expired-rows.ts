@@ -3,7 +3,7 @@
 
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import { keptUsageDays } from '#ports/events/flag-usage-upkeep.ts'
+import { cachedUsageDays } from '#ports/events/flag-usage-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import { type ClickHouseClient, type ClickHouseClients, longReadSettings } from '../connection/clickhouse-clients.ts'
 
@@ -19,7 +19,7 @@ export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions
     const inDatabase = { client, database, ...options }
     for (const table of ['rejected_events', 'replayed_rejects'])
       await deleteRows(inDatabase, { table, column: 'received_at', days: rejectRetentionDays })
-    await deleteRows(inDatabase, { table: 'cached_flag_usage', column: 'stored_at', days: keptUsageDays })
+    await deleteRows(inDatabase, { table: 'cached_flag_usage', column: 'stored_at', days: cachedUsageDays })
     // Parts of recordings are too large to be written again, and each is of one day.
     const { row, items } = recordingRetentionDays
     const recordings = `${database}.replay_messages`
