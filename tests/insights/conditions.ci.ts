@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { decideLeftOver } from '#adapters/clickhouse/insights/residuals.ts'
+import { decideResiduals } from '#adapters/clickhouse/insights/residuals.ts'
 import { asciiFoldedText, foldedText } from '#core/flags/match/fold-text.ts'
 import { compileMatch, operatorNames } from '#core/flags/match/match-property.ts'
 import type { Condition, PropertyCondition, PropertySource } from '#core/insights/conditions.ts'
@@ -303,7 +303,7 @@ describe('a condition in SQL', () => {
     }
     return clients.read(async (client, signal) => {
       const { leaves, params, inner: read } = build(new Map())
-      const decided = await decideLeftOver(client, { leaves, columns: read, source: 'events', params }, nowMs, signal)
+      const decided = await decideResiduals(client, { leaves, columns: read, source: 'events', params }, nowMs, signal)
       const { columns, inner, params: all } = build(decided)
       const result = await client.query({
         query: `SELECT toString(uuid), ${columns.join(', ')} FROM (SELECT uuid, ${inner.join(', ')} FROM events FINAL) ORDER BY uuid`,

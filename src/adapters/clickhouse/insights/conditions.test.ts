@@ -4,7 +4,7 @@ import type { Condition, PropertyCondition } from '#core/insights/conditions.ts'
 import type { JsonValue } from '#core/json.ts'
 import { ConditionSql, type Decided } from './condition-sql.ts'
 import { textProperty } from './property-access.ts'
-import { matchesLeftOver, propertyTest } from './property-test.ts'
+import { matchesResidual, propertyTest } from './property-test.ts'
 import { QueryParams } from './query-params.ts'
 
 const nowMs = Date.UTC(2026, 0, 31, 12)
@@ -201,10 +201,10 @@ describe('a value that is left to Node', () => {
     ]
     for (const [operator, value, text, expected] of cases) {
       const test = propertyTest(property(operator, value), textProperty('t', '1'), context, new QueryParams())
-      assert.equal(matchesLeftOver(text, 'k', test, nowMs), expected, `${operator} ${value} of ${text}`)
+      assert.equal(matchesResidual(text, 'k', test, nowMs), expected, `${operator} ${value} of ${text}`)
     }
     const proto = propertyTest(property('exact', 'a'), textProperty('t', '1'), context, new QueryParams())
-    assert.equal(matchesLeftOver('t{"__proto__":"a"}', '__proto__', proto, nowMs), true)
-    assert.equal(matchesLeftOver('t{}', 'constructor', proto, nowMs), false)
+    assert.equal(matchesResidual('t{"__proto__":"a"}', '__proto__', proto, nowMs), true)
+    assert.equal(matchesResidual('t{}', 'constructor', proto, nowMs), false)
   })
 })

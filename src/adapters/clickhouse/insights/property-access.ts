@@ -1,7 +1,7 @@
 // SQL that reads a property of a JSON text, or a flag of an event. The engine's reader of JSON differs from ours in
 // corners: it cannot read some texts at all (a number beyond 64 bits, half a surrogate pair), writes numbers its own way
 // (`1.0` as 1), and takes the first of two equal keys where we take the last. Here is what it reads like we do; for the
-// rest, `leftOver` gives what Node has to look at.
+// rest, `residualTags` gives what Node has to look at.
 
 import type { QueryParams } from './query-params.ts'
 
@@ -21,14 +21,14 @@ export interface PropertyAccess {
   /** SQL that is true where a number may have been written in a form that the engine does not keep. */
   readonly mayLoseLiteral: string
   /** SQL of what Node decides by: the value as the engine writes it, or the whole text. */
-  readonly leftOverValue: string
+  readonly residualValue: string
   /** The same for a value of type `Double`. */
-  readonly leftOverDouble: string
-  readonly leftOverText: string
+  readonly residualDouble: string
+  readonly residualText: string
 }
 
 /** First characters of what Node decides by. */
-export const leftOver = { value: 'v', double: 'd', text: 't' } as const
+export const residualTags = { value: 'v', double: 'd', text: 't' } as const
 
 /** Gives SQL a name in the query that is made, and returns the name; equal SQL has one name. */
 export type NameSql = (sql: string) => string
@@ -51,9 +51,9 @@ export function jsonProperty(column: string, key: string, params: QueryParams, n
     number: `JSONExtractFloat(${column}, ${keyParam})`,
     isUnreadable: name(`if(${raw} = '', NOT isValidJSON(${column}), ${isRepeated})`),
     mayLoseLiteral: `match(${column}, '-0|[0-9][.eE]')`,
-    leftOverValue: `concat('${leftOver.value}', ${raw})`,
-    leftOverDouble: `concat('${leftOver.double}', ${raw})`,
-    leftOverText: `concat('${leftOver.text}', ${column})`,
+    residualValue: `concat('${residualTags.value}', ${raw})`,
+    residualDouble: `concat('${residualTags.double}', ${raw})`,
+    residualText: `concat('${residualTags.text}', ${column})`,
   }
 }
 
@@ -82,8 +82,8 @@ export function flagProperty(flag: string, readsMap: boolean, params: QueryParam
 export function textProperty(text: string, isPresent: string): PropertyAccess {
   return {
     ...{ isPresent, text, shown: text, type: `'String'`, number: '0.', isUnreadable: '0', mayLoseLiteral: '0' },
-    leftOverValue: `concat('${leftOver.value}', toJSONString(toString(${text})))`,
-    leftOverDouble: `''`,
-    leftOverText: `''`,
+    residualValue: `concat('${residualTags.value}', toJSONString(toString(${text})))`,
+    residualDouble: `''`,
+    residualText: `''`,
   }
 }

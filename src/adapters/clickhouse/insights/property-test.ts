@@ -8,7 +8,7 @@ import { type CompiledMatch, compileMatch, type MatchSettings, numericValue } fr
 import { compileFlagRegex, subjectBytesMax } from '#core/flags/match/regex-dialect.ts'
 import type { PropertyCondition } from '#core/insights/conditions.ts'
 import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
-import { leftOver, type PropertyAccess } from './property-access.ts'
+import { type PropertyAccess, residualTags } from './property-access.ts'
 import type { QueryParams } from './query-params.ts'
 
 export interface MatchContext extends Pick<MatchSettings, 'timezone'> {
@@ -22,7 +22,7 @@ export interface PropertyTest {
   readonly compiled: CompiledMatch
   /** SQL of whether the value matches, where it is present and not left to Node. */
   readonly matches: string
-  /** SQL of what is left to Node, as `leftOver` says, '' where nothing is. */
+  /** SQL of the residual that Node decides, tagged by `residualTags`, '' where nothing is. */
   readonly left: string
   readonly isPresent: string
 }
@@ -43,12 +43,12 @@ export function propertyTest(
   const test = testOf(condition, access, context, params)
   // Nothing has to be read of a value that never matters.
   if (test === null) {
-    const left = `if(${access.isUnreadable}, ${access.leftOverText}, '')`
+    const left = `if(${access.isUnreadable}, ${access.residualText}, '')`
     return { compiled, isPresent, matches: operator === 'is_set' ? '1' : '0', left }
   }
-  const left = `multiIf(${access.isUnreadable}, ${access.leftOverText},
+  const left = `multiIf(${access.isUnreadable}, ${access.residualText},
     NOT (${isPresent}), '',
-    ${access.type} IN ('Array', 'Object'), if(${access.mayLoseLiteral}, ${access.leftOverText}, ${access.leftOverValue}),
+    ${access.type} IN ('Array', 'Object'), if(${access.mayLoseLiteral}, ${access.residualText}, ${access.residualValue}),
     ${test.left.map(([when, text]) => `${when}, ${text},`).join(' ')} '')`
   return { compiled, isPresent, matches: test.matches, left }
 }
@@ -64,7 +64,7 @@ function testOf(condition: Condition, access: PropertyAccess, context: MatchCont
   const { operator, value } = condition
   if (operator === 'is_set' || operator === 'is_not_set' || value === null) return null
   if (hasHalfPair(value) || operator.startsWith('semver_')) {
-    return { matches: '0', left: [...numberTexts(access), ['1', access.leftOverValue]] }
+    return { matches: '0', left: [...numberTexts(access), ['1', access.residualValue]] }
   }
   if (operator.startsWith('is_date_')) return dateTest(condition, access, context, params)
   const numbers = numberTest(condition, access, params)
@@ -77,10 +77,10 @@ function isText({ type }: PropertyAccess): string {
 }
 
 /** The engine and we write fractions and `-0` differently. */
-function numberTexts({ type, text, mayLoseLiteral, leftOverText, leftOverDouble }: PropertyAccess): Test['left'] {
+function numberTexts({ type, text, mayLoseLiteral, residualText, residualDouble }: PropertyAccess): Test['left'] {
   return [
-    [`${type} = 'Double'`, leftOverDouble],
-    [`${type} = 'Int64' AND ${text} = '0' AND ${mayLoseLiteral}`, leftOverText],
+    [`${type} = 'Double'`, residualDouble],
+    [`${type} = 'Int64' AND ${text} = '0' AND ${mayLoseLiteral}`, residualText],
   ]
 }
 
@@ -170,7 +170,7 @@ function regexTest(
   const { text } = access
   const { asciiPattern, textCharsMax } = regex.value
   if (asciiPattern === null || !context.usesEngineRegex) {
-    return { matches: '0', left: [...numberTexts(access), ['1', access.leftOverValue]] }
+    return { matches: '0', left: [...numberTexts(access), ['1', access.residualValue]] }
   }
   const needsTables = /\\[pPbB]|\(\?[a-zA-Z]*i|0-9A-Za-z_/.test(asciiPattern)
   const isAscii = `length(${text}) = lengthUTF8(${text})`
@@ -182,9 +182,9 @@ function regexTest(
       ...numberTexts(access),
       [
         `length(${text}) <= ${subjectBytesMax} AND NOT (${isAscii})${needsTables ? '' : ` AND ${mayBeLong}`}`,
-        access.leftOverValue,
+        access.residualValue,
       ],
-      [`position(${text}, char(0)) > 0`, access.leftOverValue],
+      [`position(${text}, char(0)) > 0`, access.residualValue],
     ],
   }
 }
@@ -220,7 +220,7 @@ function numbersOf(access: PropertyAccess, holds: (own: string) => string): Test
     left: [
       [
         `${isText(access)} AND match(${text}, '^[+-]?[0-9.iInN]') AND NOT match(${text}, '${plainNumber}')`,
-        access.leftOverValue,
+        access.residualValue,
       ],
     ],
   }
@@ -252,9 +252,9 @@ function dateTest(
     matches: form === null ? '0' : `${isText(access)} AND ${isUtc} AND ${own} ${comparison} ${params.text(form)}`,
     left: [
       // Whole numbers keep their digits in the engine, fractions of seconds may not.
-      [`${type} = 'Double'`, access.leftOverText],
-      [`${type} IN ('Int64', 'UInt64')`, access.leftOverValue],
-      [`${isText(access)} AND match(${text}, '^[+-]?[0-9.nNiI]') AND NOT (${isUtc})`, access.leftOverValue],
+      [`${type} = 'Double'`, access.residualText],
+      [`${type} IN ('Int64', 'UInt64')`, access.residualValue],
+      [`${isText(access)} AND match(${text}, '^[+-]?[0-9.nNiI]') AND NOT (${isUtc})`, access.residualValue],
     ],
   }
 }
@@ -273,22 +273,22 @@ function utcText(instant: bigint): string | null {
  * Whether a left-over value matches.
  * @param text as `left` gave it.
  */
-export function matchesLeftOver(
+export function matchesResidual(
   text: string,
   key: string,
   { compiled }: Pick<PropertyTest, 'compiled'>,
   nowMs: number,
 ): ReturnType<CompiledMatch['matches']> {
-  const value = valueOfLeftOver(text, key)
+  const value = readResidual(text, key)
   return value === undefined ? compiled.whenAbsent : compiled.matches(value, nowMs)
 }
 
-function valueOfLeftOver(text: string, key: string): JsonValue | undefined {
+function readResidual(text: string, key: string): JsonValue | undefined {
   const rest = text.slice(1)
   switch (text[0]) {
-    case leftOver.value:
+    case residualTags.value:
       return parseJson(rest)
-    case leftOver.double:
+    case residualTags.double:
       // The engine writes the fraction only where there is one; to us it is a part of the text.
       return parseJson(/[.eE]/.test(rest) ? rest : `${rest}.0`)
     default: {

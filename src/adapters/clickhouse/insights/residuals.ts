@@ -6,13 +6,13 @@ import { readRowsInSlices } from '#adapters/clickhouse/queries/rows-in-slices.ts
 import { TooManyValues } from '#ports/events/insight-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { type Decided, digestOf, type Leaf } from './condition-sql.ts'
-import { matchesLeftOver } from './property-test.ts'
+import { matchesResidual } from './property-test.ts'
 
 /** Distinct values of a query, and their bytes: reading and sending them back costs about a second at most. */
 const valueCountMax = 10_000
 const valueBytesMax = 16 * 1024 * 1024
 
-export interface LeftOver {
+export interface Residuals {
   readonly leaves: readonly Leaf[]
   /** SQL of the columns that they use. */
   readonly columns: readonly string[]
@@ -24,9 +24,9 @@ export interface LeftOver {
 /**
  * @throws TooManyValues
  */
-export async function decideLeftOver(
+export async function decideResiduals(
   client: ClickHouseClient,
-  { leaves, columns, source, params }: LeftOver,
+  { leaves, columns, source, params }: Residuals,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Decided>> {
@@ -53,7 +53,7 @@ export async function decideLeftOver(
   for (const [index, text, digest] of rows) {
     const leaf = leaves[index]!
     decided[index]!.known.push(digest)
-    const answer = matchesLeftOver(text, leaf.key, leaf, nowMs)
+    const answer = matchesResidual(text, leaf.key, leaf, nowMs)
     let matches = answer === true
     if (typeof answer !== 'boolean') {
       let step = answer.next()

@@ -14,7 +14,7 @@ import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { bucketParams } from './bucket-expression.ts'
 import type { Decided } from './condition-sql.ts'
 import { QueryParams } from './query-params.ts'
-import { decideLeftOver } from './residuals.ts'
+import { decideResiduals } from './residuals.ts'
 import { type Cell, isAdditive, isAverage, linesOf, noValue, otherValue, rankValues } from './trend-lines.ts'
 import { type TrendReading, type TrendSource, trendSource, wideFlagsQuery } from './trend-source.ts'
 
@@ -50,7 +50,7 @@ async function countDecided(
   const decided = new Map<string, Decided>()
   for (const undecided of source.undecided) {
     const asked = { ...undecided, params: source.params }
-    for (const [id, decision] of await decideLeftOver(client, asked, query.settings.nowMs, signal))
+    for (const [id, decision] of await decideResiduals(client, asked, query.settings.nowMs, signal))
       decided.set(id, decision)
   }
   const lines = await countIn(client, query, sourceOf(query, decided, reading), true, signal)

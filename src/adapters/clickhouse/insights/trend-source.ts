@@ -7,7 +7,7 @@ import { bucketParams, bucketStart, isWithin } from './bucket-expression.ts'
 import { type ConditionContext, ConditionSql, type Decided, groupColumn, type TableName } from './condition-sql.ts'
 import { jsonProperty, wideFlagSet } from './property-access.ts'
 import { QueryParams } from './query-params.ts'
-import type { LeftOver } from './residuals.ts'
+import type { Residuals } from './residuals.ts'
 
 export interface TrendSource {
   /**
@@ -18,7 +18,7 @@ export interface TrendSource {
   readonly params: Record<string, unknown>
   readonly readsFlags: boolean
   /** What conditions may leave to Node, per table. */
-  readonly undecided: readonly Omit<LeftOver, 'params'>[]
+  readonly undecided: readonly Omit<Residuals, 'params'>[]
 }
 
 /** How a source is read. */

@@ -37,8 +37,8 @@ export type CompilationStart = Pick<CompilationMemory, 'personKeys' | 'sharedTes
   readonly cohorts: ProjectCohorts | null
 }
 
-/** How many flags may be compiled before keys and tests start anew: by then about half of them are left-overs. */
-const leftOverMax = (flagCount: number) => 2 * flagCount + 100
+/** How many flags may be compiled before keys and tests start anew: by then about half of them are unused. */
+const compiledMax = (flagCount: number) => 2 * flagCount + 100
 
 /** Starts with the memory, unless it is mostly about flags that are gone or was made with other settings. */
 export function startCompilation(
@@ -46,7 +46,7 @@ export function startCompilation(
   settings: MatchSettings,
   flagCount: number,
 ): CompilationStart {
-  if (memory !== null && memory.compiledCount <= leftOverMax(flagCount) && hasSameSettings(memory.settings, settings))
+  if (memory !== null && memory.compiledCount <= compiledMax(flagCount) && hasSameSettings(memory.settings, settings))
     return memory
   return {
     personKeys: new PersonKeys(),
