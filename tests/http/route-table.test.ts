@@ -91,14 +91,14 @@ describe('the route table', () => {
   it('answers nothing of the private API to nobody, to a project key or to an unknown key', async () => {
     const guarded = front.routes.filter(route => route.access === 'personal_key' || route.access === 'server_key')
     assert.ok(guarded.length > 20)
-    const strangers = [
+    const unknownKeys = [
       undefined,
       `Bearer ${testProjectKey}`,
       'Bearer phx_0000000000000000000000000000000000000000000',
       `Basic ${testPersonalKey}`,
     ]
     for (const route of guarded) {
-      for (const authorization of strangers) {
+      for (const authorization of unknownKeys) {
         const headers = authorization === undefined ? {} : { authorization }
         const answer = await ask(route.method, pathOf(route), { headers })
         assert.equal(answer.status, 401, `${route.method} ${route.path} with ${authorization}`)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createPersonalKeyCheck, strangersAskedMax } from './personal-key-check.ts'
+import { createPersonalKeyCheck, unknownKeysAskedMax } from './personal-key-check.ts'
 import { hashSecret } from './secret-digests.ts'
 
 const storedKey = { id: 'k', lastUsedAtMs: null } as unknown as PersonalKey
@@ -68,22 +68,22 @@ describe('a personal key that does not exist', () => {
     answerAll()
     await first
 
-    const strangers = Array.from({ length: 5_000 }, async (_, n) => check.find(`phx_madeup${n}`)).map(asked =>
+    const unknownKeys = Array.from({ length: 5_000 }, async (_, n) => check.find(`phx_madeup${n}`)).map(asked =>
       asked.then(
         () => 'unknown',
         error => (error instanceof PortError ? error.code : 'other'),
       ),
     )
-    assert.equal(askedCount(), 1 + strangersAskedMax)
+    assert.equal(askedCount(), 1 + unknownKeysAskedMax)
     clock.advance(10_001)
     check.forget()
     const again = check.find('phx_real')
-    assert.equal(askedCount(), 2 + strangersAskedMax, 'its memory is over, and it is asked for')
+    assert.equal(askedCount(), 2 + unknownKeysAskedMax, 'its memory is over, and it is asked for')
     answerAll()
     assert.equal(await again, storedKey)
-    const answers = await Promise.all(strangers)
-    assert.equal(answers.filter(answer => answer === 'unknown').length, strangersAskedMax)
-    assert.equal(answers.filter(answer => answer === 'unavailable').length, 5_000 - strangersAskedMax)
+    const answers = await Promise.all(unknownKeys)
+    assert.equal(answers.filter(answer => answer === 'unknown').length, unknownKeysAskedMax)
+    assert.equal(answers.filter(answer => answer === 'unavailable').length, 5_000 - unknownKeysAskedMax)
 
     const next = check.find('phx_new')
     answerAll()

@@ -31,7 +31,7 @@ const unknownCountMax = 10_000
  * How many never-seen secrets may be looked up in the state at a time: a tenth of the calls that the state takes, so
  * that made-up keys leave room for everything else.
  */
-export const strangersAskedMax = 100
+export const unknownKeysAskedMax = 100
 /** Longer secrets cannot be valid, so they are not hashed. */
 export const secretLengthMax = 200
 
@@ -47,7 +47,7 @@ export function createPersonalKeyCheck(deps: {
   const unknown = new Map<string, number>()
   const digests = createSecretDigests(rememberedCountMax)
   let generation = 0
-  let strangersAsked = 0
+  let unknownKeysAsked = 0
   return {
     find(secret) {
       if (!secret.startsWith(personalKeyPrefix) || secret.length > secretLengthMax) return null
@@ -68,12 +68,12 @@ export function createPersonalKeyCheck(deps: {
   }
 
   async function askForStranger(secret: string, hash: string): Promise<PersonalKey | null> {
-    if (strangersAsked >= strangersAskedMax) throw new QueueFullError('state')
-    strangersAsked++
+    if (unknownKeysAsked >= unknownKeysAskedMax) throw new QueueFullError('state')
+    unknownKeysAsked++
     try {
       return await ask(secret, hash)
     } finally {
-      strangersAsked--
+      unknownKeysAsked--
     }
   }
 
