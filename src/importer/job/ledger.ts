@@ -216,16 +216,16 @@ export class JobLedger implements ImportLedger {
   }
 
   /**
-   * Keeps what a scan saw of the moment that it is at.
+   * Keeps what a scan saw of the timestamp group that it is at.
    * @param name hex.
    * @returns whether it is new.
    */
-  addMomentName(name: string): boolean {
-    return this.#statements.putMomentName.run(Buffer.from(name, 'hex')).changes > 0
+  addTimestampName(name: string): boolean {
+    return this.#statements.putTimestampName.run(Buffer.from(name, 'hex')).changes > 0
   }
 
-  forgetMoment(): void {
-    this.#statements.forgetMoment.run()
+  forgetTimestampGroup(): void {
+    this.#statements.forgetTimestampGroup.run()
   }
 
   /** @returns null where there is none. @throws LedgerDamage for one of another kind. */
@@ -289,8 +289,8 @@ function statementsOf(database: Database.Database) {
     putSnapshot: database.prepare('INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)'),
     putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
     forgetGroup: database.prepare(`DELETE FROM generated WHERE kind = 'group' AND uuid = ?`),
-    putMomentName: database.prepare('INSERT OR IGNORE INTO moment VALUES (?)'),
-    forgetMoment: database.prepare('DELETE FROM moment'),
+    putTimestampName: database.prepare('INSERT OR IGNORE INTO moment VALUES (?)'),
+    forgetTimestampGroup: database.prepare('DELETE FROM moment'),
     progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
     putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
   }

@@ -56,7 +56,7 @@ describe('repeated records', () => {
     assert.deepEqual([held(1), held(10_000)], [340, 3_000_040])
   })
 
-  it('are found among more of one moment than memory holds, and in that moment alone', t => {
+  it('are found among more of one timestamp group than memory holds, and in that group alone', t => {
     const repeats = new Repeats(ledgerOf(t), keptMax)
     assert.deepEqual(seen(repeats, 1, [...users, ...users]), [...users.map(() => false), ...users.map(() => true)])
     assert.deepEqual(seen(repeats, 2, [...users, 'c']), [...users.map(() => false), true])

@@ -1,6 +1,6 @@
 // Finds records that a source exported twice. Such records happened at the same time, so they follow each other in the
-// order of staging, and only the records of one moment have to be remembered: a few in memory, all others on the disk,
-// since the profiles of an export may be millions of one moment.
+// order of staging, and only the records of one timestamp group have to be remembered: a few in memory, all others on the disk,
+// since the profiles of an export may be millions in one timestamp group.
 // Source: docs/wire/import.md §1.9 (same line twice), §2.3, §2.6 (`duplicate_in_source`, `differs_in_source`).
 
 import type { JsonObject } from '#core/json.ts'
@@ -20,11 +20,11 @@ export interface TimedRecord {
   readonly textLength: number
 }
 
-/** What does not fit into memory of the moment that is read. Has to go on with the rest of a scan, or back with it. */
-export interface MomentNames {
+/** What does not fit into memory of the timestamp group that is read. Has to go on with the rest of a scan, or back with it. */
+export interface TimestampGroup {
   /** @param name hex. @returns whether it is new. */
-  addMomentName(name: string): boolean
-  forgetMoment(): void
+  addTimestampName(name: string): boolean
+  forgetTimestampGroup(): void
 }
 
 const keptMax = 10_000
@@ -34,10 +34,10 @@ const heldLengthMax = 4 * 1024 * 1024
 const eventLength = 300
 
 export class Repeats {
-  readonly #others: MomentNames
+  readonly #others: TimestampGroup
   readonly #keptMax: number
   #timeUs: number | null = null
-  /** The first record of the moment, which is only named once there is another: mostly there is none. */
+  /** The first record of the timestamp group, which is only named once there is another: mostly there is none. */
   #first: TimedRecord | null = null
   /** Names of records, and of what they say. */
   #seen = new Set<string>()
@@ -46,7 +46,7 @@ export class Repeats {
   #heldLength = 0
 
   /** @param max how many names are kept in memory. */
-  constructor(others: MomentNames, max = keptMax) {
+  constructor(others: TimestampGroup, max = keptMax) {
     this.#others = others
     this.#keptMax = max
   }
@@ -118,13 +118,13 @@ export class Repeats {
 
   #isNew(name: string): boolean {
     if (this.#seen.has(name)) return false
-    if (this.#seen.size >= this.#keptMax) return this.#others.addMomentName(name)
+    if (this.#seen.size >= this.#keptMax) return this.#others.addTimestampName(name)
     this.#seen.add(name)
     return true
   }
 
   #forget(): void {
-    if (this.#seen.size >= this.#keptMax) this.#others.forgetMoment()
+    if (this.#seen.size >= this.#keptMax) this.#others.forgetTimestampGroup()
     if (this.#seen.size > 0) this.#seen.clear()
     this.#release()
   }

@@ -266,7 +266,7 @@ async function scanParts(run: ScanRun): Promise<ScanCounts> {
     ledger.commit()
     counts = next
   }
-  ledger.forgetMoment()
+  ledger.forgetTimestampGroup()
   progress.day(null)
   return counts
 }
