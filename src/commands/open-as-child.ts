@@ -25,7 +25,7 @@ export async function openAsChild<Opened>(logger: Logger, open: () => Promise<Op
   }
 }
 
-function end(logger: Logger, why: string): never {
-  logger.error(`this process cannot start: ${why}`)
+function end(logger: Logger, reason: string): never {
+  logger.error(`this process cannot start: ${reason}`)
   process.exit(1)
 }

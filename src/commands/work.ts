@@ -107,8 +107,8 @@ function refuseBesideHolder(dataFolder: string): void {
     refuse(`whether an instance runs in ${dataFolder} cannot be seen (${(cause as Error).message})`)
   }
   if (holder === null) return
-  const why = holder.command === 'serve' ? 'runs a worker of its own' : 'needs it unchanged'
-  refuse(`process ${holder.pid} (pennon ${holder.command}) has the data folder ${dataFolder} and ${why}`)
+  const reason = holder.command === 'serve' ? 'runs a worker of its own' : 'needs it unchanged'
+  refuse(`process ${holder.pid} (pennon ${holder.command}) has the data folder ${dataFolder} and ${reason}`)
 }
 
 function sendMessage(message: FromWorker): void {

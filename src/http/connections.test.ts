@@ -15,7 +15,7 @@ const largeAnswer = Buffer.alloc(32 * 1024 * 1024)
  */
 async function boundedServer(t: TestContext, max: number) {
   const ended: string[] = []
-  const connections = new Connections(max, why => void ended.push(why))
+  const connections = new Connections(max, reason => void ended.push(reason))
   const waiting: ServerResponse[] = []
   let requestCount = 0
   const answer = connections.noting((request, response) => {

@@ -72,7 +72,7 @@ const looksMax = 64
 export class Connections {
   readonly #answers: AnswerBudget | null
   readonly #max: number
-  readonly #onEnd: (why: ConnectionEnd) => void
+  readonly #onEnd: (reason: ConnectionEnd) => void
   /** What begins the next request of a connection, for those whose last answer was taken. */
   readonly #due: (() => void)[] = []
   readonly #networks = new Map<string, Network>()
@@ -85,7 +85,11 @@ export class Connections {
    * @param onEnd called for each connection that is ended for a bound.
    * @param answers bounds what the connections have to take; unbounded when absent.
    */
-  constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined, answers: AnswerBudget | null = null) {
+  constructor(
+    max: number,
+    onEnd: (reason: ConnectionEnd) => void = () => undefined,
+    answers: AnswerBudget | null = null,
+  ) {
     this.#max = max
     this.#onEnd = onEnd
     this.#answers = answers

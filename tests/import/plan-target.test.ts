@@ -110,9 +110,9 @@ describe('the target of a planned import', () => {
       '/api/projects/7/persons/': refused,
     })
     const { stdout } = await planning(t).plan('--host', host)
-    const lacks = stdout.match(/^PENNON_PERSONAL_KEY may not read .*$/gm)
+    const missingRights = stdout.match(/^PENNON_PERSONAL_KEY may not read .*$/gm)
     assert.deepEqual(
-      lacks?.map(line => /read ([a-z ]+),/.exec(line)![1]),
+      missingRights?.map(line => /read ([a-z ]+),/.exec(line)![1]),
       ['import jobs', 'persons'],
     )
   })

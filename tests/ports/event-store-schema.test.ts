@@ -85,10 +85,10 @@ describe('the tables of the event store', () => {
     assert.equal(await unfit(), null)
     await command('DROP TABLE pennon.schema_version SYNC')
     const before = await definitions()
-    const why =
+    const expected =
       /The event store was written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it/
-    await assert.rejects(migrate(server.clients, options), isUnfit(why))
-    assert.match((await unfit()) ?? '', why)
+    await assert.rejects(migrate(server.clients, options), isUnfit(expected))
+    assert.match((await unfit()) ?? '', expected)
     assert.deepEqual(await definitions(), before)
   })
 })

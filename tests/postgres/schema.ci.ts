@@ -117,13 +117,13 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     const dump = () => postgres.dump(url).replaceAll(/^\\(un)?restrict .*$/gm, '')
     const before = dump()
     const dataFolder = tempDir(t)
-    const why = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it\. Export/
-    assert.match(await refusedStart(dataFolder, settings), new RegExp(`^pennon: The state was ${why.source}`))
+    const expected = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it\. Export/
+    assert.match(await refusedStart(dataFolder, settings), new RegExp(`^pennon: The state was ${expected.source}`))
     const { isGood, found, remedy } = await doctorOn(settings)
     assert.equal(isGood, false)
-    assert.match(`${found}. ${remedy}`, why)
-    assert.match((await newKey({ ...settings, PENNON_DATA: dataFolder })).stderr, why)
-    assert.match((await runCommand({ ...settings, PENNON_DATA: dataFolder }, 'work')).stderr, why)
+    assert.match(`${found}. ${remedy}`, expected)
+    assert.match((await newKey({ ...settings, PENNON_DATA: dataFolder })).stderr, expected)
+    assert.match((await runCommand({ ...settings, PENNON_DATA: dataFolder }, 'work')).stderr, expected)
     assert.deepEqual([dump(), readdirSync(dataFolder)], [before, []])
   })
 })

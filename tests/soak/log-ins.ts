@@ -90,7 +90,7 @@ async function floodAndProbe(front: RunningFront, chunkStore: ChunkStore): Promi
   await Promise.all(senders)
   const metrics = await (await fetch(`${front.url}/metrics`)).text()
   const dropped = [...metrics.matchAll(/^pennon_logins_dropped_total\{why="(\w+)"\} (\d+)$/gm)].map(
-    ([, why, count]) => `${why} ${count}`,
+    ([, reason, count]) => `${reason} ${count}`,
   )
   console.log(
     `${answeredCount} log-ins of one project answered; of ${asked} of another ${failed.length} failed ${failed}; dropped: ${dropped}`,

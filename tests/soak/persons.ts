@@ -27,8 +27,8 @@ export async function runPersons({ count, seed, log }: SoakOptions): Promise<boo
 
 /** Two workers on one PostgreSQL whose events merge the same ids at once. @throws Error naming the round. */
 export async function runMerges({ count, seed, log }: SoakOptions): Promise<boolean> {
-  const why = noPostgres()
-  if (why !== false) throw new Error(why)
+  const reason = noPostgres()
+  if (reason !== false) throw new Error(reason)
   const endings: (() => unknown)[] = []
   const t = { after: (ending: () => unknown) => endings.push(ending), signal: new AbortController().signal }
   const postgres = await startPostgres()

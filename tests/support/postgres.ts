@@ -63,9 +63,9 @@ const startMsMax = 60_000
  */
 export function noPostgres(): string | false {
   if (binariesFolder() !== null) return false
-  const why = 'no PostgreSQL binaries in /usr/lib/postgresql/*/bin or PATH'
-  if (process.env.CI) throw new Error(why)
-  return why
+  const reason = 'no PostgreSQL binaries in /usr/lib/postgresql/*/bin or PATH'
+  if (process.env.CI) throw new Error(reason)
+  return reason
 }
 
 /** Resolves when the server accepts connections; `stop` it in an `after` hook. @throws when there are no binaries. */

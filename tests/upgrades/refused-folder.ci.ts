@@ -15,7 +15,7 @@ import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { unpackedFolder } from './unpacked-folder.ts'
 
-const why = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it/
+const expected = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it/
 
 function filesOf(folder: string): Record<string, string> {
   const names = readdirSync(folder).sort()
@@ -35,7 +35,7 @@ describe('what a version before the first migration wrote', () => {
     const folder = unpackedFolder(t, 'refused-0.1.0')
     const before = filesOf(folder)
     const line = await refusedStart(folder)
-    assert.match(line, why)
+    assert.match(line, expected)
     assert.match(line, /Export .* start this one with an empty PENNON_DATA.* \(docs\/operating\/upgrades\.md\)\.$/m)
     assert.deepEqual(filesOf(folder), before)
   })
@@ -51,7 +51,7 @@ describe('what a version before the first migration wrote', () => {
     ] as const) {
       const ended = await callCommand({ PENNON_DATA: folder, PORT: '0' }, ...args)
       assert.equal(ended.exitCode, exitCode, ended.stdout + ended.stderr)
-      assert.match(ended.stdout + ended.stderr, why, args[0])
+      assert.match(ended.stdout + ended.stderr, expected, args[0])
       assert.deepEqual(filesOf(folder), before, args[0])
     }
   })
@@ -77,7 +77,7 @@ describe('what a version before the first migration wrote', () => {
     assert.equal(existsSync(folder), false)
     const { exitCode, stdout } = await callCommand({ ...settings, PENNON_DATA: folder, PORT: '0' }, 'doctor')
     assert.equal(exitCode, 1)
-    assert.match(stdout, why)
+    assert.match(stdout, expected)
     assert.deepEqual(await tables(), before)
   })
 
@@ -99,7 +99,7 @@ describe('what a version before the first migration wrote', () => {
     ]) {
       const ended = await callCommand({ PENNON_DATA: folder }, ...args)
       assert.equal(ended.exitCode, 2, ended.stdout + ended.stderr)
-      assert.match(ended.stderr, why)
+      assert.match(ended.stderr, expected)
     }
     assert.deepEqual(readdirSync(folder), [])
   })

@@ -40,9 +40,9 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
   process.on('message', message => {
     if (isShutdown(message)) endNow(0)
   })
-  const failed = (why: string) => {
+  const failed = (reason: string) => {
     // Synchronous: the engine's clean-up continues in its thread, and may crash before a callback would run.
-    writeSync(2, `pennon events: the engine ended: ${why.split('\n', 1)[0]}\n`)
+    writeSync(2, `pennon events: the engine ended: ${reason.split('\n', 1)[0]}\n`)
     endNow(1)
   }
   const libraryPath = engineLibraryPath()
@@ -54,11 +54,11 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     workerData: { libraryPath, args: engineArgs(options.folder) } satisfies EngineThreadData,
     stdin: false,
   })
-  thread.once('message', (why: string) => failed(why === '' ? 'its reason stands above' : why))
+  thread.once('message', (reason: string) => failed(reason === '' ? 'its reason stands above' : reason))
   thread.once('error', (error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error)
-    const isUnloaded = why.startsWith('dlopen failed')
-    failed(isUnloaded ? `its library cannot be loaded (${why}); \`pennon doctor\` says what to do` : why)
+    const reason = error instanceof Error ? error.message : String(error)
+    const isUnloaded = reason.startsWith('dlopen failed')
+    failed(isUnloaded ? `its library cannot be loaded (${reason}); \`pennon doctor\` says what to do` : reason)
   })
   reportWhileAnswering(options.httpPort)
   const endpoint = readEngineEndpoint(dirname(options.folder))

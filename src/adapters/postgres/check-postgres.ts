@@ -57,8 +57,8 @@ export async function checkPostgres(
   connectMsMax = 5_000,
 ): Promise<Result<PostgresCheck, PostgresProblem>> {
   const place = placeOf(url)
-  const problem = (why: string, mayPass = false) =>
-    err({ message: `PostgreSQL at ${place} cannot be used: ${why}`, mayPass })
+  const problem = (reason: string, mayPass = false) =>
+    err({ message: `PostgreSQL at ${place} cannot be used: ${reason}`, mayPass })
   let client: pg.Client | undefined
   try {
     client = new pg.Client({ ...clientSettings(url, 'check', connectMsMax), query_timeout: connectMsMax })

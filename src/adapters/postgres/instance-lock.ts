@@ -178,12 +178,12 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     try {
       const other = await acquire(() => undefined)
       if (isReleased) return
-      const why =
+      const reason =
         other === null
           ? await whatStandsAgainst(client)
           : `is in use by another instance${other}, which took it over while this one had lost its session`
       if (isReleased) return
-      if (why === null) {
+      if (reason === null) {
         logger.info('the lock on the database is held again')
         failures = 0
         return
@@ -191,7 +191,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
       // Ending is right: another instance has bound its own log to the state and so taken the lanes from our worker.
       // No worker would ever read the events that this instance accepted from now on.
       await release()
-      options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${why}; this one stops`)
+      options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${reason}; this one stops`)
     } catch {
       // `lose` was called with it and tries again.
     }

@@ -32,7 +32,7 @@ test('applies what is missing, and nothing when run again', async () => {
   ])
 })
 
-for (const [version, known, why] of [
+for (const [version, known, expected] of [
   ['a newer version', [one], /newer Pennon \(schema 2; this one knows up to 1\)/],
   [
     'a version before the first migration',
@@ -45,7 +45,7 @@ for (const [version, known, why] of [
     await migrateState(db, { dialect: sqliteDialect, migrations: [one, two] })
     await assert.rejects(
       migrateState(db, { dialect: sqliteDialect, migrations: known }),
-      (error: unknown) => error instanceof UnfitSchemaError && why.test(error.message),
+      (error: unknown) => error instanceof UnfitSchemaError && expected.test(error.message),
     )
     assert.deepEqual(tablesOf(database), ['a', 'schema_version'])
   })

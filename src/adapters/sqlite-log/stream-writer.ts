@@ -293,8 +293,8 @@ export class StreamWriter {
       this.#state = 'closed'
       return
     }
-    const why = failure === undefined ? '' : `: ${failure.message}`
-    onTrouble?.({ stream, what: `the log writer ended and starts again${why}` })
+    const reason = failure === undefined ? '' : `: ${failure.message}`
+    onTrouble?.({ stream, what: `the log writer ended and starts again${reason}` })
     this.#state = 'restarting'
     this.#restartTimer = setTimeout(() => this.#start(), this.#restartDelayMs)
     this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartMs.max)

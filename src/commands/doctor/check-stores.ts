@@ -124,8 +124,8 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
     })
     const text = (await response.text()).trim()
     if (response.ok) return good('event store', `${where} answers, version ${text}`)
-    const why = `it answers ${response.status} ${text.slice(0, 120).split('\n')[0]}`
-    return bad('event store', `${where}: ${why}`, 'check user and password of CLICKHOUSE_URL, and its log')
+    const reason = `it answers ${response.status} ${text.slice(0, 120).split('\n')[0]}`
+    return bad('event store', `${where}: ${reason}`, 'check user and password of CLICKHOUSE_URL, and its log')
   } catch (cause) {
     return bad(
       'event store',

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { keepWatching } from './keep-watching.ts'
 import type { LiveViewEnd } from './live-view.ts'
 
-const cut: LiveViewEnd = { isFinal: false, why: 'cut' }
-const deleted: LiveViewEnd = { isFinal: true, why: 'deleted' }
+const cut: LiveViewEnd = { isFinal: false, reason: 'cut' }
+const deleted: LiveViewEnd = { isFinal: true, reason: 'deleted' }
 
 /**
  * Plays views that are open for some ms, or never (null), and then end as given.
@@ -24,7 +24,7 @@ async function run(views: readonly (readonly [openMs: number | null, end: LiveVi
       }
       return ended
     },
-    onLost: why => void told.push(`lost: ${why}`),
+    onLost: reason => void told.push(`lost: ${reason}`),
     onBack: afterMs => void told.push(`back after ${afterMs}`),
     sleep: async ms => {
       pauses.push(ms)
@@ -40,14 +40,14 @@ describe('a live view that breaks', () => {
   it('is opened again with growing pauses, which is said once, and that it is back', async () => {
     const { told, pauses, end } = await run([
       [60_000, cut],
-      [null, { isFinal: false, why: 'refused' }],
-      [null, { isFinal: false, why: 'it answered 503' }],
-      [60_000, { isFinal: false, why: 'stopping' }],
+      [null, { isFinal: false, reason: 'refused' }],
+      [null, { isFinal: false, reason: 'it answered 503' }],
+      [60_000, { isFinal: false, reason: 'stopping' }],
       [0, deleted],
     ])
     assert.deepEqual(told, ['lost: cut', 'back after 2625', 'lost: stopping', 'back after 375'])
     assert.deepEqual(pauses, [375, 750, 1_500, 375])
-    assert.deepEqual(end, { why: 'deleted', wasOpen: true })
+    assert.deepEqual(end, { reason: 'deleted', wasOpen: true })
   })
 
   it('is left alone for as long as the instance asks, for at most 5 s within the first minute, and half a minute later', async () => {
@@ -80,7 +80,12 @@ describe('a live view that breaks', () => {
   })
 
   it('is not opened again when it never was, or when there is no use', async () => {
-    assert.deepEqual(await run([[null, cut]]), { end: { why: 'cut', wasOpen: false }, told: [], pauses: [], tried: 1 })
+    assert.deepEqual(await run([[null, cut]]), {
+      end: { reason: 'cut', wasOpen: false },
+      told: [],
+      pauses: [],
+      tried: 1,
+    })
     assert.deepEqual((await run([[5, deleted]])).told, [])
   })
 })

@@ -7,7 +7,7 @@ export interface KeepWatchingOptions {
   /** Runs one view, from its request to its end. */
   readonly watch: (onReady: () => void) => Promise<LiveViewEnd>
   /** Called once each time the view breaks; `onBack` once when it is back. */
-  readonly onLost: (why: string) => void
+  readonly onLost: (reason: string) => void
   readonly onBack: (afterMs: number) => void
   readonly sleep: (ms: number) => Promise<void>
   /** 0 ≤ random < 1. Spreads the reconnections of views that broke together. */
@@ -22,7 +22,7 @@ const soonMs = 60_000
 const steadyAfterMs = 10_000
 
 /** @returns why going on is pointless, and whether a view was ever open. */
-export async function keepWatching(options: KeepWatchingOptions): Promise<{ why: string; wasOpen: boolean }> {
+export async function keepWatching(options: KeepWatchingOptions): Promise<{ reason: string; wasOpen: boolean }> {
   const { watch, monotonicNowMs } = options
   let wasOpen = false
   /** When the view was lost: at its last byte, if that is known. Null while it is not lost. */
@@ -37,11 +37,11 @@ export async function keepWatching(options: KeepWatchingOptions): Promise<{ why:
       if (lostAtMs !== null) options.onBack(openedAtMs - lostAtMs)
       lostAtMs = null
     })
-    if (end.isFinal || !wasOpen) return { why: end.why, wasOpen }
+    if (end.isFinal || !wasOpen) return { reason: end.reason, wasOpen }
     const nowMs = monotonicNowMs()
     if (lostAtMs === null) {
       lostAtMs = nowMs - (end.silentMs ?? 0)
-      options.onLost(end.why)
+      options.onLost(end.reason)
     }
     if (openedAtMs !== null && nowMs - openedAtMs >= steadyAfterMs) pause = null
     if (pause === null) brokeAtMs = nowMs

@@ -61,19 +61,19 @@ describe('one connection to a live view', () => {
       streaming(response)
       setTimeout(() => response.destroy(), 20)
     })
-    assert.deepEqual([cut.kinds, cut.isFinal, cut.why], [['ready'], false, 'the connection was closed'])
+    assert.deepEqual([cut.kinds, cut.isFinal, cut.reason], [['ready'], false, 'the connection was closed'])
     const closed = await watched(t, response => void streaming(response).end())
-    assert.deepEqual([closed.isFinal, closed.why], [false, 'the connection was closed'])
+    assert.deepEqual([closed.isFinal, closed.reason], [false, 'the connection was closed'])
     for (const chunked of ['', '50\r\nevent: '])
-      assert.equal((await watched(t, closing(chunked))).why, 'the connection was closed')
+      assert.equal((await watched(t, closing(chunked))).reason, 'the connection was closed')
     const unanswered = await watched(t, response => response.destroy())
-    assert.deepEqual([unanswered.isFinal, unanswered.why], [false, 'the connection was closed'])
+    assert.deepEqual([unanswered.isFinal, unanswered.reason], [false, 'the connection was closed'])
     assert.ok(![cut, closed, unanswered].some(end => 'silentMs' in end))
     const stopping = await watched(
       t,
       response => void streaming(response, `${ready}event: end\ndata: {"reason":"stopping"}\n\n`),
     )
-    assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.why], [['ready', 'end'], false, 'stopping'])
+    assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.reason], [['ready', 'end'], false, 'stopping'])
   })
 
   it('counts as cut when nothing comes any more, and says since when', async t => {
@@ -84,7 +84,7 @@ describe('one connection to a live view', () => {
       return asked.at(-1)!
     }
     const silent = await watched(t, response => void streaming(response), { silentAfterMs: 100, monotonicNowMs })
-    assert.deepEqual([silent.kinds, silent.isFinal, silent.why], [['ready'], false, 'nothing came for 0.1 s'])
+    assert.deepEqual([silent.kinds, silent.isFinal, silent.reason], [['ready'], false, 'nothing came for 0.1 s'])
     assert.deepEqual([asked.length, silent.silentMs], [3, 1_000])
   })
 
@@ -101,32 +101,35 @@ describe('one connection to a live view', () => {
       response => void streaming(response, `event: end\ndata: {"reason":"access_ended"}\n\n`),
     )
     assert.equal(ended.isFinal, true)
-    assert.match(ended.why, /the personal API key was deleted/)
+    assert.match(ended.reason, /the personal API key was deleted/)
     const noKey = await watched(t, refusing(401, errorBody('not_authenticated', 'This key is unknown.')))
-    assert.deepEqual([noKey.isFinal, noKey.why], [true, 'it answered 401: This key is unknown.'])
+    assert.deepEqual([noKey.isFinal, noKey.reason], [true, 'it answered 401: This key is unknown.'])
     const noProject = await watched(t, refusing(404, errorBody('not_found', 'Not found.')))
     assert.deepEqual(
-      [noProject.isFinal, noProject.why],
+      [noProject.isFinal, noProject.reason],
       [true, 'it answered 404: Not found. Check --project and --host.'],
     )
     for (const { detail } of [notFound, notFoundOnWire]) {
       const elsewhere = await watched(t, refusing(404, errorBody('not_found', detail)))
       assert.equal(elsewhere.isFinal, true)
-      assert.match(elsewhere.why, /it answered 404: There is nothing at this path.* Check --host: .*PENNON_ADMIN_PORT/)
+      assert.match(
+        elsewhere.reason,
+        /it answered 404: There is nothing at this path.* Check --host: .*PENNON_ADMIN_PORT/,
+      )
     }
     const misread = await watched(t, refusing(400, errorBody('invalid_input', 'Must be one or more of main.', 'lane')))
-    assert.deepEqual([misread.isFinal, misread.why], [true, 'it answered 400: lane: Must be one or more of main.'])
+    assert.deepEqual([misread.isFinal, misread.reason], [true, 'it answered 400: lane: Must be one or more of main.'])
     const page = await watched(t, refusing(200, '<html>', { 'content-type': 'text/html' }))
-    assert.deepEqual([page.isFinal, page.why], [true, 'it answered text/html, which is no live view'])
+    assert.deepEqual([page.isFinal, page.reason], [true, 'it answered text/html, which is no live view'])
   })
 
   it('may be tried again when the instance is busy, or a proxy answers for one that is away', async t => {
     const busy = await watched(t, refusing(503, errorBody('stopping', 'Try again.'), { 'retry-after': '3' }))
-    assert.deepEqual([busy.isFinal, busy.why, busy.retryAfterMs], [false, 'it answered 503: Try again.', 3_000])
+    assert.deepEqual([busy.isFinal, busy.reason, busy.retryAfterMs], [false, 'it answered 503: Try again.', 3_000])
     const away = await watched(t, refusing(404, 'no such backend'))
-    assert.deepEqual([away.isFinal, away.why], [false, 'it answered 404: no such backend'])
+    assert.deepEqual([away.isFinal, away.reason], [false, 'it answered 404: no such backend'])
     const page = await watched(t, refusing(502, '\n<!DOCTYPE html><html>'))
-    assert.deepEqual([page.isFinal, page.why], [false, 'it answered 502, but not as Pennon does'])
+    assert.deepEqual([page.isFinal, page.reason], [false, 'it answered 502, but not as Pennon does'])
     assert.equal((await watched(t, refusing(403, '<html>'))).isFinal, true)
   })
 })

@@ -21,7 +21,7 @@ export interface LiveViewEnd {
   /** Only another command would help: the key or the project is refused, or the server is not Pennon. */
   readonly isFinal: boolean
   /** For people. */
-  readonly why: string
+  readonly reason: string
   /** Time since the last byte, if only silence showed that the view had ended. */
   readonly silentMs?: number
   /** How long the instance asked to wait before a retry. */
@@ -54,15 +54,15 @@ export async function watchLiveView({
     if (!response.ok || response.body === null) return await refused(response)
     const contentType = response.headers.get('content-type') ?? 'nothing'
     if (!contentType.startsWith('text/event-stream'))
-      return { isFinal: true, why: `it answered ${contentType}, which is no live view` }
+      return { isFinal: true, reason: `it answered ${contentType}, which is no live view` }
     for await (const { kind, data } of messagesOf(response.body, onBytes)) {
       onMessage(kind, data)
       if (kind === 'end') return ended(String(data.reason))
     }
-    return { isFinal: false, why: wasClosed }
+    return { isFinal: false, reason: wasClosed }
   } catch (cause) {
     const isSilent = leaving.signal.aborted
-    return { isFinal: false, why: reasonOf(cause), ...(isSilent && { silentMs: monotonicNowMs() - lastByteAtMs }) }
+    return { isFinal: false, reason: reasonOf(cause), ...(isSilent && { silentMs: monotonicNowMs() - lastByteAtMs }) }
   } finally {
     clearInterval(watch)
     leaving.abort()
@@ -75,7 +75,7 @@ const finalEnds: Readonly<Record<string, string>> = {
 }
 
 function ended(reason: string): LiveViewEnd {
-  return { isFinal: reason in finalEnds, why: finalEnds[reason] ?? reason }
+  return { isFinal: reason in finalEnds, reason: finalEnds[reason] ?? reason }
 }
 
 /** A proxy whose instance is down may answer 404 or the like in its own words; such an error is temporary. */
@@ -88,7 +88,7 @@ async function refused(response: Response): Promise<LiveViewEnd> {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return {
     isFinal: !mayPass,
-    why: `it answered ${status}${saidBy(detail, text)}${hint}`,
+    reason: `it answered ${status}${saidBy(detail, text)}${hint}`,
     ...(seconds > 0 && { retryAfterMs: Math.min(seconds * 1_000, retryAfterMsMax) }),
   }
 }

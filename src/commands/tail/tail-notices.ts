@@ -4,12 +4,12 @@
 import { notPennon } from './live-view.ts'
 
 export interface TailNotices {
-  readonly lost: (why: string) => string
+  readonly lost: (reason: string) => string
   /** @param afterMs since the view was lost. */
   readonly back: (afterMs: number) => string
-  readonly ended: (why: string) => string
+  readonly ended: (reason: string) => string
   /** For a view that never opened. Without a time, since the user reads it at once. */
-  readonly unopened: (why: string) => string
+  readonly unopened: (reason: string) => string
 }
 
 const nothingThere = new RegExp(`ECONNREFUSED|ENOTFOUND|${notPennon}`)
@@ -32,9 +32,10 @@ export function tailNotices({
   const view = () => `${new Date(nowMs()).toISOString()} the live view of ${instance}`
   const meanwhile = rejected ? '/events/ and /rejected_events/' : '/events/'
   return {
-    lost: why => `${view()} broke off: ${why}. Connecting again; what comes meanwhile is in ${meanwhile}`,
+    lost: reason => `${view()} broke off: ${reason}. Connecting again; what comes meanwhile is in ${meanwhile}`,
     back: afterMs => `${view()} is back after ${Math.ceil(afterMs / 1_000)} s`,
-    ended: why => `${view()} ended: ${why}`,
-    unopened: why => `The live view of ${instance} cannot be opened: ${why}${nothingThere.test(why) ? remedy : ''}`,
+    ended: reason => `${view()} ended: ${reason}`,
+    unopened: reason =>
+      `The live view of ${instance} cannot be opened: ${reason}${nothingThere.test(reason) ? remedy : ''}`,
   }
 }

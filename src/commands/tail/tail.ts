@@ -32,7 +32,7 @@ export async function tail(options: TailOptions): Promise<void> {
   const monotonicNowMs = () => performance.now()
   endWithOutput()
   let hasHead = false
-  const { why, wasOpen } = await keepWatching({
+  const { reason, wasOpen } = await keepWatching({
     watch: onReady =>
       watchLiveView({
         url: view,
@@ -48,13 +48,13 @@ export async function tail(options: TailOptions): Promise<void> {
           process.stdout.write(`${line}\n`)
         },
       }),
-    onLost: why => say(notices.lost(why)),
+    onLost: reason => say(notices.lost(reason)),
     onBack: afterMs => say(notices.back(afterMs)),
     sleep: ms => sleep(ms),
     random: Math.random,
     monotonicNowMs,
   })
-  refuse(wasOpen ? notices.ended(why) : notices.unopened(why))
+  refuse(wasOpen ? notices.ended(reason) : notices.unopened(reason))
 }
 
 /** To stderr, since the events on stdout may be piped into another program. */

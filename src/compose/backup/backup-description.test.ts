@@ -19,14 +19,14 @@ describe('the description of a backup', () => {
 
   it('of a format before names the last version that reads it', () => {
     const { rows: _, ...before } = { ...whole, format: 1, schema: null }
-    const why =
+    const expected =
       'was written by Pennon 0.1.0 or earlier, and 0.1.0 is the last version that opens it: restore it with that version'
-    assert.equal(decodeDescription(JSON.stringify(before)), why)
+    assert.equal(decodeDescription(JSON.stringify(before)), expected)
   })
 
   it('that is damaged is refused with the place, in printable words', () => {
     const hostile = '\u001b[2J\u009b31m\n'
-    for (const [text, why] of [
+    for (const [text, expected] of [
       ['{"format": 1,', /^is no JSON$/],
       ['null', /^is damaged$/],
       ['[]', /^is damaged$/],
@@ -44,7 +44,7 @@ describe('the description of a backup', () => {
       [JSON.stringify({ ...whole, format: 3, pennon: hostile }), /^has format 3, [\x20-\x7e]+ wrote it$/],
     ] as const) {
       const decoded = decodeDescription(text)
-      assert.match(typeof decoded === 'string' ? decoded : 'it was taken', why)
+      assert.match(typeof decoded === 'string' ? decoded : 'it was taken', expected)
     }
   })
 })

@@ -44,9 +44,9 @@ export function composePortLimits(options: PortLimitsOptions): {
   const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
   const atBound = occasionally(monotonicNowMs)
   const atPipelining = occasionally(monotonicNowMs)
-  const onConnectionEnd = (why: ConnectionEnd) => {
-    metrics.connectionsEnded.inc({ why })
-    if (why === 'pipelined')
+  const onConnectionEnd = (reason: ConnectionEnd) => {
+    metrics.connectionsEnded.inc({ why: reason })
+    if (reason === 'pipelined')
       atPipelining(times =>
         logger.warn(
           { times, unansweredMax },
@@ -65,9 +65,9 @@ export function composePortLimits(options: PortLimitsOptions): {
     stalled: occasionally(monotonicNowMs),
     no_room: occasionally(monotonicNowMs),
   }
-  const onAnswerEnd = (why: AnswerEnd) => {
-    metrics.answersEnded.inc({ why })
-    logReaders[why](times => logger.warn({ times, why }, answerEndTexts[why]))
+  const onAnswerEnd = (reason: AnswerEnd) => {
+    metrics.answersEnded.inc({ why: reason })
+    logReaders[reason](times => logger.warn({ times, why: reason }, answerEndTexts[reason]))
   }
   const createAnswerBudget = (bytesMax: number) =>
     new AnswerBudget({
@@ -81,7 +81,7 @@ export function composePortLimits(options: PortLimitsOptions): {
     admin: createAnswerBudget(adminAnswerBudgetBytes),
     events: createAnswerBudget(eventsAnswerBudgetBytes),
   }
-  const onEnded = (why: EndedBody) => metrics.requestBodiesEnded.inc({ why })
+  const onEnded = (reason: EndedBody) => metrics.requestBodiesEnded.inc({ why: reason })
   const limits = {
     publicLimits: {
       bodyBudget: new BodyBudget({ limits: bodyLimits, onEnded }),

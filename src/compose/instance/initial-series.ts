@@ -60,7 +60,7 @@ export function startSeriesAtZero(metrics: Metrics): void {
       metrics.eventsProcessed.inc({ lane, outcome: 'rejected', reason }, 0)
   }
   for (const reason of dropReasons) metrics.eventsProcessed.inc({ lane: 'main', outcome: 'dropped', reason }, 0)
-  for (const why of loginDrops) metrics.loginsDropped.inc({ why }, 0)
+  for (const reason of loginDrops) metrics.loginsDropped.inc({ why: reason }, 0)
   for (const port of ports) for (const code of portErrorCodes) metrics.dependencyFailures.inc({ port, code }, 0)
   for (const process of supervised) metrics.childRestarts.inc({ process }, 0)
 }

@@ -16,7 +16,7 @@ interface HeldSegment {
   readonly segment: SegmentName
   /** Null for a damaged segment, which is copied as it is. */
   readonly database: HeldDatabase | null
-  readonly why: string | null
+  readonly reason: string | null
 }
 
 export function holdSegments(config: Config): HeldSegments {
@@ -62,8 +62,8 @@ export class HeldSegments {
         return this.#holdBehind(stream, offset)
       }
     }
-    for (const { segment, why } of added)
-      if (why !== null) this.warnings.push(`${segment.path} is damaged (${why}) and was copied as it is.`)
+    for (const { segment, reason } of added)
+      if (reason !== null) this.warnings.push(`${segment.path} is damaged (${reason}) and was copied as it is.`)
     return added
   }
 
@@ -118,12 +118,12 @@ export class HeldSegments {
 
   /** Opens a segment. @returns null when its file is gone. */
   #hold(segment: SegmentName): HeldSegment | null {
-    if (segment.form === 'damaged') return { segment, database: null, why: 'it was set aside' }
+    if (segment.form === 'damaged') return { segment, database: null, reason: 'it was set aside' }
     try {
-      return { segment, database: holdDatabase(segment.path), why: null }
+      return { segment, database: holdDatabase(segment.path), reason: null }
     } catch (cause) {
       if (!String((cause as { code?: string }).code).startsWith('SQLITE_')) throw cause
-      return existsSync(segment.path) ? { segment, database: null, why: (cause as Error).message } : null
+      return existsSync(segment.path) ? { segment, database: null, reason: (cause as Error).message } : null
     }
   }
 

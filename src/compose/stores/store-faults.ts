@@ -139,10 +139,10 @@ export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>
 export async function findEngineDamage({ clickhouseUrl }: Config): Promise<StoreFault | null> {
   const path = engineLibraryPath()
   if (clickhouseUrl !== null || path === null) return null
-  const why = await findLibraryProblem(path)
-  if (why === null) return null
+  const reason = await findLibraryProblem(path)
+  if (reason === null) return null
   return {
-    found: `The embedded event store is installed and cannot be loaded (${why})`,
+    found: `The embedded event store is installed and cannot be loaded (${reason})`,
     remedy: `${upperCased(reinstall)}, or set CLICKHOUSE_URL to a ClickHouse server`,
   }
 }

@@ -192,7 +192,7 @@ function shownPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJ
 function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
   const refused = state.takeRefusedGroupType()
   if (refused !== null)
-    warn('group_type_refused', { ...idsOf(event), groupType: shownText(refused.name), why: refused.why })
+    warn('group_type_refused', { ...idsOf(event), groupType: shownText(refused.name), why: refused.reason })
 }
 
 function describeGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {

@@ -45,7 +45,7 @@ export interface WorkingMapping {
 export interface RefusedGroupType {
   readonly name: string
   /** All five are taken; the project allows no new ones; the type was deleted and its groups still exist. */
-  readonly why: 'too_many' | 'frozen' | 'being_deleted'
+  readonly reason: 'too_many' | 'frozen' | 'being_deleted'
 }
 
 interface WorkingGroup {
@@ -200,19 +200,19 @@ export class ProjectState {
     if (this.#stagedProject !== null) return this.#stagedTypeIndex(this.#stagedProject, name)
     const known = this.#groupTypes.get(name)
     if (known !== undefined) return known
-    const why = this.#typesBeingDeleted.has(name)
+    const reason = this.#typesBeingDeleted.has(name)
       ? 'being_deleted'
       : this.project.ingestion.groupTypesFrozen
         ? 'frozen'
         : null
-    for (let index = 0; why === null && index < groupTypeCountMax; index++) {
+    for (let index = 0; reason === null && index < groupTypeCountMax; index++) {
       if (this.#takenIndexes.has(index)) continue
       this.#takenIndexes.add(index)
       this.#groupTypes.set(name, index)
       this.newGroupTypes.push({ projectId: this.project.id, name, index })
       return index
     }
-    this.#refusedGroupType ??= { name, why: why ?? 'too_many' }
+    this.#refusedGroupType ??= { name, reason: reason ?? 'too_many' }
     return undefined
   }
 

@@ -29,7 +29,7 @@ export type MergeOutcome =
   /** Both persons remain; the survivor becomes identified. */
   | {
       readonly kind: 'refused'
-      readonly why: MergeRefusal
+      readonly reason: MergeRefusal
       readonly person: WorkingPerson
       readonly other: WorkingPerson
     }
@@ -93,8 +93,8 @@ export function linkDistinctIds(state: ProjectState, survivorId: string, request
     return { kind: 'linked', person }
   }
   if (survivor === other) return { kind: 'linked', person: survivor }
-  const why = refusalOf(survivor, other, request)
-  if (why !== null) return { kind: 'refused', why, person: survivor, other }
+  const reason = refusalOf(survivor, other, request)
+  if (reason !== null) return { kind: 'refused', reason, person: survivor, other }
   mergePersons(state, survivor, other)
   return { kind: 'merged', person: survivor }
 }

@@ -64,7 +64,7 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
       return created
     }
     case 'refused':
-      warn(outcome.why, {
+      warn(outcome.reason, {
         sourcePersonDistinctId: merge.otherId,
         targetPersonDistinctId: distinctId,
         distinctId,

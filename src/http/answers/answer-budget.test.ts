@@ -27,7 +27,7 @@ async function startServer(t: TestContext, bytesMax = 1_000 * MiB) {
   const budget = new AnswerBudget({
     bytesMax,
     senderOf: ({ headers }) => String(headers['x-sender']),
-    onEnded: why => void ended.push(why),
+    onEnded: reason => void ended.push(reason),
     readUnacknowledged: async files => {
       const bytes = await unacknowledged()
       return new Map([...files].map(file => [file, bytes]))

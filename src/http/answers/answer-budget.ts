@@ -24,7 +24,7 @@ export interface AnswerBudgetOptions {
   readonly bytesMax?: number
   /** Whose answer it is: answers of one sender give way to those of others. */
   readonly senderOf: (request: IncomingMessage) => string
-  readonly onEnded?: (why: AnswerEnd) => void
+  readonly onEnded?: (reason: AnswerEnd) => void
   readonly readUnacknowledged?: ReadUnacknowledged
   readonly startTicks?: StartTicks
 }
@@ -71,7 +71,7 @@ export function keepOwnTime(answer: ServerResponse): void {
 export class AnswerBudget {
   readonly #bytesMax: number
   readonly #senderOf: (request: IncomingMessage) => string
-  readonly #onEnded: (why: AnswerEnd) => void
+  readonly #onEnded: (reason: AnswerEnd) => void
   readonly #readUnacknowledged: ReadUnacknowledged
   readonly #startTicks: StartTicks
   #stopTicks: (() => void) | null = null
@@ -189,10 +189,10 @@ export class AnswerBudget {
     }
   }
 
-  #end(reader: Reader, why: AnswerEnd): void {
+  #end(reader: Reader, reason: AnswerEnd): void {
     reader.isEnded = true
     this.#endedBytes += reader.heldBytes
-    this.#onEnded(why)
+    this.#onEnded(reason)
     // Without a reset the system would keep its megabytes of the answer for minutes, and has a bound for all of them.
     reader.socket.resetAndDestroy()
   }

@@ -27,7 +27,7 @@ const slow = new SlowBodies(onTick => {
   return () => undefined
 })
 const ended: string[] = []
-const budget = new BodyBudget({ limits, slow, onEnded: why => void ended.push(why) })
+const budget = new BodyBudget({ limits, slow, onEnded: reason => void ended.push(reason) })
 const agent = new Agent({ keepAlive: true })
 /** Requests whose handlers were called and have not answered. */
 let waiting: { reply: FastifyReply; body: Buffer; end: () => void }[] = []

@@ -45,7 +45,7 @@ export interface BodyBudgetOptions {
   readonly slow?: SlowBodies
   readonly drained?: DrainedBodies
   /** Called for each body that was ended before it had arrived. */
-  readonly onEnded?: (why: EndedBody) => void
+  readonly onEnded?: (reason: EndedBody) => void
 }
 
 export class BodyBudget implements ReaderBudget {
@@ -53,7 +53,7 @@ export class BodyBudget implements ReaderBudget {
   readonly #readLimiter = new ReadLimiter()
   readonly #slow: SlowBodies
   readonly #drained: DrainedBodies
-  readonly #onEnded: (why: EndedBody) => void
+  readonly #onEnded: (reason: EndedBody) => void
   #heldBytes = 0
 
   constructor({ limits = bodyLimits, slow, drained, onEnded }: BodyBudgetOptions = {}) {

@@ -91,7 +91,7 @@ export class SourceConfig {
     return ownValue(this.#config, key) ?? null
   }
 
-  #refuse(key: string, why: string): never {
-    throw new ImportConfigError(`${key} in the configuration of ${this.#source} ${why}`)
+  #refuse(key: string, reason: string): never {
+    throw new ImportConfigError(`${key} in the configuration of ${this.#source} ${reason}`)
   }
 }

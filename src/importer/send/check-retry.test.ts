@@ -17,33 +17,33 @@ describe('a file of repaired records', () => {
     assert.equal(rejects.length, 2)
     const repaired = { ...rejects[0]!, source: JSON.stringify(good) }
     for (const records of [rejects, [repaired], [repaired, { event: 'other' }]])
-      assert.equal(await why(t, job, text(...records)), null)
+      assert.equal(await findProblem(t, job, text(...records)), null)
   })
 
   it('is refused with a line of the rejects of another job, also of the same place', async t => {
     const { job, rejects } = await rehearsed(t, [good, { event: 'Left', at: good.at }])
     const other = await rehearsed(t, [good, { event: 'Gone', at: good.at }])
     assert.match(
-      (await why(t, job, text(...rejects, ...other.rejects)))!,
+      (await findProblem(t, job, text(...rejects, ...other.rejects)))!,
       /^line 2 of .*fixed\.jsonl is no reject of this import, which refused no such record in line 2 of raw\.jsonl$/,
     )
   })
 
   it('is taken with a whole record that can be sent, and refused without any', async t => {
     const { job } = await rehearsed(t, [good, { event: 'Left', at: good.at }])
-    assert.equal(await why(t, job, text({ event: 'Left' }, { ...good, user: 'u-2' })), null)
+    assert.equal(await findProblem(t, job, text({ event: 'Left' }, { ...good, user: 'u-2' })), null)
     const none = /holds neither lines of the rejects of this import nor whole records of generic that can be sent/
-    assert.match((await why(t, job, JSON.stringify(mapping, null, 2)))!, none)
-    assert.match((await why(t, job, text(mapping)))!, /\(line 1: distinct_id_missing, user\. Say who did it: /)
-    assert.match((await why(t, job, '\n'))!, none)
-    assert.match((await why(t, job, ''))!, none)
+    assert.match((await findProblem(t, job, JSON.stringify(mapping, null, 2)))!, none)
+    assert.match((await findProblem(t, job, text(mapping)))!, /\(line 1: distinct_id_missing, user\. Say who did it: /)
+    assert.match((await findProblem(t, job, '\n'))!, none)
+    assert.match((await findProblem(t, job, ''))!, none)
   })
 
   it('is taken with lines of the rejects of an earlier retry', async t => {
     const { job, rejects } = await rehearsed(t, [{ event: 'Left', at: good.at }])
     const reject = { ...rejects[0]!, object: 'records.jsonl', source_sha256: 'of the repaired one' }
     job.folder.write('retry/1/rejects/retry/1.sent.jsonl', text(reject))
-    assert.equal(await why(t, job, text(reject)), null)
+    assert.equal(await findProblem(t, job, text(reject)), null)
   })
 })
 
@@ -68,7 +68,11 @@ function readRejects(path: string): readonly object[] {
   }
 }
 
-function why(t: TestContext, { folder, plan, manifest, source }: TestJob, content: string): Promise<string | null> {
+function findProblem(
+  t: TestContext,
+  { folder, plan, manifest, source }: TestJob,
+  content: string,
+): Promise<string | null> {
   const path = join(tempDir(t), 'fixed.jsonl')
   writeFileSync(path, content)
   return findRetryProblem({ folder, plan, manifest, source }, path)

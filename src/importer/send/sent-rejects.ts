@@ -75,6 +75,6 @@ function damaged(path: string): JobStopped {
   )
 }
 
-function lineOf(part: string, adapter: string, { outgoing, ...why }: RefusedEvent): SentReject {
-  return { ...rejectOf(part, adapter, outgoing.outcome, why), uuid: outgoing.event.uuid }
+function lineOf(part: string, adapter: string, { outgoing, ...refusal }: RefusedEvent): SentReject {
+  return { ...rejectOf(part, adapter, outgoing.outcome, refusal), uuid: outgoing.event.uuid }
 }

@@ -165,6 +165,6 @@ function ofAnotherZone({ seconds, text }: ZoneShift, zone: string): JobStopped {
   )
 }
 
-function createZoneRemedy(why: string): Remedy {
-  return { command: 'pennon import run FOLDER --source-timezone ZONE', why }
+function createZoneRemedy(reason: string): Remedy {
+  return { command: 'pennon import run FOLDER --source-timezone ZONE', why: reason }
 }

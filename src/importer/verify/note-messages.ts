@@ -119,8 +119,8 @@ const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record
 export function noteSentence({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
   const message = findMessage(reason)
   if (message === null) return `${counted(count, 'time')}: ${reason}.`
-  const [one, several, why] = message
-  return `${counted(count, one, several)}: ${why} (${reason}).`
+  const [one, several, explanation] = message
+  return `${counted(count, one, several)}: ${explanation} (${reason}).`
 }
 
 function findMessage(reason: string): NoteMessage | null {

@@ -71,8 +71,8 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
   await out.add(encoding.begin())
   let next: string | null = null
   for (;;) {
-    const why = await options.findStopReason()
-    if (why !== null) throw new ExportStopped(why)
+    const reason = await options.findStopReason()
+    if (reason !== null) throw new ExportStopped(reason)
     const { done, value: batch } = await batches.next()
     if (done === true) break
     rowsBefore = progress.rowCount

@@ -133,7 +133,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   const roundRobin = createStoreRoundRobin({
     guard: writes,
     atOnceMax: options.writesAtOnceMax,
-    onDropped: why => metrics.loginsDropped.inc({ why }),
+    onDropped: reason => metrics.loginsDropped.inc({ why: reason }),
     ...limits,
   })
   const loadSubject = createSubjectLoader({

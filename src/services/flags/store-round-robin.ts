@@ -18,7 +18,7 @@ export interface StoreRoundRobinOptions extends Pick<GuardOptions, 'timeoutMs' |
   /** How many calls of all projects may wait. Default: 500. */
   readonly waitingMax?: number
   /** Called for each call that is given up before it reaches the store. */
-  readonly onDropped: (why: 'queue_full' | 'queue_timeout') => void
+  readonly onDropped: (reason: 'queue_full' | 'queue_timeout') => void
 }
 
 export interface StoreRoundRobin {
@@ -90,10 +90,10 @@ export function createStoreRoundRobin(options: StoreRoundRobinOptions): StoreRou
   function wait<T>(projectId: number, rowCount: number, call: () => Promise<T>, timeoutMs: number): Promise<Loaded<T>> {
     const untilMs = monotonicNowMs() + timeoutMs
     return new Promise(resolve => {
-      const refuse = (why: 'queue_full' | 'queue_timeout') => {
+      const refuse = (reason: 'queue_full' | 'queue_timeout') => {
         waiting.begin = null
         timer.cancel()
-        onDropped(why)
+        onDropped(reason)
         resolve(err('timeout'))
       }
       const timer = startTimer(() => refuse('queue_timeout'), timeoutMs)

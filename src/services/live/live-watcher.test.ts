@@ -67,10 +67,10 @@ describe('a watcher of the live view', () => {
   it('ends whoever may not watch any more, when told of a change or within seconds', async () => {
     const { watch, live, time } = aView()
     let asked = 0
-    let why: 'access_ended' | 'project_deleted' | null = null
+    let reason: 'access_ended' | 'project_deleted' | null = null
     const findEndReason = async () => {
       asked++
-      return why
+      return reason
     }
     const [first, second, other] = [
       await watch({ findEndReason }),
@@ -80,7 +80,7 @@ describe('a watcher of the live view', () => {
     live.recheck()
     await time.move(10)
     assert.equal(asked, 1, 'once for all with the same key')
-    why = 'access_ended'
+    reason = 'access_ended'
     live.recheck()
     await time.move(10)
     assert.deepEqual(

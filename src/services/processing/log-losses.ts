@@ -41,7 +41,7 @@ export function noteMissing(
   { recordCount, fromOffset, toOffset, file }: MissingRecords,
   { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
 ): void {
-  const why = file === null ? 'a file of it was removed, cut or damaged' : `${file} is damaged`
-  logger.error({ lane: stream, recordCount, fromOffset, toOffset }, `records are missing from the log: ${why}`)
+  const reason = file === null ? 'a file of it was removed, cut or damaged' : `${file} is damaged`
+  logger.error({ lane: stream, recordCount, fromOffset, toOffset }, `records are missing from the log: ${reason}`)
   metrics.eventsProcessed.inc({ lane: stream, outcome: 'rejected', reason: 'log_record_missing' }, recordCount)
 }

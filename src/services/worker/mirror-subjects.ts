@@ -75,18 +75,18 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const before = await state.findMirrorProgress()
     // Versions are compared at a start alone: a copy that is put in place of a running store has lost rows.
     const held = await events.findHeldMirror(!isCompared)
-    const why = lossOf(before, held, await state.listEmptied())
+    const loss = lossOf(before, held, await state.listEmptied())
     const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : joinRanges(held.ranges)
     const fill: MirrorFill =
-      why === null
+      loss === null
         ? { ...before.fill!, held: ranges }
         : { id: options.newUuid(), phase: 'begun', after: null, rowsVersion: 0, held: null }
-    if (why !== null) {
-      fillReason = why
+    if (loss !== null) {
+      fillReason = loss
       isCopying = false
     }
     // A worker that had this before may still be writing with the next version, so this one begins above it.
-    const version = isCompared && why === null ? before.version : Math.max(before.version, held.version ?? 0) + 1
+    const version = isCompared && loss === null ? before.version : Math.max(before.version, held.version ?? 0) + 1
     if (!(await save({ version, fill }, before))) return
     isCompared = true
     compareAtMs = performance.now() + compareEveryMs

@@ -45,8 +45,8 @@ export function missingHeaders(names: readonly string[]): WireError {
   return wireError(400, 'missing_required_headers', `request is missing required headers: [${list}]`, names[0])
 }
 
-export function invalidHeader(name: string, why: string): WireError {
-  return wireError(400, 'invalid_header_value', `invalid header value: ${why}`, name)
+export function invalidHeader(name: string, reason: string): WireError {
+  return wireError(400, 'invalid_header_value', `invalid header value: ${reason}`, name)
 }
 
 export function unsupportedContentType(sent: string): WireError {

@@ -19,7 +19,7 @@ export interface ExportEncoder<Row> {
   /** Completes the file. @param next where a further file goes on; null when nothing is left. */
   end(next: string | null): ExportPieces
   /** Says within the data that it broke off, where a format can; null where it cannot. */
-  brokenOff(why: ExportBreak): string | null
+  brokenOff(reason: ExportBreak): string | null
   /** Whether a file of this format should end here, although more rows are left. */
   isFull?(): boolean
   /** Frees what it holds, after the end or instead of it. */

@@ -25,7 +25,7 @@ export function jsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): Export
       for (const row of rows) yield lineOf(row)
     },
     *end() {},
-    brokenOff: why => `${JSON.stringify({ export_error: why })}\n`,
+    brokenOff: reason => `${JSON.stringify({ export_error: reason })}\n`,
   }
 }
 

@@ -54,10 +54,10 @@ function assembleEvaluated(flags: string, evaluation: FlagEvaluation, options: A
  */
 export function encodeWithoutFlags(
   project: CompiledProject,
-  why: 'disabled' | 'quota_limited',
+  reason: 'disabled' | 'quota_limited',
   options: AnswerOptions,
 ): string {
-  return assemble(emptyFlags[options.shape], false, project, why === 'quota_limited', options)
+  return assemble(emptyFlags[options.shape], false, project, reason === 'quota_limited', options)
 }
 
 /** The fixed answer to a GET: names no flag and no project. Source: docs/wire/evaluation.md 2.6. */

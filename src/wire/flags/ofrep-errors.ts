@@ -75,9 +75,9 @@ export function overQuota(retryAfterSeconds: number): OfrepError {
   return ofrepError(429, 'GENERAL', "The project's quota of flag requests is used up.", retryAfterSeconds)
 }
 
-/** For a flag that could not be computed, which is the server's fault. @param why a sentence. */
-export function flagNotComputed(why: string): OfrepError {
-  return ofrepError(500, 'GENERAL', why)
+/** For a flag that could not be computed, which is the server's fault. @param reason a sentence. */
+export function flagNotComputed(reason: string): OfrepError {
+  return ofrepError(500, 'GENERAL', reason)
 }
 
 /** Converts an error from the body's decoder or the HTTP server. */

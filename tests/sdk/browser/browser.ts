@@ -12,9 +12,9 @@ const executablePath = '/usr/bin/chromium'
  */
 export function noChromium(): string | false {
   if (existsSync(executablePath)) return false
-  const why = `no Chromium at ${executablePath}`
-  if (process.env.CI) throw new Error(why)
-  return why
+  const reason = `no Chromium at ${executablePath}`
+  if (process.env.CI) throw new Error(reason)
+  return reason
 }
 
 /** posthog-js sends nothing for user agents that call themselves headless. */

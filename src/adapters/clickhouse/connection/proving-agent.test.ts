@@ -8,7 +8,7 @@ import { ProvingAgent, UnprovedServerError } from './proving-agent.ts'
 const proofMs = 50
 
 describe('ProvingAgent', () => {
-  for (const [what, answer, why] of [
+  for (const [what, answer, expected] of [
     ['says nothing', (_: Socket, t: TestContext) => t.mock.timers.tick(proofMs), /did not answer/],
     ['hangs up', (socket: Socket) => socket.end(), /closed the connection/],
     ['is wrong', (socket: Socket) => socket.write(answerOf('0'.repeat(64))), /answer is wrong/],
@@ -26,7 +26,7 @@ describe('ProvingAgent', () => {
       const request = get({ host: '127.0.0.1', port, path: '/rows', agent, auth: 'user:password' })
       const [error] = (await once(request, 'error')) as [Error]
       assert.ok(error instanceof UnprovedServerError)
-      assert.match(error.message, why)
+      assert.match(error.message, expected)
       assert.equal(received.length, 1)
       assert.match(
         received[0]!,

@@ -15,8 +15,8 @@ const answerBytesMax = 8 * 1024
 
 /** Another process, or the engine of another start, has the engine's port. Only a random number was sent to it. */
 export class UnprovedServerError extends Error {
-  constructor(place: string, why: string) {
-    super(`what listens at ${place} did not prove to be the event store that Pennon started: ${why}`)
+  constructor(place: string, reason: string) {
+    super(`what listens at ${place} did not prove to be the event store that Pennon started: ${reason}`)
     this.name = 'UnprovedServerError'
   }
 }

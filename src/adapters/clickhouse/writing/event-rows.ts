@@ -34,9 +34,9 @@ export function writeEventRow(
   { isRestored = false, erasures = 0 }: { readonly isRestored?: boolean; readonly erasures?: number } = {},
 ): RowWritten {
   const start = to.byteLength
-  const refuse = (why: string): RowWritten => {
+  const refuse = (reason: string): RowWritten => {
     to.truncate(start)
-    return { refused: why }
+    return { refused: reason }
   }
   if (!isUint32(event.projectId)) return refuse('project_id is not a 32-bit number')
   if (!isUint32(event.importJobId)) return refuse('import_job_id is not a 32-bit number')

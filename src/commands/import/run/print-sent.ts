@@ -17,11 +17,11 @@ export function printSent({ folder }: Job, path: string, { state, report }: Sent
   const { verification, balance } = report
   if (!verification.ok) {
     const erased = verification.notes.find(({ reason }) => reason === rowsErased)
-    const why = erased === undefined ? '' : ` ${noteSentence(erased)}`
+    const reason = erased === undefined ? '' : ` ${noteSentence(erased)}`
     const wayOn =
       erased === undefined ? '' : `pennon import publish ${quoted(path)} --unverified publishes what is left, `
     throw new JobStopped(
-      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${why} Nothing is published. Next: ${wayOn}pennon import run ${quoted(path)} compares again, pennon import report ${quoted(path)} shows all, pennon import discard ${quoted(path)} takes it back`,
+      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${reason} Nothing is published. Next: ${wayOn}pennon import run ${quoted(path)} compares again, pennon import report ${quoted(path)} shows all, pennon import discard ${quoted(path)} takes it back`,
     )
   }
   if (state === 'sent' && !balance.isBalanced)

@@ -92,7 +92,7 @@ async function lookAt(
   const read = readConfig(process.env)
   if (!read.ok) throw new JobStopped(read.error)
   const personalKey = read.value.personalKey ?? ''
-  let why = ''
+  let reason = ''
   try {
     const project = await projectWithKey(instance, personalKey, projectKey)
     if (project !== null)
@@ -102,9 +102,11 @@ async function lookAt(
       }
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
-    why = `: ${error.message}`
+    reason = `: ${error.message}`
   }
-  throw new JobStopped(`the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${instance}${why}`)
+  throw new JobStopped(
+    `the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${instance}${reason}`,
+  )
 }
 
 /** @returns null where nobody can tell, such as without the scope `query:read`. */

@@ -31,7 +31,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
 
 /** @returns the target of the plan. @throws JobStopped where the personal key is kept from it. */
 export function recordedTarget(job: JobOfFolder): ImportTarget {
-  const why = findTargetMismatch(job)
-  if (why !== null) throw new JobStopped(why)
+  const reason = findTargetMismatch(job)
+  if (reason !== null) throw new JobStopped(reason)
   return job.plan.target!
 }

@@ -136,7 +136,7 @@ export async function answerExport<Row>(
         'pennon-export-next': next ?? '',
       })
     } catch (error) {
-      const why = breakOf(error, progress)
+      const reason = breakOf(error, progress)
       const isGone = signal.aborted
       const { rowCount } = progress
       if (!isGone)
@@ -144,7 +144,7 @@ export async function answerExport<Row>(
           { err: error, requestId: request.id, projectId: project.id, rowCount, path: request.routeOptions.url },
           'export aborted',
         )
-      await response.breakOff(isGone ? null : encoder.brokenOff(why))
+      await response.breakOff(isGone ? null : encoder.brokenOff(reason))
     } finally {
       encoder.close?.()
       await batches.return?.()

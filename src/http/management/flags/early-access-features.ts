@@ -83,7 +83,7 @@ function isWebAddress(text: string | undefined): boolean {
 
 const noWebAddress = invalidInput('documentation_url', 'Must be an http or https address, or empty.')
 const noSuchFeature = missing('The project has no early access feature with this id.')
-const unfit = (why: string) => invalidInput('feature_flag_id', why)
+const unfit = (reason: string) => invalidInput('feature_flag_id', reason)
 const errors = {
   not_found: noSuchFeature,
   no_such_flag: unfit('The project has no feature flag with this id.'),

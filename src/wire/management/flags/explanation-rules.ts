@@ -79,8 +79,8 @@ function noteOf(
   { subject }: ExplainedFlag,
 ): ExplainedConditionJson['note'] {
   if (traced?.missed !== 'rollout_miss' || rule.type === 'targeted_release') return null
-  const why = subject.distinctId === '' ? 'an empty distinct id is excluded from every rollout; ' : ''
-  return `${why}${rule.continuesOnMiss ? 'the next rule is evaluated' : 'the default value is served'}`
+  const emptyIdNote = subject.distinctId === '' ? 'an empty distinct id is excluded from every rollout; ' : ''
+  return `${emptyIdNote}${rule.continuesOnMiss ? 'the next rule is evaluated' : 'the default value is served'}`
 }
 
 const noRollout = { percentage: null, identifier: null, identifier_source: null, hash: null, threshold: null, in: null }

@@ -88,7 +88,7 @@ function summaryOf(
   details: string,
 ): string {
   const name = short(stored.key)
-  const why = reason === null ? '' : `: ${reason.description}${details}`
+  const because = reason === null ? '' : `: ${reason.description}${details}`
   const value = typedValueOf(outcome)
   const isUnknown = outcome === undefined || outcome.kind === 'unknown'
   const result = isUnknown
@@ -96,10 +96,10 @@ function summaryOf(
     : value === null
       ? "without a value, so the caller's default applies,"
       : JSON.stringify(value)
-  if (leftOut === null) return `${name} is ${result} for ${short(request.distinctId ?? '')}${why}.`
+  if (leftOut === null) return `${name} is ${result} for ${short(request.distinctId ?? '')}${because}.`
   const problem = project.problems.find(({ flagId }) => flagId === stored.id)
   if (leftOut === 'unreadable') return `${name} ${leftOutTexts.unreadable}: ${problem?.message ?? 'unknown'}.`
-  const wouldBe = reason === null ? '' : `; it would be ${result}${why}`
+  const wouldBe = reason === null ? '' : `; it would be ${result}${because}`
   return `${name} ${leftOutTexts[leftOut]}${wouldBe}.`
 }
 
