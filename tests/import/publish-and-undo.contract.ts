@@ -2,7 +2,7 @@
 
 import type { OpenSqlState } from '../support/state.ts'
 import { heldLinksContract } from './jobs/held-links.contract.ts'
-import { jobsOfDaysContract } from './jobs/implicit-jobs.contract.ts'
+import { implicitJobsContract } from './jobs/implicit-jobs.contract.ts'
 import { importedAgainContract } from './jobs/imported-again.contract.ts'
 import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { knownPersonsContract } from './jobs/known-persons.contract.ts'
@@ -24,7 +24,7 @@ export const importJobContracts: readonly ((engine: string, open: OpenSqlState, 
   knownPersonsContract,
   leftBehindContract,
   heldLinksContract,
-  jobsOfDaysContract,
+  implicitJobsContract,
   twoJobsContract,
   replayModelContract,
   mergedPersonsContract,

@@ -15,8 +15,8 @@ describe('an import without a job', () => {
       [...world.events.rejected.values()].map(({ reason, importJobId }) => `${reason} ${importJobId}`),
       ['message_size_too_large 1'],
     )
-    const [ofDay] = (await world.management.listImportJobs(1, { limit: 10, offset: 0 })).jobs
-    assert.deepEqual(await world.notes(ofDay!), { message_size_too_large: 1 })
+    const [implicitJob] = (await world.management.listImportJobs(1, { limit: 10, offset: 0 })).jobs
+    assert.deepEqual(await world.notes(implicitJob!), { message_size_too_large: 1 })
   })
 
   it('of a project that is gone is dropped', async t => {

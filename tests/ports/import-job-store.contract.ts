@@ -111,18 +111,18 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       for (const time of times) ends.push(await at(time))
       const no = 'too_many_per_day'
       assert.deepEqual(ends, [true, true, true, no, true, no, true, true, no])
-      await store.createJobOfDay(1, '2026-11-01', 2 * dayMs)
+      await store.createImplicitJob(1, '2026-11-01', 2 * dayMs)
       assert.equal(await at(2 * dayMs), true)
     })
 
-    it('lets a project keep so many jobs, open or published, beside those of days', async t => {
+    it('lets a project keep so many jobs, open or published, beside the implicit ones', async t => {
       const { store } = await open(t)
       const limits = { openMax: 100, perDayMax: 100, keptMax: 3 }
       const of = async (projectId: number) => {
         const made = await store.createImportJob(aNewJob({ projectId }), limits)
         return made.ok ? made.value.id : made.error
       }
-      await store.createJobOfDay(1, '2026-11-01', 0)
+      await store.createImplicitJob(1, '2026-11-01', 0)
       const ids = [await of(1), await of(1), await of(1)].map(Number)
       await move(store, ids[0]!, 'published')
       await move(store, ids[1]!, 'publishing')
@@ -203,12 +203,12 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       await commit(chunkStore, { persons })
     })
 
-    it('forgets discarded jobs with their notes, but the latest ones and those of days', async t => {
+    it('forgets discarded jobs with their notes, but the latest ones and the implicit ones', async t => {
       const { store, chunkStore } = await open(t)
-      await store.createJobOfDay(1, '2026-11-01', 0)
+      await store.createImplicitJob(1, '2026-11-01', 0)
       for (let index = 0; index < 7; index++) await create(store, aNewJob())
       const other = await create(store, aNewJob({ projectId: 2 }))
-      const [ofDay, planned, published, ...closed] = (await store.listImportJobs(1, { limit: 9, offset: 0 })).jobs
+      const [implicitJob, planned, published, ...closed] = (await store.listImportJobs(1, { limit: 9, offset: 0 })).jobs
         .map(({ id }) => id)
         .toReversed()
       await move(store, published!, 'published')
@@ -223,11 +223,11 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
           { state: 'discarded', updatedAtMs: 3_000, discardedAtMs: 3_000 + index },
           { states: ['planned'] },
         )
-      await store.updateImportJob(ofDay!, { state: 'discarded', updatedAtMs: 3_000 }, { states: ['published'] })
+      await store.updateImportJob(implicitJob!, { state: 'discarded', updatedAtMs: 3_000 }, { states: ['published'] })
       await store.forgetDiscardedJobs(1, 2)
       const left = (await store.listImportJobs(1, { limit: 9, offset: 0 })).jobs.map(({ id }) => id)
       const latest = closed.slice(0, 2)
-      assert.deepEqual(left.toReversed(), [ofDay, planned, published, ...latest])
+      assert.deepEqual(left.toReversed(), [implicitJob, planned, published, ...latest])
       for (const id of closed)
         assert.deepEqual(
           (await store.listImportNotes(id)).flatMap(({ samples }) => samples),

@@ -31,8 +31,8 @@ describe('the counts of an import job', () => {
       ),
     )
     const others = [imported(rows[0]!, 8), { ...rows[0]!, projectId: 2 }]
-    const ofDay = imported(rows[1]!, 9, { importPartition: 1 })
-    await server.store.insert({ ...nothing, pendingEvents: [...rows, ...others], events: [ofDay] })
+    const implicitRow = imported(rows[1]!, 9, { importPartition: 1 })
+    await server.store.insert({ ...nothing, pendingEvents: [...rows, ...others], events: [implicitRow] })
     await server.store.insert({ ...nothing, events: rows.slice(0, 90) })
 
     const expected = new Map<string, number>()

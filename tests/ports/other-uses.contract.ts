@@ -112,7 +112,7 @@ export function otherUsesContract(subject: {
   })
 
   it('tells which writes of later imports decide what properties have', async () => {
-    const [projectId, job, other, ofDay] = [newProject(), newJob(), newJob(), newJob()]
+    const [projectId, job, other, implicitJob] = [newProject(), newJob(), newJob(), newJob()]
     const event = (name: string, at: number, properties: object) =>
       aStoredEvent({
         ...{ projectId, event: name, distinctId: 'a', personMode: 'full', timestampMs: nowMs() + at },
@@ -125,7 +125,7 @@ export function otherUsesContract(subject: {
       event('e', 3, { $set_once: { l: 3 }, $unset: ['k', 'not_asked'] }),
     ]
     const again = { ...middle, timestampMs: nowMs() + 4, uuid: late.uuid.replace(/^./, 'f') }
-    const day = imported({ ...event('e', 5, { $set: { of_day: 1 } }), importPartition: 1 }, ofDay)
+    const day = imported({ ...event('e', 5, { $set: { of_day: 1 } }), importPartition: 1 }, implicitJob)
     const ofGroup = event('$groupidentify', 6, { ...group, $group_set: { k: 'x', not_asked: 1 }, $group_unset: ['l'] })
     await insert(
       ...[early, middle, late].map(each => imported(each, job)),
@@ -152,13 +152,16 @@ export function otherUsesContract(subject: {
       written(late, 'unset', 'k', null),
       written(early, 'first', '', null),
     ].map(write => ({ distinctId: 'a', ...write }))
-    const ofDays = [written(day, 'set', 'of_day', 1, ofDay), written(day, 'first', '', null, ofDay)].map(write => ({
+    const ofImplicitJobs = [
+      written(day, 'set', 'of_day', 1, implicitJob),
+      written(day, 'first', '', null, implicitJob),
+    ].map(write => ({
       distinctId: 'a',
       ...write,
     }))
     const find = async (asked: typeof imports) =>
       (await store().findImportedKeys(asked, ['a', 'b'], keys)).toSorted(byId)
-    assert.deepEqual(await find(imports), [...ofJob, ...ofDays].toSorted(byId))
+    assert.deepEqual(await find(imports), [...ofJob, ...ofImplicitJobs].toSorted(byId))
     assert.deepEqual(await find({ ...imports, sinceMs: nowMs() + 1 }), ofJob.toSorted(byId))
     const found = await store().findImportedGroupKeys(imports, [{ typeName: 'org', key: 'x' }], keys)
     const ofGroups = [

@@ -7,7 +7,7 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
-import { createJobsOfDays } from '#services/imports/implicit-jobs.ts'
+import { createImplicitJobs } from '#services/imports/implicit-jobs.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
 import { claimingOnlyFor } from '#services/progress/bind-log.ts'
@@ -77,14 +77,14 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const ownerId = randomUUID()
   const underWay = new UnderWay()
   const serialize = createSerializer()
-  const jobsOfDays = createJobsOfDays({ jobs: management, clock })
+  const implicitJobs = createImplicitJobs({ jobs: management, clock })
   let hasOtherProjects = false
   const processor = createProcessor({
     log,
     logId,
     state: claimingOnlyFor(followedLogId, chunks, management),
     events,
-    jobsOfDays,
+    implicitJobs,
     underWay,
     deferring: {
       projects: management,
@@ -106,7 +106,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const keeper = createEventStoreKeeper({
     ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
     logId,
-    jobsOfDays,
+    implicitJobs,
     saltOf,
     underWay,
     serialize,

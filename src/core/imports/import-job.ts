@@ -83,10 +83,10 @@ export const usualOptions: ImportOptions = {
 export interface ImportJob {
   /** The number that rows, partitions, marks and the staging overlay name it by; counts up, and is no secret. */
   readonly id: number
-  /** The id that clients name it by: `newPublicImportJobId`. Jobs of days, which nobody sends to, have their number. */
+  /** The id that clients name it by: `newPublicImportJobId`. Implicit jobs, which no client sends to, have their number. */
   readonly publicId: number
   readonly projectId: number
-  /** Rows that chunks stored for it while it was pending, repeats within a chunk once; null for a job of a day. */
+  /** Rows that chunks stored for it while it was pending, repeats within a chunk once; null for an implicit job. */
   readonly storedRows: number | null
   /** The UTC day whose imports without a job of their own this job collects; null for a job that a client created. */
   readonly day: string | null
@@ -149,8 +149,8 @@ export function importJobOfPartition(partition: string): number | null {
   return id >= firstImportJobId ? id : null
 }
 
-/** A job that collects a project's imports of a day. */
-export interface JobOfDay {
+/** An implicit job collects a project's imports of a day that name no job. */
+export interface ImplicitJob {
   readonly id: number
   /** Events that were accepted up to this time are the job's, epoch ms; null for the one that goes on. */
   readonly untilMs: number | null
@@ -159,7 +159,7 @@ export interface JobOfDay {
 const until = ' until '
 
 /** @param day as a job has it: `YYYY-MM-DD`, with the end of the job if it was discarded. */
-export function jobOfDay(id: number, day: string): JobOfDay {
+export function toImplicitJob(id: number, day: string): ImplicitJob {
   const at = day.indexOf(until)
   return { id, untilMs: at === -1 ? null : Number(day.slice(at + until.length)) }
 }
@@ -182,8 +182,8 @@ export const keptJobsMax = 1_000
 /** How many discarded jobs of a project stay to be looked at, the latest ones; nothing of what they had is left. */
 export const discardedJobsMax = 1_000
 
-/** How often the imports of a project and day without a job can be discarded: each time leaves a job, for good. */
-export const discardsOfDayMax = 100
+/** How often the implicit job of a project and day can be discarded: each time leaves a job, for good. */
+export const implicitDiscardsMax = 100
 
 /** How long after publishing a job can be undone. Source: docs/wire/import.md §2.11. */
 export const undoDays = 30

@@ -16,7 +16,13 @@ import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import type { GeoipLocation } from '../geoip.ts'
 import type { GeneratedEvent } from '../imports/import-changes.ts'
-import { firstImportJobId, type ImportJobStatus, isPending, type JobOfDay, toStagingId } from '../imports/import-job.ts'
+import {
+  firstImportJobId,
+  type ImplicitJob,
+  type ImportJobStatus,
+  isPending,
+  toStagingId,
+} from '../imports/import-job.ts'
 import { ErasedRecords } from '../persons/erasure.ts'
 import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
@@ -65,7 +71,7 @@ export interface ProcessOptions {
   /** Returns null for an unknown address. */
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
   /** The jobs that collect imports without a job of their own, by `dayKey` of project and day; none when absent. */
-  readonly jobsOfDays?: JobsOfDays
+  readonly implicitJobs?: ImplicitJobs
   /** Rows that were stored before are made again: those of a published job are visible, and nothing is rejected. */
   readonly isRestoring?: boolean
   /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
@@ -120,7 +126,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
     stream,
     projects,
     jobs,
-    jobsOfDays: options.jobsOfDays ?? noJobsOfDays,
+    implicitJobs: options.implicitJobs ?? noImplicitJobs,
     generatedTimes: new Map(
       (loaded.generated ?? []).map(event => [`${event.projectId}:${event.uuid}`, event.timestampMs]),
     ),
@@ -174,7 +180,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       case 'reject':
         rejected.push(rejectOfReject({ stream, offset: record.offset }, record.reject))
         report.warn(
-          inJobOfDay(work, record.reject),
+          assignToImplicitJob(work, record.reject),
           record.reject.reason,
           rejectDetails(rejected.at(-1)!.rejectId, record.reject),
         )
@@ -215,10 +221,10 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   }
 }
 
-/** The jobs of a day, by `dayKey`. */
-export type JobsOfDays = ReadonlyMap<string, readonly JobOfDay[]>
+/** The implicit jobs of a day, by `dayKey`. */
+export type ImplicitJobs = ReadonlyMap<string, readonly ImplicitJob[]>
 
-const noJobsOfDays: JobsOfDays = new Map()
+const noImplicitJobs: ImplicitJobs = new Map()
 const noErasures: ReadonlyMap<number, number> = new Map()
 
 /** Names the job that collects the imports of a project and of the UTC day on which they were accepted. */
@@ -230,7 +236,7 @@ interface ChunkWork {
   readonly stream: LogStream
   readonly projects: ReadonlyMap<number, ProjectState>
   readonly jobs: ReadonlyMap<number, ImportJobStatus>
-  readonly jobsOfDays: JobsOfDays
+  readonly implicitJobs: ImplicitJobs
   /** By project and uuid. */
   readonly generatedTimes: Map<string, number>
   readonly newGenerated: GeneratedEvent[]
@@ -253,8 +259,8 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     report.count(sent.event.projectId, sent.event.lane, 'dropped', 'unknown_project')
     return null
   }
-  const ofDay = sent.event.importJobId === importWithoutJob ? jobOfDayOf(work, sent.event) : null
-  if (ofDay !== null) return applyOfDay(work, sent, project, ofDay.id)
+  const implicitJob = sent.event.importJobId === importWithoutJob ? findImplicitJob(work, sent.event) : null
+  if (implicitJob !== null) return applyToImplicitJob(work, sent, project, implicitJob.id)
   const record = isGenerated(sent.event) ? withFirstTime(work, sent) : sent
   const { event, offset } = record
   const state = subjectsOf(work, event, project)
@@ -343,25 +349,25 @@ function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
 }
 
-/** The job of its day that an item belongs to: the first that had not ended when it was accepted. */
-function jobOfDayOf({ jobsOfDays }: ChunkWork, item: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>) {
-  const jobs = jobsOfDays.get(dayKey(item)) ?? []
-  const endOf = ({ untilMs }: JobOfDay) => untilMs ?? Number.POSITIVE_INFINITY
+/** The implicit job that an item belongs to: the first that had not ended when it was accepted. */
+function findImplicitJob({ implicitJobs }: ChunkWork, item: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>) {
+  const jobs = implicitJobs.get(dayKey(item)) ?? []
+  const endOf = ({ untilMs }: ImplicitJob) => untilMs ?? Number.POSITIVE_INFINITY
   const later = jobs.filter(job => endOf(job) >= item.capturedAtMs)
-  return later.reduce<JobOfDay | null>(
+  return later.reduce<ImplicitJob | null>(
     (first, job) => (first === null || endOf(job) < endOf(first) ? job : first),
     null,
   )
 }
 
 /** For the report of its job only: its row keeps that it had none, so that a replay goes to the job of its own day. */
-function inJobOfDay(work: ChunkWork, reject: CapturedReject): CapturedReject {
-  const ofDay = reject.importJobId === importWithoutJob ? jobOfDayOf(work, reject) : null
-  return ofDay === null ? reject : { ...reject, importJobId: ofDay.id }
+function assignToImplicitJob(work: ChunkWork, reject: CapturedReject): CapturedReject {
+  const implicitJob = reject.importJobId === importWithoutJob ? findImplicitJob(work, reject) : null
+  return implicitJob === null ? reject : { ...reject, importJobId: implicitJob.id }
 }
 
 /** An import without a job of its own is applied at once, as one of the job that collects its day. */
-function applyOfDay(
+function applyToImplicitJob(
   work: ChunkWork,
   sent: ParsedEvent,
   project: ProjectState,

@@ -2,7 +2,13 @@
 
 import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
-import type { DescribedImportJob, ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
+import type {
+  DescribedImportJob,
+  ImplicitJob,
+  ImportJob,
+  ImportJobState,
+  ImportStep,
+} from '#core/imports/import-job.ts'
 import type { JobFailure } from '#core/imports/job-failure.ts'
 import type { Result } from '#core/result.ts'
 
@@ -40,9 +46,9 @@ export interface ImportJobStore {
    * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) that have no job of their own: those that were
    * discarded, and perhaps one that goes on.
    */
-  listJobsOfDay(projectId: number, day: string): Promise<readonly JobOfDay[]>
+  listImplicitJobs(projectId: number, day: string): Promise<readonly ImplicitJob[]>
   /** Makes the job that collects a day from now on, unless there is one. */
-  createJobOfDay(projectId: number, day: string, nowMs: number): Promise<void>
+  createImplicitJob(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<DescribedImportJob | null>
   findImportJobByPublicId(publicId: number): Promise<DescribedImportJob | null>
   /** Those of up to 1,000 public ids that a job has, in any order. */

@@ -1,8 +1,8 @@
-// Finds the jobs that collect imports without a job of their own, one for each project and UTC day of acceptance.
+// Finds the implicit jobs, which collect imports without a job of their own: one for each project and UTC day of acceptance.
 
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import type { JobOfDay } from '#core/imports/import-job.ts'
-import { dayKey, type JobsOfDays } from '#core/processing/process-chunk.ts'
+import type { ImplicitJob } from '#core/imports/import-job.ts'
+import { dayKey, type ImplicitJobs } from '#core/processing/process-chunk.ts'
 import { utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
@@ -11,35 +11,35 @@ import type { ImportJobStore } from '#ports/state/import-job-store.ts'
  * `isRetry` asks the state again, since a job may have been discarded meanwhile; without `mayCreate`, only the jobs that are
  * there are found. Throws `PortError`s.
  */
-export type FindJobsOfDays = (
+export type FindImplicitJobs = (
   items: readonly Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[],
   options: { readonly isRetry: boolean; readonly mayCreate: boolean },
-) => Promise<JobsOfDays>
+) => Promise<ImplicitJobs>
 
 const keptCountMax = 1_000
 
-export function createJobsOfDays(options: {
-  readonly jobs: Pick<ImportJobStore, 'listJobsOfDay' | 'createJobOfDay'>
+export function createImplicitJobs(options: {
+  readonly jobs: Pick<ImportJobStore, 'listImplicitJobs' | 'createImplicitJob'>
   readonly clock: Clock
-}): FindJobsOfDays {
+}): FindImplicitJobs {
   const { jobs, clock } = options
-  const kept = new Map<string, readonly JobOfDay[]>()
+  const kept = new Map<string, readonly ImplicitJob[]>()
 
   async function list(
     projectId: number,
     day: string,
     lastMs: number,
     mayCreate: boolean,
-  ): Promise<readonly JobOfDay[]> {
-    const known = await jobs.listJobsOfDay(projectId, day)
+  ): Promise<readonly ImplicitJob[]> {
+    const known = await jobs.listImplicitJobs(projectId, day)
     if (!mayCreate || known.some(({ untilMs }) => untilMs === null || untilMs >= lastMs)) return known
-    await jobs.createJobOfDay(projectId, day, clock.nowMs())
-    return jobs.listJobsOfDay(projectId, day)
+    await jobs.createImplicitJob(projectId, day, clock.nowMs())
+    return jobs.listImplicitJobs(projectId, day)
   }
 
   return async (items, { isRetry, mayCreate }) => {
     if (isRetry || kept.size >= keptCountMax) kept.clear()
-    const found = new Map<string, readonly JobOfDay[]>()
+    const found = new Map<string, readonly ImplicitJob[]>()
     for (const [key, ofDay] of Map.groupBy(items, dayKey)) {
       const { projectId, capturedAtMs } = ofDay[0]!
       const lastMs = ofDay.reduce((last, item) => Math.max(last, item.capturedAtMs), 0)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { discardsOfDayMax, usualOptions } from '#core/imports/import-job.ts'
+import { implicitDiscardsMax, usualOptions } from '#core/imports/import-job.ts'
 import { openSqliteState } from '../../../tests/support/state.ts'
 import { createJob as createJobOrRefuse, discardJob, findJob } from './manage-jobs.ts'
 
@@ -46,17 +46,17 @@ describe('creating an import job', () => {
 })
 
 describe('discarding the imports of a day', () => {
-  it('leaves no more than so many jobs of the day', async t => {
+  it('leaves no more than so many implicit jobs of a day', async t => {
     const { management } = await openSqliteState(t)
     const day = '2026-11-01'
     const discardNext = async (nowMs: number) => {
-      await management.createJobOfDay(1, day, nowMs)
+      await management.createImplicitJob(1, day, nowMs)
       const [next] = (await management.listImportJobs(1, { limit: 1, offset: 0 })).jobs
       const discarded = await discardJob({ management, clock: { nowMs: () => nowMs } }, 1, next!.id)
       return discarded.ok || discarded.error
     }
-    for (let count = 1; count <= discardsOfDayMax; count++) assert.equal(await discardNext(count), true)
-    assert.equal(await discardNext(discardsOfDayMax + 1), 'too_many_of_day')
-    assert.equal((await management.listJobsOfDay(1, day)).length, discardsOfDayMax + 1)
+    for (let count = 1; count <= implicitDiscardsMax; count++) assert.equal(await discardNext(count), true)
+    assert.equal(await discardNext(implicitDiscardsMax + 1), 'too_many_of_day')
+    assert.equal((await management.listImplicitJobs(1, day)).length, implicitDiscardsMax + 1)
   })
 })

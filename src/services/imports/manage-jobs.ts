@@ -2,8 +2,8 @@
 
 import {
   type DescribedImportJob,
-  discardsOfDayMax,
   endedDay,
+  implicitDiscardsMax,
   importJobNumberMax,
   isOpen,
   jobsPerDayMax,
@@ -116,8 +116,8 @@ export async function discardJob(
   const isOld = job.publishedAtMs !== null && deps.clock.nowMs() - job.publishedAtMs > undoDays * dayMs
   if (isOld || job.finalAtMs !== null) return err('final')
   if (job.day !== null) {
-    const ofDay = await deps.management.listJobsOfDay(projectId, job.day)
-    if (ofDay.length > discardsOfDayMax) return err('too_many_of_day')
+    const implicitJobs = await deps.management.listImplicitJobs(projectId, job.day)
+    if (implicitJobs.length > implicitDiscardsMax) return err('too_many_of_day')
   }
   return start(deps, job, 'discarding')
 }
@@ -129,7 +129,7 @@ async function start(
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
   const nowMs = clock.nowMs()
-  // Imports that come from now on belong to another job of their day.
+  // Imports that come from now on belong to another implicit job of their day.
   const day = job.day === null ? null : { day: endedDay(job.day, nowMs) }
   const change = { state, step: 'draining' as const, updatedAtMs: nowMs, ...day }
   const started = await management.updateImportJob(job.id, change, { states })

@@ -1,17 +1,17 @@
-// Discards a job that collected a day's imports. It shares its partition with those of other days, so its rows are deleted
+// Discards an implicit job. It shares its partition with the other implicit jobs, so its rows are deleted
 // by key, and counted afterwards; what it wrote to persons and groups is found by its marks.
 
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import {
-  leaveDayOfGroups,
-  leaveDayOfPersons,
-  undoDayOfGroups,
-  undoDayOfPersons,
+  leaveImplicitJobOfGroups,
+  leaveImplicitJobOfPersons,
+  undoImplicitJobOfGroups,
+  undoImplicitJobOfPersons,
 } from '#core/processing/imports/undo-implicit-job.ts'
 import { groupSubject } from '#core/processing/imports/undo-records.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves } from './look-up.ts'
-import { eventsOfDay, groupEventsOf, listPublishedJobs, noEvents } from './undo-questions.ts'
+import { findEventsOfImplicitJob, groupEventsOf, listPublishedJobs, noEvents } from './undo-questions.ts'
 
 const batchSize = 250
 
@@ -53,11 +53,11 @@ async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
         const used = await (some.length > 1 ? find(ids) : findInHalves(ids, find, { random: deps.random, signal }))
         const laterJobIds = await listPublishedJobs(job, deps)
         const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'person', some)
-        const found = await eventsOfDay(job, deps, signal, { loaded, laterJobIds }, some.length)
+        const found = await findEventsOfImplicitJob(job, deps, signal, { loaded, laterJobIds }, some.length)
         const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
-        return undoDayOfPersons({ ...batch, usedIds: new Set(used) }, some)
+        return undoImplicitJobOfPersons({ ...batch, usedIds: new Set(used) }, some)
       },
-      (some, loaded, published) => leaveDayOfPersons(batchOf(job, deps, loaded, published), some),
+      (some, loaded, published) => leaveImplicitJobOfPersons(batchOf(job, deps, loaded, published), some),
     )
     after = page.at(-1)!.cursor
   }
@@ -85,9 +85,9 @@ async function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         const undoRecords = await deps.jobs.findUndoRecords(laterJobIds, 'group', some.map(groupSubject))
         const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs: 0 }, some.length)
         const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }
-        return undoDayOfGroups(batch, some)
+        return undoImplicitJobOfGroups(batch, some)
       },
-      (some, loaded, published) => leaveDayOfGroups(batchOf(job, deps, loaded, published), some),
+      (some, loaded, published) => leaveImplicitJobOfGroups(batchOf(job, deps, loaded, published), some),
     )
     after = page.at(-1)!
   }

@@ -27,7 +27,7 @@ import {
   publishStart,
   type UndoRecordNamed,
   undoBatchOf,
-  withoutDiscardedDays,
+  withoutDiscardedImplicitJobs,
 } from './undo-questions.ts'
 
 const batchSize = 250
@@ -147,7 +147,7 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         const laterJobIds = await deps.jobs.listLaterImportJobs(job)
         const names = some.map(nameOf)
         const all = [...some, ...(await deps.jobs.findUndoRecords(laterJobIds, 'group', names))]
-        const undoRecords = await withoutDiscardedDays(all, deps)
+        const undoRecords = await withoutDiscardedImplicitJobs(all, deps)
         const sinceMs = await publishStart(job, deps)
         const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
         const batch = { ...batchOf(job, deps, loaded, published), ...noEvents, ...found, undoRecords, laterJobIds }

@@ -57,7 +57,7 @@ export async function undoBatchOf(
   const ofPersons = await Promise.all(
     (['person', 'id_count', 'assignments'] as const).map(kind => findRecords(kind, uuids)),
   )
-  const known = [...mappings, ...(await withoutDiscardedDays(ofPersons.flat(), deps))]
+  const known = [...mappings, ...(await withoutDiscardedImplicitJobs(ofPersons.flat(), deps))]
   return { ...batchOf(job, deps, loaded, published), ...noEvents, undoRecords: known, laterJobIds }
 }
 
@@ -150,10 +150,10 @@ async function keysOfSurvivors(
 }
 
 /**
- * Undo records without values of days that were undone since: a job has these where it took their place, so that the subject was
+ * Undo records without values of implicit jobs that were undone since: a job has these where it took their place, so that the subject was
  * no longer found by their marks.
  */
-export async function withoutDiscardedDays(
+export async function withoutDiscardedImplicitJobs(
   undoRecords: readonly UndoRecord[],
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
 ): Promise<readonly UndoRecord[]> {
@@ -166,7 +166,7 @@ export async function withoutDiscardedDays(
   return days.length === 0 ? undoRecords : undoRecords.map(undoRecord => days.reduce(undoRecordWithout, undoRecord))
 }
 
-/** Every job of the project that is published, in that order. Jobs of days are not among them. */
+/** Every job of the project that is published, in that order. Implicit jobs are not among them. */
 export function listPublishedJobs(
   { projectId }: Pick<ImportJob, 'projectId'>,
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
@@ -174,8 +174,8 @@ export function listPublishedJobs(
   return jobs.listLaterImportJobs({ id: 0, projectId, publishedAtMs: 0 })
 }
 
-/** What the event store tells of the persons of a day: what every other import wrote, and live events since it began. */
-export async function eventsOfDay(
+/** What the event store tells of the persons of an implicit job: what every other import wrote, and live events since it began. */
+export async function findEventsOfImplicitJob(
   { id, projectId, createdAtMs }: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
@@ -195,7 +195,7 @@ export async function eventsOfDay(
   }
 }
 
-/** What the event store tells of groups. @param sinceMs what imports of days wrote from then on is asked for. */
+/** What the event store tells of groups. @param sinceMs what implicit jobs wrote from then on is asked for. */
 export async function groupEventsOf(
   { id, projectId }: ImportJob,
   deps: ImportWorkDeps,
@@ -245,7 +245,7 @@ function charsOfWrite({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): num
 }
 
 /**
- * How the imports were published that wrote something, those of days first: these wrote before their day was over.
+ * How the imports were published that wrote something, those of implicit jobs first: these wrote before their day was over.
  * @param jobIds the others, in the order in which they were published.
  */
 export async function writersOf(
@@ -255,16 +255,16 @@ export async function writersOf(
 ): Promise<LaterWriter[]> {
   const wrote = new Set(writes.map(({ importJobId }) => importJobId))
   const ofJobs = jobIds.filter(id => wrote.has(id))
-  const ofDays = [...wrote].filter(id => !jobIds.includes(id))
-  const found = await Promise.all([...ofDays, ...ofJobs].map(id => jobs.findImportJob(id)))
+  const implicitJobIds = [...wrote].filter(id => !jobIds.includes(id))
+  const found = await Promise.all([...implicitJobIds, ...ofJobs].map(id => jobs.findImportJob(id)))
   return Promise.all(
     found
       .filter(job => job !== null)
       .map(async job => {
         const sinceMs = job.day === null ? await publishStart(job, { jobs }) : Date.parse(job.day)
-        const isOfDay = job.day !== null
-        const startMs = isOfDay ? sinceMs + dayMs : sinceMs
-        return { importJobId: job.id, isOfDay, options: job.options, startMs, sinceMs }
+        const isImplicit = job.day !== null
+        const startMs = isImplicit ? sinceMs + dayMs : sinceMs
+        return { importJobId: job.id, isImplicit, options: job.options, startMs, sinceMs }
       }),
   )
 }

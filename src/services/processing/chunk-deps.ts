@@ -8,7 +8,7 @@ import type { EventWriter } from '#ports/events/event-writer.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { LogChunk } from '#ports/log/event-log.ts'
 import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
-import type { FindJobsOfDays } from '#services/imports/implicit-jobs.ts'
+import type { FindImplicitJobs } from '#services/imports/implicit-jobs.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { UnderWay } from '../shared/under-way.ts'
@@ -49,7 +49,7 @@ export interface ChunkDeps {
   /** Whether an earlier worker may have written overrides to the event store and ended before it committed them. */
   readonly mayHaveBeenTried: () => boolean
   /** The jobs of imports that have none of their own; they have none when absent. */
-  readonly jobsOfDays?: FindJobsOfDays
+  readonly implicitJobs?: FindImplicitJobs
   /** Rows are made again that were stored before. */
   readonly isRestoring?: boolean
   /** Notes each try from its load to its commit. */

@@ -11,7 +11,7 @@ import type { EventLogReader, LogChunk, LogReadOptions } from '#ports/log/event-
 import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
-import type { FindJobsOfDays } from '#services/imports/implicit-jobs.ts'
+import type { FindImplicitJobs } from '#services/imports/implicit-jobs.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
@@ -40,7 +40,7 @@ export interface ProcessorOptions {
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
   /** The jobs of imports that have none of their own; they have none when absent. */
-  readonly jobsOfDays?: FindJobsOfDays
+  readonly implicitJobs?: FindImplicitJobs
   /** When absent, no project is ever deferred. */
   readonly deferring?: {
     readonly projects: DeferredProjects

@@ -8,7 +8,7 @@ import { isFlagCall, type StoredFlagCall } from '#core/processing/deduplicate-fl
 import { chunkSubjects, itemsWithoutJob, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
 import {
   ChunkTooLargeError,
-  type JobsOfDays,
+  type ImplicitJobs,
   type ProcessedChunk,
   processChunk,
   RecordError,
@@ -131,8 +131,8 @@ async function tryChunk(
   const { chunk: parsed, changes: visitors } = await settleChunk(parseChunk(chunk, failures), deps)
   // A record that is alone in its chunk has to be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
-  const jobsOfDays = await findJobsOfDays(parsed, context.isRetry, deps)
-  const subjects = withJobs(subjectsOf(parsed, published, deps), jobsOfDays)
+  const implicitJobs = await findImplicitJobs(parsed, context.isRetry, deps)
+  const subjects = withJobs(subjectsOf(parsed, published, deps), implicitJobs)
   const loaded = await state.loadChunk(subjects, textBytesMax)
   if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await loadPublishedOverrides(loaded, published, deps)))
     return 'stopped'
@@ -142,7 +142,7 @@ async function tryChunk(
   const processed =
     loaded === 'too_large'
       ? loaded
-      : applyChunk(parsed, loaded, { deps, published, lostMerges, flagCalls, textBytesMax, jobsOfDays })
+      : applyChunk(parsed, loaded, { deps, published, lostMerges, flagCalls, textBytesMax, implicitJobs })
   if (processed === 'too_large') {
     deps.onSized?.('too_large')
     return 'too_large'
@@ -166,17 +166,17 @@ async function tryChunk(
 }
 
 /** @returns null for a chunk without imports that have no job of their own, which are nearly all. */
-async function findJobsOfDays(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<JobsOfDays | null> {
-  if (deps.jobsOfDays === undefined || chunk.traffic !== 'import') return null
+async function findImplicitJobs(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<ImplicitJobs | null> {
+  if (deps.implicitJobs === undefined || chunk.traffic !== 'import') return null
   const items = itemsWithoutJob(chunk)
-  return items.length === 0 ? null : deps.jobsOfDays(items, { isRetry, mayCreate: deps.isRestoring !== true })
+  return items.length === 0 ? null : deps.implicitJobs(items, { isRetry, mayCreate: deps.isRestoring !== true })
 }
 
-function withJobs(subjects: ChunkSubjects, jobs: JobsOfDays | null): ChunkSubjects {
+function withJobs(subjects: ChunkSubjects, jobs: ImplicitJobs | null): ChunkSubjects {
   return jobs === null ? subjects : { ...subjects, importJobIds: [...(subjects.importJobIds ?? []), ...idsOf(jobs)] }
 }
 
-function idsOf(jobs: JobsOfDays): number[] {
+function idsOf(jobs: ImplicitJobs): number[] {
   return [...jobs.values()].flat().map(({ id }) => id)
 }
 
@@ -198,10 +198,10 @@ function applyChunk(
     readonly lostMerges: ReadonlySet<number>
     readonly flagCalls: readonly StoredFlagCall[]
     readonly textBytesMax: number
-    readonly jobsOfDays: JobsOfDays | null
+    readonly implicitJobs: ImplicitJobs | null
   },
 ): ProcessedChunk | 'too_large' {
-  const { deps, published, lostMerges, flagCalls, textBytesMax, jobsOfDays } = context
+  const { deps, published, lostMerges, flagCalls, textBytesMax, implicitJobs } = context
   const lookUpGeoip = (address: string) => deps.geoip?.lookUp(address) ?? null
   try {
     const options = {
@@ -212,7 +212,7 @@ function applyChunk(
       storedFlagCalls: flagCalls,
       personTextMax: textBytesMax,
       isRestoring: deps.isRestoring === true,
-      ...(jobsOfDays !== null && { jobsOfDays }),
+      ...(implicitJobs !== null && { implicitJobs }),
     }
     const processed = processChunk(parsed, loaded, options)
     const textBytes = Math.max(loaded.textBytes, processed.personTextLength)

@@ -27,7 +27,7 @@ export interface RestoredRange {
 export interface RestoreDeps
   extends Pick<
     ChunkDeps,
-    'state' | 'geoip' | 'saltOf' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'jobsOfDays' | 'underWay'
+    'state' | 'geoip' | 'saltOf' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'implicitJobs' | 'underWay'
   > {
   readonly log: Pick<EventLogReader, 'read'>
   readonly events: ProcessingEventStore & Pick<EventWriter, 'publishJob' | 'discardJob' | 'discardDay'>

@@ -9,7 +9,7 @@ import { aCapturedReject, anEvent, anImportedEvent } from '../../support/values.
 import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 import { day, personWith, withoutMarks } from './random-acts.ts'
 
-export function jobsOfDaysContract(engine: string, open: OpenSqlState): void {
+export function implicitJobsContract(engine: string, open: OpenSqlState): void {
   describe(`imports without a job on ${engine}`, () => {
     const asImport = (name: string, distinctId: string, properties: JsonObject) =>
       anImportedEvent(name, distinctId, day, properties)
@@ -92,10 +92,10 @@ export function jobsOfDaysContract(engine: string, open: OpenSqlState): void {
         await world.apply(...both(2, 5 * day))
         if (!isBefore) await world.publish(job)
         assert.deepEqual(await values(world), [2, 1, { live: 1, k: 2 }])
-        const ofDay = await firstDay(world)
-        await world.discard(ofDay)
+        const implicitJob = await firstDay(world)
+        await world.discard(implicitJob)
         assert.deepEqual(await values(world), [1, 1, { live: 1, k: 1 }])
-        assert.deepEqual(await world.notes(ofDay), {})
+        assert.deepEqual(await world.notes(implicitJob), {})
         await world.discard(job)
         assert.deepEqual(await shownBy(world), before)
       })
@@ -122,10 +122,10 @@ export function jobsOfDaysContract(engine: string, open: OpenSqlState): void {
       await world.publish(job)
       const valueNow = async () => (JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject).k
       assert.equal(await valueNow(), 2)
-      const ofDay = await firstDay(world)
-      await world.discard(ofDay)
+      const implicitJob = await firstDay(world)
+      await world.discard(implicitJob)
       assert.equal(await valueNow(), 1)
-      assert.deepEqual(await world.notes(ofDay), {})
+      assert.deepEqual(await world.notes(implicitJob), {})
       await world.discard(job)
       assert.deepEqual((await shownBy(world)).persons, before.persons)
     })
@@ -188,8 +188,8 @@ export function jobsOfDaysContract(engine: string, open: OpenSqlState): void {
       const refused = (importJobId: number) =>
         aCapturedReject({ lane: 'historical', historicalMigration: true, importJobId, reason: 'timestamp_invalid' })
       for (let count = 0; count < 3; count++) await world.refuse(refused(1))
-      const [ofDay] = (await world.management.listImportJobs(1, { limit: 10, offset: 0 })).jobs
-      assert.deepEqual(await world.notes(ofDay!), { timestamp_invalid: 3 })
+      const [implicitJob] = (await world.management.listImportJobs(1, { limit: 10, offset: 0 })).jobs
+      assert.deepEqual(await world.notes(implicitJob!), { timestamp_invalid: 3 })
       assert.deepEqual(
         [...world.events.rejected.values()].map(({ importJobId }) => importJobId),
         [1, 1, 1],
@@ -201,7 +201,7 @@ export function jobsOfDaysContract(engine: string, open: OpenSqlState): void {
       const [listed] = await world.management.listWarnings(1, { sinceMs: 0, sampleCountMax: 10 })
       assert.deepEqual(
         listed?.warnings.map(({ details }) => details.report).toSorted(),
-        [ofDay!.id, job.id].map(id => `/api/projects/1/import_jobs/${id}/report/`),
+        [implicitJob!.id, job.id].map(id => `/api/projects/1/import_jobs/${id}/report/`),
       )
     })
   })

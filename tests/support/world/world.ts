@@ -12,7 +12,7 @@ import { type ProcessedChunk, processChunk } from '#core/processing/process-chun
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { Project } from '#core/project.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import { createJobsOfDays } from '#services/imports/implicit-jobs.ts'
+import { createImplicitJobs } from '#services/imports/implicit-jobs.ts'
 import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
@@ -34,7 +34,7 @@ export interface WorldOptions extends Pick<MemoryEventLogOptions, 'gapAfter'> {
   /** Locations by address. */
   readonly geoip?: Readonly<Record<string, GeoipLocation>>
   /** Where imports without a job get one for their day; without it they have none. */
-  readonly jobs?: Parameters<typeof createJobsOfDays>[0]['jobs']
+  readonly jobs?: Parameters<typeof createImplicitJobs>[0]['jobs']
 }
 
 /** Each is called once, after that step of the first try. */
@@ -56,7 +56,7 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
   const log = createMemoryEventLog({ storage: logStorage, nowMs: clock.nowMs, ...(gapAfter && { gapAfter }) })
   const events = new WatchedEventStore()
   const metrics = createMetrics()
-  const findJobsOfDays = jobs && createJobsOfDays({ jobs, clock })
+  const findImplicitJobs = jobs && createImplicitJobs({ jobs, clock })
   const processed: ProcessedChunk[] = []
   const rows: StoredEvent[] = []
   let offset = 0
@@ -68,14 +68,14 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
     for (let left = hooks; !(await tryChunk(left)); left = {});
 
     async function tryChunk({ afterLoad, afterInsert }: ChunkHooks): Promise<boolean> {
-      const jobsOfDays = await findJobsOfDays?.(itemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
-      const ofDays = [...(jobsOfDays?.values() ?? [])].flat().map(({ id }) => id)
+      const implicitJobs = await findImplicitJobs?.(itemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
+      const implicitJobIds = [...(implicitJobs?.values() ?? [])].flat().map(({ id }) => id)
       const subjects = chunkSubjects(chunk)
-      const importJobIds = [...(subjects.importJobIds ?? []), ...ofDays]
+      const importJobIds = [...(subjects.importJobIds ?? []), ...implicitJobIds]
       const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
       await afterLoad?.()
       const lookUpGeoip = (address: string) => geoip[address] ?? null
-      const made = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip, ...(jobsOfDays && { jobsOfDays }) })
+      const made = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip, ...(implicitJobs && { implicitJobs }) })
       const { refused } = await events.insert(made.rows)
       const { changes } = rejectRefusedRows(made, refused)
       await afterInsert?.()

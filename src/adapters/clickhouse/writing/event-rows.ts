@@ -55,7 +55,7 @@ export function writeEventRow(
   to.text(event.lane)
   to.uint8(event.historicalMigration ? 1 : 0)
   to.uint32(event.importJobId)
-  to.uint32(event.importPartition ?? event.importJobId) // 0 live, 1 the jobs of days, else the job
+  to.uint32(event.importPartition ?? event.importJobId) // 0 live, 1 implicit jobs, else the job
   if (event.importJobId !== 0) to.int64(isRestored ? 0 : insertedAtMs)
   else to.int64(insertedAtMs, isRestored ? restoredVersionHighWord : liveVersionHighWord)
   to.text(event.propertiesJson)

@@ -226,7 +226,7 @@ describe('the row of an event', () => {
     assert.equal(new Set(ascending).size, ascending.length)
   })
 
-  it('lies in the partition of live rows, of the job, or of the jobs of days', () => {
+  it('lies in the partition of live rows, of the job, or of implicit jobs', () => {
     for (const [over, partition] of [
       [{ importJobId: 0 }, 0],
       [{ importJobId: 9 }, 9],

@@ -7,7 +7,7 @@ import {
   type ImportJobState,
   type ImportOptions,
   type ImportStep,
-  jobOfDay,
+  toImplicitJob,
   usualOptions,
 } from '#core/imports/import-job.ts'
 import { err, ok } from '#core/result.ts'
@@ -65,7 +65,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
         return ok(describedJobOf(row))
       }),
 
-    async listJobsOfDay(projectId, day) {
+    async listImplicitJobs(projectId, day) {
       const rows = await db
         .selectFrom('import_job')
         .select(['id', 'implicit_day'])
@@ -73,10 +73,10 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
         .where('implicit_day', '>=', day)
         .where('implicit_day', '<', `${day}~`)
         .execute()
-      return rows.map(row => jobOfDay(Number(row.id), row.implicit_day!))
+      return rows.map(row => toImplicitJob(Number(row.id), row.implicit_day!))
     },
 
-    createJobOfDay: (projectId, day, nowMs) =>
+    createImplicitJob: (projectId, day, nowMs) =>
       db.transaction().execute(async trx => {
         await trx
           .insertInto('import_job')

@@ -171,7 +171,7 @@ export interface GroupTable {
 
 export interface ImportJobTable {
   id: number
-  /** The id that clients name it by; null for jobs of days. */
+  /** The id that clients name it by; null for implicit jobs. */
   public_id: number | null
   stored_rows: number | null
   project_id: number

@@ -48,8 +48,8 @@ describe('live unsets since an undone import', () => {
     ] as const) {
       const doubts = new Doubts(false)
       const unsets = new LaterUnsets([write('user', 'unset', atMs)], homes, () => false, doubts)
-      const ofDay = { distinctId: 'user', key: 'k', sinceMs: 10, startMs: 20, isJoined: false }
-      assert.deepEqual([unsets.removed(ofDay), doubts.hasAny], [expected, isDoubtful], String(atMs))
+      const byImplicitJob = { distinctId: 'user', key: 'k', sinceMs: 10, startMs: 20, isJoined: false }
+      assert.deepEqual([unsets.removed(byImplicitJob), doubts.hasAny], [expected, isDoubtful], String(atMs))
     }
   })
 })

@@ -15,12 +15,12 @@ import { keysChanged, picked, reverted, type Subject, withAddsOfUnsets, withLate
 /** An import that wrote after the undone one. */
 export interface LaterWriter {
   readonly importJobId: number
-  /** Imports of days have no place among those of jobs. */
-  readonly isOfDay: boolean
+  /** Implicit jobs have no place in the order of the others. */
+  readonly isImplicit: boolean
   readonly options: ImportOptions
-  /** When its publishing began, epoch ms; of a day, when it was over. */
+  /** When its publishing began, epoch ms; of an implicit job, when it was over. */
   readonly startMs: number
-  /** From when on it may have written: of a day, when it began. */
+  /** From when on it may have written: of an implicit job, when it began. */
   readonly sinceMs: number
 }
 
@@ -35,19 +35,19 @@ export interface Shadowed extends LaterWriter {
 }
 
 /**
- * What imports wrote to a subject, in the order in which they were published. Those of days come first: they have no
+ * What imports wrote to a subject, in the order in which they were published. Those of implicit jobs come first: they have no
  * place among the others, and no undo records.
  */
 export function findShadowed(writes: readonly ImportedWrite[], writers: readonly LaterWriter[]): Shadowed[] {
   const ofJob = Map.groupBy(writes, ({ importJobId }) => importJobId)
   const placed = new Set(writers.map(({ importJobId }) => importJobId))
-  const ofDays = [...ofJob.keys()]
+  const implicitWriters = [...ofJob.keys()]
     .filter(id => !placed.has(id))
     .map(importJobId => ({
-      ...{ importJobId, isOfDay: true, options: usualOptions },
+      ...{ importJobId, isImplicit: true, options: usualOptions },
       ...{ startMs: Number.POSITIVE_INFINITY, sinceMs: Number.POSITIVE_INFINITY },
     }))
-  return [...ofDays, ...writers].flatMap(writer => {
+  return [...implicitWriters, ...writers].flatMap(writer => {
     const own = ofJob.get(writer.importJobId)
     return own === undefined
       ? []
@@ -199,10 +199,10 @@ export const versionOfMade = -1
 
 export type ProfileUndoRecord = Extract<UndoRecord, { readonly kind: 'person' | 'group' }>
 
-/** Which of the imports came before one of `laterJobIds`, and with it. Imports of days are in no undo record. */
+/** Which of the imports came before one of `laterJobIds`, and with it. Implicit jobs are in no undo record. */
 function upTo(importJobId: number, shadowed: readonly Shadowed[], laterJobIds: readonly number[]) {
   const fromThere = new Set(laterJobIds.slice(laterJobIds.indexOf(importJobId)))
-  const ofJobs = shadowed.filter(by => !by.isOfDay)
+  const ofJobs = shadowed.filter(by => !by.isImplicit)
   return {
     before: ofJobs.filter(by => !fromThere.has(by.importJobId)),
     after: ofJobs.filter(by => by.importJobId === importJobId || !fromThere.has(by.importJobId)),

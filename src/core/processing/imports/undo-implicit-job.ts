@@ -1,4 +1,4 @@
-// Undoing a job that collected a day's imports: what it wrote is recognised by its marks, because nothing was kept from
+// Undoing an implicit job: what it wrote is recognised by its marks, because nothing was kept from
 // before. A key that it wrote gets what other imports and later live events wrote beneath it, or is removed; a person or a
 // group that nobody else uses goes, too. Merges and times of creation stay.
 // Source: docs/wire/import.md §2.11; docs/decisions/0053-import-jobs.md.
@@ -15,14 +15,14 @@ import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import { groupSubject } from './undo-records.ts'
 import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
 
-/** As for a job, with every published job of the project as a later one: a day has no place among them. */
-export interface UndoDayBatch extends UndoBatch {
+/** As for a job, with every published job of the project as a later one: an implicit job has no place among them. */
+export interface UndoImplicitJobBatch extends UndoBatch {
   /** The distinct ids in `loaded` with rows that are not the job's. */
   readonly usedIds: ReadonlySet<string>
 }
 
 /** @param uuids the persons to look at; `loaded` has every id of each. */
-export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]): PublishedBatch {
+export function undoImplicitJobOfPersons(batch: UndoImplicitJobBatch, uuids: readonly string[]): PublishedBatch {
   const publishedVersions = new Map(
     Array.from(batch.publishedOverrides ?? [], override => [override.distinctId, override.version]),
   )
@@ -32,7 +32,7 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
       const without = person && withoutValuesOf(person, batch.importJobId)
       if (person === undefined || without == null) continue
       const isUsed = context.idsOf(uuid).some(({ distinctId }) => batch.usedIds.has(distinctId))
-      const isLeft = undoDayOfPerson(context, undoing, person, without, isUsed)
+      const isLeft = undoImplicitJobOfPerson(context, undoing, person, without, isUsed)
       if (isLeft) continue
       undoing.removedPersons.push({ projectId: batch.projectId, uuid, loadedVersion: person.version })
       for (const id of context.idsOf(uuid)) {
@@ -46,7 +46,7 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
 }
 
 /** @returns whether the person stays. */
-function undoDayOfPerson(
+function undoImplicitJobOfPerson(
   context: UndoContext,
   undoing: Undoing,
   person: Person,
@@ -56,7 +56,7 @@ function undoDayOfPerson(
   const { uuid } = person
   const ids = context.idsOf(uuid).map(({ distinctId }) => distinctId)
   const shadowed = context.shadowedIn(ids)
-  // When a day is undone, the links of the ids are not loaded.
+  // When an implicit job is undone, the links of the ids are not loaded.
   const homes = context.homesOf(uuid, undefined, false)
   const { subject, unsure, missing } = withWritesBeneath(without, person, context.laterWritesOf(ids), shadowed, {
     homes,
@@ -77,7 +77,7 @@ function undoDayOfPerson(
   const beneath = missing.length > 0 ? [] : shadowed
   const undone = { ...undoRecord, before: before!, after: after! }
   const version = { was: person.version, now: now.version }
-  rebaseUndoRecords(context, 'person', [uuid], withoutDay(context, undone, beneath), version)
+  rebaseUndoRecords(context, 'person', [uuid], withoutImplicitJob(context, undone, beneath), version)
   addUndoRecords(context, undone, beneath, importJobId => ({
     ...{ ...now, anyId: context.idWrittenBy(importJobId, ids) ?? '' },
   }))
@@ -85,10 +85,10 @@ function undoDayOfPerson(
 }
 
 /**
- * Leaves persons of the day as they are, because nobody can say what others have them for. They keep their marks, so a worker
+ * Leaves persons of the implicit job as they are, because nobody can say what others have them for. They keep their marks, so a worker
  * that begins the step anew finds and counts them again.
  */
-export function leaveDayOfPersons(batch: JobBatch, uuids: readonly string[]): PublishedBatch {
+export function leaveImplicitJobOfPersons(batch: JobBatch, uuids: readonly string[]): PublishedBatch {
   return leaveAll(
     batch,
     uuids.map(personId => ({ personId })),
@@ -96,7 +96,7 @@ export function leaveDayOfPersons(batch: JobBatch, uuids: readonly string[]): Pu
 }
 
 /** Leaves groups as they are, for the same reason. */
-export function leaveDayOfGroups(batch: JobBatch, groups: readonly GroupName[]): PublishedBatch {
+export function leaveImplicitJobOfGroups(batch: JobBatch, groups: readonly GroupName[]): PublishedBatch {
   return leaveAll(
     batch,
     groups.map(({ typeIndex, key }) => ({ groupTypeIndex: typeIndex, groupKey: key })),
@@ -112,17 +112,17 @@ function leaveAll({ importJobId }: JobBatch, subjects: readonly Record<string, s
 type GroupName = Pick<Group, 'typeIndex' | 'key'>
 
 /** @param groups the groups to look at. */
-export function undoDayOfGroups(batch: UndoBatch, groups: readonly GroupName[]): PublishedBatch {
+export function undoImplicitJobOfGroups(batch: UndoBatch, groups: readonly GroupName[]): PublishedBatch {
   return undo(batch, (context, undoing) => {
     for (const name of groups) {
       const group = context.groups.get(groupSubject(name))
       const without = group && withoutValuesOf(group, batch.importJobId)
-      if (group !== undefined && without != null) undoDayOfGroup(context, undoing, group, without)
+      if (group !== undefined && without != null) undoImplicitJobOfGroup(context, undoing, group, without)
     }
   })
 }
 
-function undoDayOfGroup(context: UndoContext, undoing: Undoing, group: Group, without: Group): void {
+function undoImplicitJobOfGroup(context: UndoContext, undoing: Undoing, group: Group, without: Group): void {
   const { projectId, typeIndex, key, version } = group
   const subject = groupSubject(group)
   const shadowed = context.shadowedInGroup(subject)
@@ -137,15 +137,15 @@ function undoDayOfGroup(context: UndoContext, undoing: Undoing, group: Group, wi
   const { importJobId } = context
   const undoRecord = { importJobId, projectId, kind: 'group', subject, before: without, after: group } as const
   const beneath = missing.length > 0 ? [] : shadowed
-  rebaseUndoRecords(context, 'group', [subject], withoutDay(context, undoRecord, beneath), {
+  rebaseUndoRecords(context, 'group', [subject], withoutImplicitJob(context, undoRecord, beneath), {
     was: version,
     now: now.version,
   })
   addUndoRecords(context, undoRecord, beneath, () => now)
 }
 
-/** A published job's undo record of the subject, as if the day had never been. */
-function withoutDay(context: UndoContext, undone: ProfileUndoRecord, shadowed: readonly Shadowed[]) {
+/** A published job's undo record of the subject, as if the implicit job had never been. */
+function withoutImplicitJob(context: UndoContext, undone: ProfileUndoRecord, shadowed: readonly Shadowed[]) {
   return (undoRecord: ProfileUndoRecord) =>
     undoRecordWithShadowed(
       undoRecord,
@@ -156,7 +156,7 @@ function withoutDay(context: UndoContext, undone: ProfileUndoRecord, shadowed: r
     )
 }
 
-/** The undo record without the values of a day's imports. */
+/** The undo record without the values of an implicit job. */
 export function undoRecordWithout<Of extends UndoRecord>(undoRecord: Of, importJobId: number): Of {
   if (undoRecord.kind !== 'person' && undoRecord.kind !== 'group') return undoRecord
   const side = <Side extends Profile>(profile: Side | null) =>

@@ -175,7 +175,7 @@ function undoPerson(
     handOverIdentity(context, undoRecord, { ...row, version, anyId: after.anyId }, identifiers)
 }
 
-/** Whether the job made it, or imports of a day that is undone by now: anybody else leaves a property with a person. */
+/** Whether the job made it, or an implicit job that is undone by now: anybody else leaves a property with a person. */
 function wasNothing(before: Profile | null): boolean {
   return before === null || Object.keys(before.properties).length + Object.keys(before.marks).length === 0
 }

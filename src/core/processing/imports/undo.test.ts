@@ -23,7 +23,7 @@ import { aGroup } from '../../../../tests/support/values.ts'
 import { publishGroups, publishLinks, publishPersons } from './publish-staging.ts'
 import { undoMerges } from './split-merges.ts'
 import type { UndoBatch } from './undo-batch.ts'
-import { undoDayOfGroups, undoDayOfPersons } from './undo-implicit-job.ts'
+import { undoImplicitJobOfGroups, undoImplicitJobOfPersons } from './undo-implicit-job.ts'
 import { undoGroups, undoPersons } from './undo-publish.ts'
 
 const teams = [{ projectId, name: 'team', index: 0 }]
@@ -190,25 +190,25 @@ describe('undoing a published job', () => {
 
 describe('undoing the imports of a day', () => {
   it('takes away what carries their mark, and persons that nobody else has', () => {
-    const [ofDay, ofOther, live] = [mark('import_set', jobId), mark('import_set', 8), mark('live_once', 0)]
+    const [byImplicitJob, ofOther, live] = [mark('import_set', jobId), mark('import_set', 8), mark('live_once', 0)]
     const properties = { a: 1, b: 2, c: 3, d: 4 }
-    const marks = { b: ofDay, c: ofOther, d: live }
+    const marks = { b: byImplicitJob, c: ofOther, d: live }
     for (const [of, usedIds, expected] of [
       [{ properties, marks }, [], { a: 1, c: 3, d: 4 }],
-      [{ properties: { b: 2 }, marks: { b: ofDay } }, [], null],
-      [{ properties: { b: 2 }, marks: { b: ofDay } }, ['ada'], {}],
+      [{ properties: { b: 2 }, marks: { b: byImplicitJob } }, [], null],
+      [{ properties: { b: 2 }, marks: { b: byImplicitJob } }, ['ada'], {}],
       [{ properties: { a: 1 } }, [], { a: 1 }],
       [{ properties: {} }, [], {}],
     ] as const) {
       const state = stagingState({ persons: [{ id: 'ada', ...of }] })
       const batch = { ...undoBatch(state), usedIds: new Set<string>(usedIds) }
-      const after = committed(state, undoDayOfPersons(batch, [state.loaded.persons[0]!.uuid, 'unknown']))
+      const after = committed(state, undoImplicitJobOfPersons(batch, [state.loaded.persons[0]!.uuid, 'unknown']))
       assert.deepEqual(personsIn(after)[0]?.properties ?? null, expected)
       const groups = stagingState({ groupTypes: teams, groups: [aGroup({ ...of })] })
       const groupUses = usedIds.map(() => ({ importJobId: 0, typeName: 'team', key: 'acme' }))
       const left = committed(
         groups,
-        undoDayOfGroups(undoBatch(groups, { groupUses }), [
+        undoImplicitJobOfGroups(undoBatch(groups, { groupUses }), [
           { typeIndex: 0, key: 'acme' },
           { typeIndex: 0, key: 'unknown' },
         ]),
