@@ -44,7 +44,7 @@ function whatIsInIt(
     'log',
     ...(hasEncryptionKey ? ['encryption key'] : []),
   ]
-  const from = Object.entries(positions).map(([lane, offset]) => `${lane} ${offset}`)
+  const from = Object.entries(positions).map(([stream, offset]) => `${stream} ${offset}`)
   const lines = [
     `${file}: ${readableBytes(bytes)}, ${isRunning ? 'beside a running instance' : 'of a stopped instance'}`,
     `  in it: ${inIt.join(', ')}${from.length === 0 ? '' : `; processed up to ${from.join(', ')}`}`,

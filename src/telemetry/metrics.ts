@@ -175,19 +175,19 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     logQueueRecords: new Gauge({
       name: 'pennon_log_queue_records',
       help: 'Records waiting for the log to commit.',
-      labelNames: ['lane'],
+      labelNames: ['stream'],
       registers,
     }),
     logLagRecords: new Gauge({
       name: 'pennon_log_lag_records',
       help: 'Records in the log that are not processed yet.',
-      labelNames: ['lane'],
+      labelNames: ['stream'],
       registers,
     }),
     logLagSeconds: new Gauge({
       name: 'pennon_log_lag_seconds',
       help: 'Age of the oldest record that is not processed yet.',
-      labelNames: ['lane'],
+      labelNames: ['stream'],
       registers,
     }),
     logBytes: new Gauge({

@@ -94,7 +94,7 @@ export function startCheckedLoad(
     }
   }
 
-  /** A recording and an import, which have their own lanes. */
+  /** A recording and an import, which have their own streams. */
   async function sendBeside(n: number, id: string): Promise<void> {
     const session = id.replaceAll(' ', '-')
     const recording = { $session_id: session, distinct_id: id, $snapshot_data: [{ type: 3, n }] }

@@ -61,13 +61,13 @@ export async function lockState(scene: Scene, seconds: number): Promise<void> {
  */
 export async function lockLog(scene: Scene, seconds: number): Promise<void> {
   const { pennon, load } = scene
-  const lane = join(pennon.dataFolder, 'log', 'main')
-  const newest = readdirSync(lane)
+  const streamFolder = join(pennon.dataFolder, 'log', 'main')
+  const newest = readdirSync(streamFolder)
     .filter(name => name.endsWith('.db'))
     .sort()
     .at(-1)!
   const refusedBefore = load.answers.get(503) ?? 0
-  await withLock(join(lane, newest), async () => {
+  await withLock(join(streamFolder, newest), async () => {
     const probe = pennon.post('/e/', { api_key: testProjectKey, event: 'probe', distinct_id: 'probe' })
     await whileServingFlags(scene, seconds)
     const answer = await probe

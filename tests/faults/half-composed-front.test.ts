@@ -99,13 +99,13 @@ describe('a front that cannot be composed closes what it opened', { skip: proces
   })
 
   it('when the log cannot be opened, behind the definitions', async () => {
-    const [lane, aside] = [join(config.dataFolder, 'log', 'main'), join(config.dataFolder, 'aside')]
-    mkdirSync(lane, { recursive: true })
-    renameSync(lane, aside)
-    writeFileSync(lane, 'no folder')
+    const [streamFolder, aside] = [join(config.dataFolder, 'log', 'main'), join(config.dataFolder, 'aside')]
+    mkdirSync(streamFolder, { recursive: true })
+    renameSync(streamFolder, aside)
+    writeFileSync(streamFolder, 'no folder')
     await closesAll({}, /ENOTDIR|EEXIST|unavailable/)
-    renameSync(lane, `${aside}-file`)
-    renameSync(aside, lane)
+    renameSync(streamFolder, `${aside}-file`)
+    renameSync(aside, streamFolder)
   })
 
   it('when the servers cannot be made, behind the log and the decode threads', () => {

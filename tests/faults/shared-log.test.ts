@@ -1,4 +1,4 @@
-// Several processes share the log: they append to one lane, and one of them is killed.
+// Several processes share the log: they append to one stream, and one of them is killed.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -16,7 +16,7 @@ import { eventually } from '../support/eventually.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
-describe('a lane that several processes append to', () => {
+describe('a stream that several processes append to', () => {
   it('keeps every event of all of them once, each in order, over several segments', async t => {
     const folder = tempDir(t)
     const share = 400
@@ -70,7 +70,7 @@ describe('a lane that several processes append to', () => {
   })
 })
 
-describe('a lane of a small log that two fronts share', () => {
+describe('a stream of a small log that two fronts share', () => {
   for (const how of ['completed', 'set aside as damaged'] as const) {
     it(`takes what an idle front appends after the segment it has open was ${how} and deleted for room`, async t => {
       const folder = tempDir(t)

@@ -69,7 +69,7 @@ export async function leaveLastCommitWhole(folder: string): Promise<{ survived: 
   return { survived: await checkDisk(folder, 'whole') }
 }
 
-/** A lane with only these files: those of the check before are overwritten, or were removed when it closed the log. */
+/** A stream with only these files: those of the check before are overwritten, or were removed when it closed the log. */
 function layOut(folder: string, { fileName, db, mark }: GoodRun, wal: Buffer): void {
   const streamFolder = join(folder, 'main')
   mkdirSync(streamFolder, { recursive: true })

@@ -12,7 +12,7 @@ import { ada, bob, commit, load, subjects } from './chunk-store-cases.ts'
 import { chunkStoreMergeContract } from './chunk-store-merges.contract.ts'
 export function chunkStoreContract(adapter: string, open: OpenState): void {
   describe(`ChunkStore on ${adapter}`, () => {
-    it('starts a lane at 0 and goes on where the last commit stopped', async t => {
+    it('starts a stream at 0 and goes on where the last commit stopped', async t => {
       const { chunkStore } = await open(t)
       assert.deepEqual(await chunkStore.claimPosition('main', 'w1'), { offset: 0 })
       assert.equal(await commit(chunkStore, {}, { offset: 41 }), 'committed')
@@ -20,7 +20,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.deepEqual(await chunkStore.claimPosition('historical', 'w2'), { offset: 0 })
     })
 
-    it('refuses the commit of a worker whose lane another one claimed, and writes nothing of it', async t => {
+    it('refuses the commit of a worker whose stream another one claimed, and writes nothing of it', async t => {
       const { chunkStore, openAnotherChunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       await openAnotherChunkStore().claimPosition('main', 'w2')
@@ -29,7 +29,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.deepEqual(await chunkStore.claimPosition('main', 'w3'), { offset: 0 })
     })
 
-    it('refuses a commit from where the lane does not stand, and writes nothing of it', async t => {
+    it('refuses a commit from where the stream does not stand, and writes nothing of it', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
       assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 41 }), 'committed')
@@ -45,7 +45,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 60 }), 'not_owner')
     })
 
-    it('tells where a lane stands to its owner alone, and gives it to nobody by that', async t => {
+    it('tells where a stream stands to its owner alone, and gives it to nobody by that', async t => {
       const { chunkStore, openAnotherChunkStore } = await open(t)
       assert.equal(await chunkStore.findOwnPosition('main', 'w1'), null)
       await chunkStore.claimPosition('main', 'w1')
@@ -55,7 +55,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await commit(chunkStore, {}, { offset: 41 }), 'committed')
     })
 
-    it('refuses a commit to a lane that nobody claimed', async t => {
+    it('refuses a commit to a stream that nobody claimed', async t => {
       const { chunkStore } = await open(t)
       assert.equal(await commit(chunkStore, {}, { offset: 1 }), 'not_owner')
     })

@@ -32,7 +32,7 @@ export function change(
   return store.updateFlag(projectId, flagId, { ...patch, updatedAtMs: 9 }, { changedBy: null, ...options })
 }
 
-/** Commits a chunk of the main lane: offset 77 at the time 12. */
+/** Commits a chunk of the main stream: offset 77 at the time 12. */
 export async function commit(store: ChunkStore, changes: Parameters<typeof chunkChanges>[0]): Promise<void> {
   await store.claimPosition('main', 'w1')
   const position = { stream: 'main', ownerId: 'w1', offset: 77, committedAtMs: 12 } as const

@@ -245,7 +245,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.listOverrides(rest.at(-1)!, 2), [])
     })
 
-    it('says where the worker stands in a lane', async t => {
+    it('says where the worker stands in a stream', async t => {
       const { store, chunkStore } = await open(t)
       assert.deepEqual(await store.findLogPosition('main'), { offset: 0, committedAtMs: null })
       await commit(chunkStore, {})
@@ -331,7 +331,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.findFollowedLog(), next)
     })
 
-    it('takes the lanes from the worker that reads another one, and leaves the positions where they are', async t => {
+    it('takes the streams from the worker that reads another one, and leaves the positions where they are', async t => {
       const { store, chunkStore } = await open(t)
       await commit(chunkStore, {})
       await store.followLog(log)

@@ -1,4 +1,4 @@
-// Takes `POST /batch/` as the import lane does and misbehaves on demand: for faults that a healthy service does not have.
+// Takes `POST /batch/` as the import stream does and misbehaves on demand: for faults that a healthy service does not have.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

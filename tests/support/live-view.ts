@@ -23,10 +23,10 @@ export const everything: LiveFilter = {
 
 const bytes = (value: unknown) => Buffer.from(`${JSON.stringify(value)}\n`)
 const messages: LiveMessages = {
-  event: (event, lane, offset) => bytes(['event', event.distinctId, `${lane}:${offset}`, event.setJson ?? '']),
+  event: (event, stream, offset) => bytes(['event', event.distinctId, `${stream}:${offset}`, event.setJson ?? '']),
   reject: reject => bytes(['rejected', reject.reason]),
   skipped: counts => bytes(['skipped', counts]),
-  lost: (lane, reason) => bytes(['lost', lane, reason]),
+  lost: (stream, reason) => bytes(['lost', stream, reason]),
   end: reason => bytes(['end', reason]),
   heartbeat: bytes(['beat']),
 }

@@ -188,7 +188,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
         failures = 0
         return
       }
-      // Ending is right: another instance has bound its own log to the state and so taken the lanes from our worker.
+      // Ending is right: another instance has bound its own log to the state and so taken the streams from our worker.
       // No worker would ever read the events that this instance accepted from now on.
       await release()
       options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${reason}; this one stops`)

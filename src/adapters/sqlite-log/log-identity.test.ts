@@ -50,7 +50,7 @@ describe('a log that is begun where the state stands', () => {
     const logger = { error: assert.fail, warn: (gap: object) => void told.push(gap) } as unknown as Logger
     const options = { firstOffsets: { main: 90 }, logger }
     const fronts = [await openedWriter(t, options, folder), await openedWriter(t, options, folder)] as const
-    assert.deepEqual(told, [{ lane: 'main', endOffset: 2, firstOffset: 90 }], 'told once')
+    assert.deepEqual(told, [{ stream: 'main', endOffset: 2, firstOffset: 90 }], 'told once')
 
     const reader = openedReader(t, folder)
     assert.equal((await reader.read('main', 90, all)).records.length, 0, 'no conflict before something is appended')

@@ -115,9 +115,9 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
     commitTimeoutMs: options.commitTimeoutMs ?? 10_000,
     ...(onSynced && { onSynced }),
     ...(logger && {
-      onTrouble: complaining(line => logger.error({ lane: stream }, `log: ${line}`)),
+      onTrouble: complaining(line => logger.error({ stream }, `log: ${line}`)),
       onGap: ({ isLost, stream, ...rest }) => {
-        const gap = { lane: stream, ...rest }
+        const gap = { stream, ...rest }
         if (isLost)
           logger.error(
             gap,
@@ -129,7 +129,7 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
             'the log ends before the position of the state, as one that comes from a backup does: it goes on there, and what was in between is only in the stores',
           )
       },
-      onDamage: ({ path, message }) => logger.error({ lane: stream, path, message }, damagedSegmentLine),
+      onDamage: ({ path, message }) => logger.error({ stream, path, message }, damagedSegmentLine),
     }),
   })
 }

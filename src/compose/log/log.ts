@@ -26,7 +26,7 @@ export function openLogReader(
     logBytesMax,
     minFreeBytes: freeBytesMin,
     ...(mender && {
-      onDamage: ({ stream, path, error }) => mender.error({ lane: stream, path, err: error }, damagedSegmentLine),
+      onDamage: ({ stream, path, error }) => mender.error({ stream, path, err: error }, damagedSegmentLine),
     }),
   })
 }

@@ -120,7 +120,7 @@ describe('a chunk', () => {
   })
 })
 
-describe('old events on the live lane', () => {
+describe('old events on the live stream', () => {
   const old = (count: number) =>
     Array.from({ length: count }, () => anEvent('e', 'ada', {}, { timestampMs: Date.UTC(2024, 0, 1) }))
 

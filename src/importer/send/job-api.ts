@@ -1,4 +1,4 @@
-// What an importer asks the private API of its target: import jobs, how far the lane is, what is stored. Waits while the
+// What an importer asks the private API of its target: import jobs, progress of the log, what is stored. Waits while the
 // service is away, as sending does. Source: docs/wire/import.md §2.8, §2.10, §2.11.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'

@@ -72,7 +72,7 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
   const persons = new PersonChoice(options.personOf)
   const expected = await expectedEvents({ ...options, onEvent: event => persons.add(event) })
   keepExpectedPersons(folder, [{ folder, job, checkpoint }, ...retried], persons.chosen())
-  await waitForLane(api, progress)
+  await waitForStream(api, progress)
   const report = await readJobReport(api, id)
   const checks = [
     await checkCounts(expected, storedCounts(api, id, report)),
@@ -97,14 +97,14 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
 const streams = ['historical', 'main'] as const
 
 /** Until the service has processed what is appended now; what comes later is not the job's. */
-export async function waitForLane(api: ServiceApi, progress: StageProgress): Promise<void> {
+export async function waitForStream(api: ServiceApi, progress: StageProgress): Promise<void> {
   const ends = new Map<string, number>()
   for (;;) {
     const { lanes } = await api.call('GET', '/ingestion_status/')
     const left = streams.reduce((sum, stream) => {
-      const lane: JsonValue | undefined = isJsonObject(lanes) ? ownValue(lanes as JsonObject, stream) : undefined
-      if (lane === undefined || !isJsonObject(lane)) return sum
-      const { appended, processed } = lane as JsonObject
+      const status: JsonValue | undefined = isJsonObject(lanes) ? ownValue(lanes as JsonObject, stream) : undefined
+      if (status === undefined || !isJsonObject(status)) return sum
+      const { appended, processed } = status as JsonObject
       if (!ends.has(stream)) ends.set(stream, numberOf(appended ?? null) ?? 0)
       return sum + Math.max(0, ends.get(stream)! - (numberOf(processed ?? null) ?? 0))
     }, 0)

@@ -36,7 +36,7 @@ export interface ProjectBacklogOptions {
 /**
  * For live events, two seconds of a worker's work on one core. Imports may be late, so for them it is twenty: enough
  * that one importer keeps the worker busy while it waits to come again, and too little to fill the log at other
- * importers' expense. Projects that import at once share it: the lane is as long as for one of them, and one that floods
+ * importers' expense. Projects that import at once share it: the stream is as long as for one of them, and one that floods
  * it takes no more of it than the others.
  * Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
  */

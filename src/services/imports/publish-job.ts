@@ -12,7 +12,7 @@ import {
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { addKnownProperties } from './known-properties.ts'
 
-/** Persons of a transaction: the live lane waits for as long as one takes to commit. */
+/** Persons of a transaction: the live stream waits for as long as one takes to commit. */
 const batchSize = 250
 
 /** The steps of publishing after the draining, in order. */

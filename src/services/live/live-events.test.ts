@@ -66,15 +66,15 @@ describe('the live view', () => {
     ])
   })
 
-  it('reads the lane of imports only while somebody asks for it', async () => {
+  it('reads the stream of imports only while somebody asks for it', async () => {
     const read: string[] = []
     const inner = createMemoryEventLog({ nowMs: () => 0 })
     const { watch, time } = aView({
       log: {
         ...inner,
-        readRuns: (lane, ...rest) => {
-          read.push(lane)
-          return inner.readRuns(lane, ...rest)
+        readRuns: (stream, ...rest) => {
+          read.push(stream)
+          return inner.readRuns(stream, ...rest)
         },
       },
     })
@@ -147,8 +147,8 @@ describe('the live view', () => {
       const { watch, time } = aView({
         log: {
           ...inner,
-          readRuns: (lane, from, max) =>
-            isBroken && from < 2 ? Promise.reject(new PortError('event-log', code)) : inner.readRuns(lane, from, max),
+          readRuns: (stream, from, max) =>
+            isBroken && from < 2 ? Promise.reject(new PortError('event-log', code)) : inner.readRuns(stream, from, max),
         },
       })
       const { heard } = await watch()

@@ -37,7 +37,7 @@ describe('the lag of a stream while a project is deferred', () => {
     const lag = createLagMeter({ log, cursors, clock, metrics, onProcessedUntil })
     const gauges = async () => {
       const all = await Promise.all([metrics.logLagRecords.get(), metrics.logLagSeconds.get()])
-      return all.map(({ values }) => values.find(({ labels }) => labels.lane === 'main')?.value)
+      return all.map(({ values }) => values.find(({ labels }) => labels.stream === 'main')?.value)
     }
     await lag.measure()
     assert.deepEqual(await gauges(), [3, 30])

@@ -69,9 +69,9 @@ export function createLagMeter(options: {
       const lookedAtMs = clock.nowMs()
       const done = await log.status(stream, doneOffset)
       const taken = offset === doneOffset ? done : await log.status(stream, offset)
-      metrics.logLagRecords.set({ lane: stream }, Math.max(0, done.endOffset - doneOffset))
+      metrics.logLagRecords.set({ stream }, Math.max(0, done.endOffset - doneOffset))
       const lagMs = done.appendedAtMs === null ? 0 : clock.nowMs() - done.appendedAtMs
-      metrics.logLagSeconds.set({ lane: stream }, Math.max(0, lagMs) / 1000)
+      metrics.logLagSeconds.set({ stream }, Math.max(0, lagMs) / 1000)
       return {
         deferredProjects,
         untilMs: taken.appendedAtMs ?? lookedAtMs,

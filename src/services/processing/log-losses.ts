@@ -32,7 +32,7 @@ export function lossesOf({ stream, missing, records }: LogChunk, noticedAtMs: nu
 export function noteDamaged({ stream, records }: LogChunk, { logger }: { readonly logger: Logger }): void {
   for (const { offset, record } of records)
     if (record.kind === 'damaged')
-      logger.error({ lane: stream, offset }, 'a record of the log is damaged and becomes a reject')
+      logger.error({ stream, offset }, 'a record of the log is damaged and becomes a reject')
 }
 
 /** The log lost these records before they were processed, so nothing says which project they belonged to. */
@@ -42,6 +42,6 @@ export function noteMissing(
   { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
 ): void {
   const reason = file === null ? 'a file of it was removed, cut or damaged' : `${file} is damaged`
-  logger.error({ lane: stream, recordCount, fromOffset, toOffset }, `records are missing from the log: ${reason}`)
+  logger.error({ stream, recordCount, fromOffset, toOffset }, `records are missing from the log: ${reason}`)
   metrics.eventsProcessed.inc({ lane: stream, outcome: 'rejected', reason: 'log_record_missing' }, recordCount)
 }

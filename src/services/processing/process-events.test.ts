@@ -86,7 +86,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 0 })
   })
 
-  it('ends when another worker claims the lane, without writing', async t => {
+  it('ends when another worker claims the stream, without writing', async t => {
     const world = aWorld()
     const first = world.start(t)
     await eventually(() => first.processor.state() === 'ok')
@@ -142,7 +142,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 3, dropped: 0, rejected: 0 })
   })
 
-  it('commits behind a gap in the log from where the lane stood before it', async t => {
+  it('commits behind a gap in the log from where the stream stood before it', async t => {
     const world = aWorld()
     await world.append(Array.from({ length: 6 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
     const log: ProcessorOptions['log'] = {
@@ -155,7 +155,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 4, dropped: 0, rejected: 0 })
   })
 
-  it('ends, with nothing to do, when another worker has the lane', async t => {
+  it('ends, with nothing to do, when another worker has the stream', async t => {
     const world = aWorld()
     const first = world.start(t)
     await eventually(() => first.processor.state() === 'ok')

@@ -167,7 +167,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     await claim(cursor.stream, signal)
     const offset = cursors.positionOf(cursor)
     logger.warn(
-      { lane: cursor.name, before, offset },
+      { stream: cursor.name, before, offset },
       'the state stands elsewhere than it was left; processing goes on from there',
     )
   }
@@ -306,14 +306,14 @@ export function createProcessor(options: ProcessorOptions): Processor {
       const second = deferredCursorOf(stream)
       const triedBefore = isFirst ? 0 : (perhapsTried.get(second) ?? 0)
       perhapsTried.set(second, Math.max(triedBefore, perhapsTried.get(cursor.name) ?? 0))
-      logger.info({ lane: stream, projectId }, 'the events of a project that takes very long wait by themselves now')
+      logger.info({ stream, projectId }, 'the events of a project that takes very long wait by themselves now')
     })
     await options.faultPoint?.('defer')
   }
 
   async function noteReleased(stream: LogStream): Promise<void> {
     if (!(await cursors.releaseIfCaughtUp(stream))) return
-    logger.info({ lane: stream }, 'what waited by itself is processed')
+    logger.info({ stream }, 'what waited by itself is processed')
     await options.faultPoint?.('release')
   }
 

@@ -73,9 +73,9 @@ describe('large chunks', () => {
     const counts: number[] = []
     const log: ProcessorOptions['log'] = {
       ...world.log,
-      read: (lane, fromOffset, limits) => {
-        if (lane === 'main') counts.push(limits.recordCountMax)
-        return world.log.read(lane, fromOffset, limits)
+      read: (stream, fromOffset, limits) => {
+        if (stream === 'main') counts.push(limits.recordCountMax)
+        return world.log.read(stream, fromOffset, limits)
       },
     }
     world.start(t, { log, limits: { textBytesMax: 1_000_000 } })

@@ -153,19 +153,19 @@ describe('findLogMismatch', () => {
 
 describe('claimingOnlyFor', () => {
   function chunks(claimed: string[]) {
-    const claimPosition = async (lane: string) => {
-      claimed.push(lane)
+    const claimPosition = async (stream: string) => {
+      claimed.push(stream)
       return { offset: 7 }
     }
     return { claimPosition } as unknown as ChunkStore
   }
 
-  it('gives the lane of the log that the state follows', async () => {
+  it('gives the stream of the log that the state follows', async () => {
     const store = claimingOnlyFor('a', chunks([]), { findFollowedLog: async () => followed() })
     assert.deepEqual(await store.claimPosition('main', 'w'), { offset: 7 })
   })
 
-  it('refuses it to a worker on another log, and takes the lane from nobody', async () => {
+  it('refuses it to a worker on another log, and takes the stream from nobody', async () => {
     const claimed: string[] = []
     const store = claimingOnlyFor('b', chunks(claimed), { findFollowedLog: async () => followed() })
     await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)

@@ -111,7 +111,7 @@ export async function findLogMismatch(
     const position = found.positions.get(stream) ?? 0
     // The host was reset to a snapshot, so what it appends from here on would never be read. A restart repairs that.
     if ((await log.endOffset(stream, position)) < position)
-      return `is ahead of the log of this instance (lane ${stream})`
+      return `is ahead of the log of this instance (stream ${stream})`
   }
   return null
 }

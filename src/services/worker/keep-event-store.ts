@@ -163,8 +163,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
         const isLeftOut = (projectId: number, offset: number) => isWaiting(progress, projectId, offset)
         const range = { fromOffset: from[stream] ?? 0, toOffset: progress.offset, isLeftOut }
         const recordCount = await restoreStream(stream, range, signal)
-        if (recordCount > 0)
-          logger.info({ lane: stream, recordCount }, 'records were processed again for the event store')
+        if (recordCount > 0) logger.info({ stream, recordCount }, 'records were processed again for the event store')
       }
     } finally {
       setRestoring(false)
@@ -177,10 +176,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       return await restoreEvents(stream, range, { ...options, jobs: marks }, signal)
     } catch (cause) {
       if (!(cause instanceof PortError) || cause.retryable) throw cause
-      logger.error(
-        { err: cause, lane: stream },
-        'the log cannot be read: not all of it was brought back to the event store',
-      )
+      logger.error({ err: cause, stream }, 'the log cannot be read: not all of it was brought back to the event store')
       return 0
     }
   }

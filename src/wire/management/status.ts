@@ -3,12 +3,12 @@
 import Type, { type Static } from 'typebox'
 import { instantSchema, jsonObjectSchema } from './shapes.ts'
 
-const laneStatusSchema = Type.Object({
+const streamStatusSchema = Type.Object({
   appended: Type.Integer({ description: 'Records ever appended to the log.' }),
   processed: Type.Integer({ description: 'Records processed; equal to `appended` when caught up.' }),
   lag_seconds: Type.Number({ description: 'Age of the oldest unprocessed record; 0 when caught up.' }),
 })
-export type LaneStatusJson = Static<typeof laneStatusSchema>
+export type StreamStatusJson = Static<typeof streamStatusSchema>
 const outcomeSchema = Type.Object({
   lane: Type.String({ description: 'Lane of the record, such as `main`, `overflow` or `replay`.' }),
   outcome: Type.Union([Type.Literal('stored'), Type.Literal('dropped'), Type.Literal('rejected')]),
@@ -23,7 +23,7 @@ const refusedSchema = Type.Object({
 })
 export type RefusedJson = Static<typeof refusedSchema>
 export const ingestionStatusSchema = Type.Object({
-  lanes: Type.Record(Type.String(), laneStatusSchema, {
+  lanes: Type.Record(Type.String(), streamStatusSchema, {
     description: 'By log stream: `main` has live events, `historical` imports.',
   }),
   outcomes: Type.Array(outcomeSchema, {

@@ -14,7 +14,7 @@ import { sendStage } from '#importer/send/send-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { compareProjects, type ProjectDiff } from '#importer/verify/compare-projects.ts'
 import { expectedEvents } from '#importer/verify/expected-events.ts'
-import { waitForLane } from '#importer/verify/verify-stage.ts'
+import { waitForStream } from '#importer/verify/verify-stage.ts'
 import { manifestOf, type StageRun } from '../job/job-stages.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
 
@@ -57,7 +57,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
       ...(rate !== undefined && { rate }),
     })
     const { names } = await expectedEvents({ folder, job, checkpoint, progress, signal })
-    await waitForLane(rehearsalApi, progress)
+    await waitForStream(rehearsalApi, progress)
     const diff = await compareProjects(names, rehearsalApi, apiOf(target, progress, signal))
     run.folder.writeJson('rehearsal-project/diff.json', diff)
     return diff

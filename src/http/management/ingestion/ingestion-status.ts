@@ -10,9 +10,9 @@ import { findProgress, type ProgressStore } from '#services/progress/find-progre
 import { instant } from '#wire/management/shapes.ts'
 import {
   ingestionStatusSchema,
-  type LaneStatusJson,
   type OutcomeJson,
   type RefusedJson,
+  type StreamStatusJson,
 } from '#wire/management/status.ts'
 import { answer } from '../kit/answers.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
@@ -39,7 +39,7 @@ export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRout
     success: { status: 200, schema: ingestionStatusSchema },
     handle: async ({ project }) => {
       const streams = await deps.log.streams()
-      const lanes = await Promise.all(streams.map(async ({ stream }) => [stream, await streamStatus(deps, stream)]))
+      const statuses = await Promise.all(streams.map(async ({ stream }) => [stream, await streamStatus(deps, stream)]))
       const outcomes: OutcomeJson[] = (await deps.management.listOutcomes(project.id)).map(
         ({ lane, outcome, reason, count }) => ({ lane, outcome, reason, count }),
       )
@@ -47,12 +47,12 @@ export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRout
       const refused: RefusedJson[] = (await deps.management.listRefused(project.id, fromDay)).map(
         ({ reason, count, lastSeenMs }) => ({ reason, count, last_seen: instant(lastSeenMs) }),
       )
-      return answer(200, { lanes: Object.fromEntries(lanes), outcomes, refused })
+      return answer(200, { lanes: Object.fromEntries(statuses), outcomes, refused })
     },
   })
 }
 
-async function streamStatus(deps: IngestionStatusDeps, stream: LogStream): Promise<LaneStatusJson> {
+async function streamStatus(deps: IngestionStatusDeps, stream: LogStream): Promise<StreamStatusJson> {
   // Read the position first: records appended meanwhile make the lag larger, never negative.
   const { doneOffset: offset } = await findProgress(deps.management, stream)
   const { endOffset, appendedAtMs } = await deps.log.status(stream, offset)
