@@ -119,7 +119,7 @@ describe('pennon import fetch', () => {
     assert.deepEqual([other.exitCode, other.stdout], [2, ''])
     assert.equal(
       other.stderr,
-      `pennon: Without --source the fetch into ${job} goes on as it was begun, and this call says --to 2024-06-01 instead of --to 2024-05-03, --project-id 7 instead of no --project-id. It goes on without these options; another export is begun with all of its options and in another folder: pennon import fetch OTHER --source mixpanel --from 2024-05-01 --to 2024-06-01 --project-id 7\n`,
+      `pennon: Without --source the fetch into ${job} continues as it was started, but this call says --to 2024-06-01 instead of --to 2024-05-03, --project-id 7 instead of no --project-id. Omit these options to continue, or start another export, with all its options, in another folder: pennon import fetch OTHER --source mixpanel --from 2024-05-01 --to 2024-06-01 --project-id 7\n`,
     )
   })
 

@@ -77,7 +77,7 @@ describe('fetching from Matomo', () => {
     )
     const { warnings } = await fetch()
     assert.equal(warnings.length, 2)
-    assert.match(warnings[0]!.line, /10 visits came, 10 of them different ones, and Matomo counts 12/)
+    assert.match(warnings[0]!.line, /10 visits came, 10 of them different, and Matomo counts 12/)
     assert.equal(rawLines(folder).length, 20)
   })
 

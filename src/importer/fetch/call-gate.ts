@@ -1,4 +1,4 @@
-// Lets requests to a source through one by one, as its limits and its refusals allow.
+// Admits requests to a source one at a time, within its rate limits and outside the pauses that it asked for.
 
 import { type CallLimits, isLongWait, nextCallAtMs } from './call-limits.ts'
 import { type FetchWaiting, sourceLimit } from './describe-wait.ts'
@@ -25,7 +25,7 @@ export class CallGate {
     this.#onWaiting = onWaiting
   }
 
-  /** No call before then, for this reason; a later pause stays. */
+  /** Blocks calls until `waiting.untilMs`, unless a longer pause is set already. */
   pause(waiting: FetchWaiting): void {
     if (waiting.untilMs > this.#pause.untilMs) this.#pause = waiting
   }
@@ -33,12 +33,12 @@ export class CallGate {
   /** Resolves when a call may be made, and counts it. */
   take(signal: AbortSignal): Promise<void> {
     const turn = this.#turn.then(() => this.#wait(signal))
-    // Whoever has the turn hears of its failure; the next one only waits for its end.
+    // A failure reaches only its own caller; the next caller just waits for it to settle.
     this.#turn = turn.catch(() => undefined)
     return turn
   }
 
-  /** For what no limit is known of. */
+  /** For requests that count towards no limit. */
   untilPauseEnds(signal: AbortSignal): Promise<void> {
     return sleepUntil(this.#clock, () => this.#pause.untilMs, signal)
   }

@@ -7,8 +7,8 @@ import { formatSpan } from './describe-wait.ts'
 
 const limits = { perSecond: 3, perHour: 60, atOnce: 4 }
 
-describe('the limits of a source', () => {
-  it('are kept by calls that are made as soon as they allow, whenever these come', () => {
+describe('call limits', () => {
+  it('calls made as soon as the limits allow never exceed them', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 200_000 }), { maxLength: 200 }), gapsMs => {
         const callsMs: number[] = []
@@ -26,19 +26,19 @@ describe('the limits of a source', () => {
     )
   })
 
-  it('let a call through at once where there are none, or where they are not reached', () => {
+  it('a call is allowed at once without limits, or below them', () => {
     assert.equal(nextCallAtMs([1, 2, 3, 4, 5], { perSecond: null, perHour: null, atOnce: 1 }, 6), 6)
     assert.equal(nextCallAtMs([1, 2], limits, 6), 6)
     assert.equal(nextCallAtMs([1, 2, 3], limits, 6), 1_001)
   })
 
-  it('make three years of Mixpanel by day 1,095 calls of 18.3 hours', () => {
+  it('three years of Mixpanel by day take 1,095 calls and 18.3 hours', () => {
     assert.equal(formatSpan(leastDurationMs(1_095, limits)), '18.3 h')
     assert.equal(leastDurationMs(1_095, { perSecond: null, perHour: null, atOnce: 1 }), 0)
   })
 })
 
-describe('the wait before the same is asked again', () => {
+describe('the wait before a retry', () => {
   it('doubles from a second to a minute, with full jitter', () => {
     const longest = [1, 2, 3, 4, 5, 6, 7, 50].map(tries => backOffMs(tries, 0.9999999, null))
     assert.deepEqual(longest, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
@@ -60,7 +60,7 @@ describe('the wait before the same is asked again', () => {
   })
 })
 
-it('a span is said in the unit that people would use', () => {
+it('a time span is formatted in the largest readable unit', () => {
   const spans = [200, 45_000, 60_000, 14 * 60_000, 119 * 60_000, 7_200_000, 65_700_000, 300 * 3_600_000]
   assert.deepEqual(spans.map(formatSpan), ['1 s', '45 s', '1 min', '14 min', '119 min', '2 h', '18.3 h', '12.5 days'])
 })

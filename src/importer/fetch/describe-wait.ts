@@ -1,4 +1,4 @@
-// Waiting said in words: `source limit, 14 min`. Source: docs/wire/import.md §2.8.
+// Describes waits, such as `source limit, 14 min`. Source: docs/wire/import.md §2.8.
 
 export interface FetchWaiting {
   /** Such as `source limit`. */
@@ -6,7 +6,7 @@ export interface FetchWaiting {
   readonly untilMs: number
 }
 
-/** The reason of a wait that the limits of a source know the end of. */
+/** The reason of a wait for the rate limit of a source. */
 export const sourceLimit = 'source limit'
 
 export function describeWait({ reason, untilMs }: FetchWaiting, nowMs: number): string {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type FetchClock, forwardClock, sleepUntil } from './fetch-clock.ts'
 
-/** A machine whose clock is set back by a day in the middle of a wait. */
+/** A machine whose clock is set back by `setBackMs` in the middle of a wait. */
 function machine(setBackAfterMs: number, setBackMs: number) {
   let [sleptMs, offMs] = [0, 0]
   const clock: FetchClock = {
@@ -16,15 +16,15 @@ function machine(setBackAfterMs: number, setBackMs: number) {
   return { clock, sleptMs: () => sleptMs }
 }
 
-it('a wait is not longer for a clock that is set back on the way', async () => {
+it('setting the clock back during a wait does not lengthen it', async () => {
   const { clock, sleptMs } = machine(20_000, 86_400_000)
   const untilMs = clock.nowMs() + 60_000
   await sleepUntil(clock, () => untilMs, new AbortController().signal)
-  // The step in which it happens is waited for once more.
+  // Only the step in which it happens is repeated.
   assert.ok(sleptMs() <= 65_000, `${sleptMs()}`)
 })
 
-it('a clock that goes forward follows the one of the machine as soon as that has caught up', () => {
+it("a forward clock follows the machine's clock again once that has caught up", () => {
   const shown = [10, 20, 5, 6, 15, 30, 31]
   const now = forwardClock(() => shown.shift()!)
   assert.deepEqual(Array.from({ length: 7 }, now), [10, 20, 20, 21, 30, 30, 31])

@@ -1,4 +1,4 @@
-// The time that a fetch goes by. A wait ends by the clock on the wall, so that a machine that slept does not wait on.
+// The clock of a fetch. Waits end by wall-clock time, so that a machine that was suspended does not wait too long.
 
 export interface FetchClock {
   nowMs(): number
@@ -9,8 +9,8 @@ export interface FetchClock {
 }
 
 /**
- * A clock that goes on from where it was when the machine's is set back: by that one, every wait would last until its time
- * has come a second time. It follows the machine's again as soon as that has caught up.
+ * A clock that never runs backwards: when the machine's clock is set back, it continues from the latest time it returned,
+ * since every wait would otherwise last longer by the jump. It follows the machine's clock again once that has caught up.
  */
 export function forwardClock(nowMs: () => number): () => number {
   let aheadMs = 0
@@ -24,7 +24,7 @@ export function forwardClock(nowMs: () => number): () => number {
   }
 }
 
-/** Timers stand still while a machine sleeps. */
+/** Timers do not run while a machine is suspended, so long waits check the clock this often. */
 const stepMs = 5_000
 
 export async function sleepUntil(clock: FetchClock, untilMs: () => number, signal: AbortSignal): Promise<void> {

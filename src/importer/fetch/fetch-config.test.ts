@@ -6,7 +6,7 @@ import { basicAuthorization, basicSecrets, findSecret, redactSecrets } from './f
 const may = { from: '2024-05-01', to: '2024-05-31' }
 
 describe('the configuration of a fetch', () => {
-  it('says what is missing, and what there is none of', () => {
+  it('is refused with a message about what is missing, wrong or unknown', () => {
     const complaints: [object | null, RegExp][] = [
       [null, /has to be an object/],
       [{}, /source has to be one of mixpanel/],
@@ -27,7 +27,7 @@ describe('the configuration of a fetch', () => {
     for (const [config, complaint] of complaints) assert.throws(() => parseFetchConfig(config), complaint)
   })
 
-  it('takes a bucket and its prefix from one address', () => {
+  it('takes the bucket and the prefix from one URL', () => {
     const { bucket, prefix } = parseFetchConfig({ source: 's3', s3_url: 's3://acme/logs/2024/part-' })
     assert.deepEqual([bucket, prefix], ['acme', 'logs/2024/part-'])
     assert.equal(parseFetchConfig({ source: 's3', s3_url: 's3://acme' }).prefix, '')
@@ -35,23 +35,23 @@ describe('the configuration of a fetch', () => {
 })
 
 describe('secrets', () => {
-  it('come from a variable, or from the file that a variable names', () => {
+  it('are read from a variable, or from the file that a variable names', () => {
     assert.equal(findSecret({ KEY: 'k' }, 'KEY'), 'k')
     assert.equal(findSecret({ KEY: '', KEY_FILE: 'package.json' }, 'KEY')!.startsWith('{'), true)
     assert.equal(findSecret({}, 'KEY'), null)
     assert.throws(() => findSecret({ KEY_FILE: '/nowhere' }, 'KEY'), /KEY_FILE cannot be read \(ENOENT\)/)
   })
 
-  it('are masked in what a source says, also as they are written in addresses', () => {
+  it('are masked in the text of a source, also percent-encoded', () => {
     const text = redactSecrets('bad key a/b+c\r\n in ?key=a%2Fb%2Bc&x=1', ['a/b+c', ''])
     assert.equal(text, 'bad key … in ?key=…&x=1')
   })
-  it('are masked in the form in which Basic authorization has them, with and without its padding', () => {
+  it('are masked in the Base64 form of Basic authorization, with and without its padding', () => {
     const header = basicAuthorization('user', 'a+b/c')
     assert.match(header, /==$/)
     const echoed = `authorization: ${header}, ${header.replace('==', '')}, ${encodeURIComponent(header)}`
     assert.equal(redactSecrets(echoed, basicSecrets('user', 'a+b/c')), 'authorization: Basic …, Basic …, Basic%20…')
-    // A user that stands within the Base64 hides nothing of it.
+    // A user name that occurs within the Base64 does not keep the rest of it from being masked.
     const short = basicAuthorization('d', 'secret-of-somebody')
     assert.equal(redactSecrets(short, basicSecrets('d', 'secret-of-somebody')), 'Basic …')
   })

@@ -1,4 +1,4 @@
-// What an export is asked for with: which source, which days, where. Without secrets, so it can be kept and shown.
+// Which export to fetch: the source, its days and its address. Holds no secrets, so it can be stored and shown.
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { ImportConfigError } from '../records/import-source.ts'
@@ -14,13 +14,13 @@ export interface FetchConfig {
   readonly range: DayWindow | null
   /** `us`, `eu` or `in`. */
   readonly region: string
-  /** An address in place of the region's. */
+  /** Replaces the region's address. */
   readonly host: string | null
   readonly project_id: string | null
   readonly site_id: string | null
-  /** Days of one call; null for what fits the source. */
+  /** Days per call; null for the source's default. */
   readonly window_days: number | null
-  /** For a contract that allows other than the usual. */
+  /** For a contract with an unusual limit. */
   readonly calls_per_hour: number | null
   /** `s3://bucket/prefix`. */
   readonly bucket: string | null
@@ -28,7 +28,7 @@ export interface FetchConfig {
   readonly s3_endpoint: string | null
   readonly s3_region: string | null
   readonly s3_path_style: boolean
-  /** Path of a list of addresses. */
+  /** Path of a file that lists URLs. */
   readonly list: string | null
 }
 
@@ -50,7 +50,7 @@ const keys = [
 ]
 const windowDaysMax = 365
 
-/** @throws ImportConfigError with what to do. */
+/** @throws ImportConfigError with a message for the user. */
 export function parseFetchConfig(value: unknown): FetchConfig {
   const object = value as JsonObject
   if (!isJsonObject(object)) throw new ImportConfigError('The configuration of a fetch has to be an object.')
@@ -120,7 +120,7 @@ function textOf(object: JsonObject, key: string): string | null {
   throw new ImportConfigError(`${key} has to be a text.`)
 }
 
-/** A password in an address would be kept with the configuration. */
+/** Refuses a password in an address, since it would be stored with the configuration. */
 function addressOf(object: JsonObject, key: string): string | null {
   const text = textOf(object, key)
   if (text === null) return null

@@ -1,4 +1,4 @@
-// Stage 1 for a planned job: the raw files that staging reads are in the folder afterwards.
+// Stage 1 of a planned job: fetches the raw files that staging reads into the job folder.
 
 import { firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -20,20 +20,20 @@ import { readFetchedParts } from './fetched-parts.ts'
 
 export interface FetchForJobOptions {
   readonly folder: JobFolder
-  /** As `parseFetchConfig` takes it: the `fetch` of the plan. */
+  /** The `fetch` of the plan, for `parseFetchConfig`. */
   readonly fetch: JsonObject
-  /** `openFetchSource` with the environment, whose secrets the plan has not. */
+  /** `openFetchSource` with the environment, which has the secrets that the plan must not hold. */
   readonly open: (config: FetchConfig) => Promise<{ readonly source: FetchSource; close(): void }>
   readonly clock: FetchClock
   readonly tryFileLock: (path: string) => (() => void) | null
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** As `fetchStage` takes it. */
+  /** See `FetchStageOptions`. */
   readonly findSpaceProblem?: FindSpaceProblem
 }
 
 /**
- * Fetches what is missing; asks the source for nothing when all of it is there.
+ * Fetches the missing files; sends no request when none is missing.
  * @returns the files, oldest first.
  * @throws JobStopped, JobPaused
  */
@@ -66,7 +66,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
   return readFetchedParts(folder.path)!.parts.map(({ object }) => ({ path: folder.file(object), object }))
 }
 
-/** Parts count as records here, since nothing is read yet. */
+/** Counts parts as records, since no record has been read yet. */
 function reportTo(progress: StageProgress, clock: FetchClock): (now: FetchProgress) => void {
   let [parts, bytes, retries, total] = [0, 0, 0, -1]
   return now => {

@@ -1,4 +1,4 @@
-// What a fetch will take, before it is begun: parts, calls and the least time that the limits of the source allow.
+// What a fetch will cost, before it starts: parts, calls, and the least time that the limits of the source allow.
 // Source: docs/wire/import.md §1.2 (3 years by day are 1,095 calls, at least 18.3 hours), §2.1 stage 0.
 
 import { leastDurationMs } from './call-limits.ts'
@@ -8,7 +8,7 @@ export interface FetchPlan {
   readonly partCount: number
   /** At least. */
   readonly callCount: number
-  /** By the limits of the source alone; 0 when it has none. */
+  /** From the limits of the source alone; 0 when it has none. */
   readonly leastMs: number
   /** Null when the source does not say. */
   readonly bytes: number | null
@@ -18,7 +18,7 @@ export interface FetchPlan {
   readonly notes: readonly string[]
 }
 
-/** Asks the source only where its parts have to be listed, as those of a bucket. */
+/** Sends requests only to a source whose parts must be listed, such as a bucket. */
 export async function readFetchPlan(source: FetchSource, signal: AbortSignal): Promise<FetchPlan> {
   let [partCount, bytes, firstPart, lastPart] = [0, 0 as number | null, null as string | null, null as string | null]
   for await (const part of source.listParts(signal)) {

@@ -1,25 +1,25 @@
-// What people are told while a fetch runs: its progress, and that nothing has come for long.
+// Reports the progress of a fetch, and when no data has arrived for a long time.
 
 import type { FetchWaiting } from './describe-wait.ts'
 import type { FetchClock } from './fetch-clock.ts'
 
 export interface FetchProgress {
   readonly partsDone: number
-  /** How many of these the source has no data for. */
+  /** Those of `partsDone` for which the source has no data. */
   readonly partsEmpty: number
   readonly partsTotal: number
-  /** How many bytes came over the wire in this run. */
+  /** Bytes received over the network in this run. */
   readonly bytesReceived: number
-  /** How many calls this run has made. */
+  /** Calls made in this run. */
   readonly calls: number
   readonly retries: number
-  /** Null while something comes. */
+  /** Null while data arrives. */
   readonly waiting: FetchWaiting | null
 }
 
 export interface FetchListener {
   readonly onProgress?: (progress: FetchProgress) => void
-  /** Lines for people: that it has been waiting for long, that a window was split. */
+  /** Receives lines for the user, such as that the fetch has waited long or that a window was split. */
   readonly onNotice?: (line: string) => void
 }
 
@@ -29,9 +29,9 @@ interface PartCounts {
   readonly waiting: number
 }
 
-/** Progress is told so often while bytes come. */
+/** The least time between two progress reports while bytes arrive. */
 const reportEveryMs = 200
-/** Said so often while nothing comes. */
+/** How often to repeat the notice that nothing arrives. */
 const loudEveryMs = 15 * 60_000
 
 export class FetchReporter {
@@ -42,7 +42,7 @@ export class FetchReporter {
   #calls = 0
   #retries = 0
   #waiting: FetchWaiting | null = null
-  /** The last failure, shown until something comes again: between two tries nothing is waited for. */
+  /** The last failure, shown until data arrives again, so that it stays visible during a retry too. */
   #trouble: FetchWaiting | null = null
   #reportedMs = 0
   #successMs: number
@@ -56,7 +56,6 @@ export class FetchReporter {
     this.#loudMs = this.#successMs
   }
 
-  /** How many calls were made. */
   get calls(): number {
     return this.#calls
   }
@@ -75,19 +74,18 @@ export class FetchReporter {
     this.#retries++
   }
 
-  /** @param waiting null when it goes on. */
+  /** @param waiting null when the wait has ended. */
   setWaiting(waiting: FetchWaiting | null): void {
     this.#waiting = waiting
     this.reportProgress()
   }
 
-  /** A part has ended. */
   partEnded(): void {
     this.#trouble = null
     this.#successMs = this.#clock.nowMs()
   }
 
-  /** Something failed and is tried again at a time. */
+  /** Reports a failure that will be retried at `trouble.untilMs`. */
   reportRetry(trouble: FetchWaiting): void {
     this.#retries++
     this.#trouble = trouble
@@ -96,7 +94,9 @@ export class FetchReporter {
     if (nowMs - Math.max(this.#successMs, this.#loudMs) < loudEveryMs) return
     this.#loudMs = nowMs
     const minutes = Math.round((nowMs - this.#successMs) / 60_000)
-    this.notice(`Nothing has come for ${minutes} minutes: ${trouble.reason}. Still trying; Ctrl-C keeps what is there.`)
+    this.notice(
+      `Nothing has come for ${minutes} minutes: ${trouble.reason}. Still trying; Ctrl-C keeps the fetched data.`,
+    )
   }
 
   notice(line: string): void {

@@ -1,12 +1,12 @@
-// Secrets of a source: from environment variables, or from a file that NAME_FILE names. Never from options, which every
-// process of the machine can read, and never written to the folder of a job or to a log.
+// Reads the secrets of a source from environment variables, or from the file that NAME_FILE names. Never from command-line
+// options, which every process on the machine can read. Secrets are never written to a job folder or a log.
 
 import { readFileSync } from 'node:fs'
 import { FetchStop } from './fetch-faults.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** @throws FetchStop when a file that is named cannot be read. @returns null when neither is set. */
+/** @throws FetchStop when the file cannot be read. @returns null when neither variable is set. */
 export function findSecret(env: Environment, name: string): string | null {
   const value = env[name]
   if (value !== undefined && value !== '') return value
@@ -29,7 +29,7 @@ export function basicAuthorization(user: string, password: string): string {
   return `Basic ${base64Of(user, password)}`
 }
 
-/** What is secret of a request with `basicAuthorization`, in the forms in which a source may give it back. */
+/** The secrets in a request with `basicAuthorization`, in every form in which a source may echo them. */
 export function basicSecrets(user: string, password: string): readonly string[] {
   const base64 = base64Of(user, password)
   return [user, password, base64, base64.replace(/=+$/, '')]
@@ -39,10 +39,10 @@ function base64Of(user: string, password: string): string {
   return Buffer.from(`${user}:${password}`).toString('base64')
 }
 
-/** A text of the source for people, with every secret in it masked and on one line. Of a page it is only the title. */
+/** A text from the source for the user: on one line, with every secret masked. An HTML page is reduced to its title. */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   const forms = secrets.filter(secret => secret !== '').flatMap(secret => [secret, encodeURIComponent(secret)])
-  // The longest first: a mask within another form would hide that form from the search for it.
+  // The longest first: masking a part of a longer form would hide the rest of that form from the search.
   const masked = forms
     .toSorted((a, b) => b.length - a.length)
     .reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
@@ -54,7 +54,7 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
 
 const isPage = /^[\ufeff\s]*<(?:!doctype html|html|head|body|title|h1)\b/i
 
-/** What a page says first: its title, or its first text. */
+/** The title of the page, or else its first text. */
 function titleOf(page: string): string {
   const title = /<title[^>]*>([^<]*)/i.exec(page)?.[1]?.trim()
   if (title !== undefined && title !== '') return title

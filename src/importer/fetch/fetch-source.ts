@@ -1,18 +1,18 @@
-// What an adapter of a source gives to be fetched from: its parts, its limits, and how one part comes. The stage
-// (`fetch-stage.ts`) decides when, waits, tries again and splits. Source: docs/wire/import.md §2.1, §2.5.
+// The interface of a source that can be fetched: its parts, its limits, and how to download one part. The stage
+// (`fetch-stage.ts`) schedules, waits, retries and splits. Source: docs/wire/import.md §2.1, §2.5.
 
 import type { CallLimits } from './call-limits.ts'
 import type { PartFile } from './part-file.ts'
 
-/** A unit of export, which becomes one file. Its name follows from what it asks for, so that a rerun finds it again. */
+/** A unit of export, which becomes one file. Its name is derived from its request, so that a rerun finds it again. */
 export interface FetchPart {
-  /** Path of its file below `raw/`, and its id. */
+  /** Also the path of its file below `raw/`. */
   readonly id: string
-  /** What it asks for; kept in the folder of the job, so never a secret. */
+  /** Parameters of its request. Stored in the job folder, so never a secret. */
   readonly asks: PartAsks
-  /** When the source says it; null otherwise. */
+  /** Null when the source does not say. */
   readonly bytes: number | null
-  /** Whether the source says neither size nor version now, as behind a link that has expired: no sign of a change. */
+  /** Whether the source now reports neither size nor version, as for an expired link: then no change can be detected. */
   readonly isUnseen?: boolean
 }
 
@@ -22,46 +22,46 @@ export type PartOutcome =
   | { readonly kind: 'file'; readonly lineCount: number | null }
   /** The source says that it has no data there. */
   | { readonly kind: 'empty' }
-  /** Nothing came, and nothing says why. It is believed when it comes twice. */
+  /** The response was empty, without a reason. Treated as `empty` when it comes twice. */
   | { readonly kind: 'seems_empty' }
 
-/** What the stage gives to the fetching of one part. */
+/** What the stage passes to `fetchPart`. */
 export interface PartTools {
   readonly file: PartFile
   readonly signal: AbortSignal
   readonly nowMs: () => number
-  /** To be awaited before each request: resolves when the limits allow it. */
+  /** Await it before each request: it resolves when the limits allow one. */
   takeCall(): Promise<void>
   /**
-   * To be called before bytes go into the file.
-   * @throws FetchWait while the disk has no room. What is in the file by then stays: it is gone on from where the source
-   *   can, and otherwise it holds the room without which the part would only come in vain once more.
+   * Call it before writing bytes to the file.
+   * @throws FetchWait while the disk is full. Bytes already written are kept: the download resumes from them if the source
+   *   can, and otherwise they reserve the space that the retry needs.
    */
   willWrite(bytes: number): void
-  /** Tells of bytes that came, for progress. */
+  /** Reports received bytes, for progress. */
   received(bytes: number): void
-  /** Bytes of the file that are known to be on the disk from an earlier try; 0 for a part that begins. */
+  /** Bytes of the file that an earlier try has synced to disk; 0 for a new part. */
   readonly savedBytes: number
-  /** Keeps that number: everything before it is synced. */
+  /** Stores how many bytes are synced to disk, as `savedBytes` of the next try. */
   saveBytes(bytes: number): void
-  /** Tells the user something that does not stop the part; kept with it. */
+  /** Stores a warning for the user with the part, which continues. */
   warn(line: string): void
 }
 
 export interface FetchSource {
   readonly limits: CallLimits
-  /** A way out for what the export cannot give, such as the bucket export of the source. */
+  /** What to do when this export cannot deliver a part, such as using the source's bucket export. */
   readonly advice: string
-  /** All parts, oldest first. Asks the source only where they have to be listed. */
+  /** All parts, oldest first. Sends requests only where the source must list them. */
   listParts(signal: AbortSignal): AsyncIterable<FetchPart> | Iterable<FetchPart>
-  /** Whether a part that has not come yet is given up once it is not listed any more; it is kept unless given. */
+  /** Whether to drop a part that is no longer listed and has not been fetched. Default: false. */
   readonly dropsUnlisted?: boolean
-  /** Parts that ask for the same in smaller windows; null for the smallest. */
+  /** The same data in smaller windows; null when the window cannot be split. */
   splitPart(part: FetchPart): readonly FetchPart[] | null
   /** @throws a fault of `fetch-faults.ts` */
   fetchPart(part: FetchPart, tools: PartTools): Promise<PartOutcome>
-  /** Requests that a part takes at least. */
+  /** The least number of requests per part. */
   readonly callsPerPart: number
-  /** Lines for the plan: what a person should know before. */
+  /** Lines for the plan: what the user should know before the fetch. */
   readonly notes: readonly string[]
 }

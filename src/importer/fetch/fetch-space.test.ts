@@ -5,19 +5,19 @@ import { FetchSpace } from './fetch-space.ts'
 
 const mebibyte = 2 ** 20
 
-/** @param freeBytes of the disk beside its reserve; what is written is taken from it by the test. */
+/** @param freeBytes of the disk without its reserve. Tests subtract what they write. */
 function aFetchSpace(freeBytes: number) {
   const disk = { freeBytes, looks: [] as number[] }
-  const told: string[] = []
+  const reported: string[] = []
   const findSpaceProblem = (bytes: number) => {
     disk.looks.push(bytes)
-    return disk.freeBytes > bytes ? null : `no room for ${bytes}`
+    return disk.freeBytes > bytes ? null : `no space for ${bytes}`
   }
-  return { disk, told, space: new FetchSpace(findSpaceProblem, problem => told.push(problem)) }
+  return { disk, reported, space: new FetchSpace(findSpaceProblem, problem => reported.push(problem)) }
 }
 
-describe('the room of a fetch', () => {
-  it('has to hold what is still to come of all parts that run, not of each one alone', () => {
+describe('the disk space of a fetch', () => {
+  it('must suffice for the remaining bytes of all running parts together', () => {
     const { disk, space } = aFetchSpace(100)
     space.begin('a', 60)
     assert.throws(() => space.begin('b', 60), FetchWait)
@@ -30,7 +30,7 @@ describe('the room of a fetch', () => {
     assert.deepEqual(disk.looks, [60, 120, 40, 40])
   })
 
-  it('keeps what is to come of the others from a part of unknown size too', () => {
+  it('must suffice for the remaining bytes of the other parts when a part of unknown size runs', () => {
     const { space } = aFetchSpace(100)
     space.begin('a', 99)
     space.begin('b', null)
@@ -42,8 +42,8 @@ describe('the room of a fetch', () => {
     other.begin('d', null)
   })
 
-  it('is looked at about every 16 MiB, and at once by the others when one has found none', () => {
-    const { disk, told, space } = aFetchSpace(20 * mebibyte)
+  it('is checked about every 16 MiB, and by every part at once after one has found a problem', () => {
+    const { disk, reported, space } = aFetchSpace(20 * mebibyte)
     for (const id of ['a', 'b', 'c']) space.begin(id, null)
     disk.looks.length = 0
     for (let piece = 0; piece < 31; piece++) {
@@ -54,12 +54,12 @@ describe('the room of a fetch', () => {
     assert.throws(() => space.willWrite('a', mebibyte), FetchWait)
     assert.throws(() => space.willWrite('b', 1), FetchWait)
     assert.throws(() => space.begin('a', null), FetchWait)
-    assert.deepEqual(told, ['no room for 0'])
+    assert.deepEqual(reported, ['no space for 0'])
     disk.freeBytes = 100 * mebibyte
     space.willWrite('c', 1)
     space.begin('a', null)
     disk.freeBytes = 0
     assert.throws(() => space.begin('b', null), FetchWait)
-    assert.deepEqual(told, ['no room for 0', 'no room for 0'])
+    assert.deepEqual(reported, ['no space for 0', 'no space for 0'])
   })
 })

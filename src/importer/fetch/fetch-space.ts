@@ -1,19 +1,18 @@
-// Keeps the reserve of the disk while parts come. A part begins only where it fits beside what is still to come of those
-// that run, and the disk is looked at while bytes come: many sources say no size, and others write to the disk as well.
+// Protects the reserve of the disk during a fetch. A part starts only if it fits besides what the running parts still have
+// to write. The disk is also checked while bytes arrive: many sources report no size, and other processes write too.
 
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { diskFull, FetchWait } from './fetch-faults.ts'
 
-/** So many bytes at most are written by all parts between two looks. */
+/** At most this many bytes are written, by all parts together, between two checks. */
 const lookEveryBytes = 16 * 2 ** 20
 
 export class FetchSpace {
   readonly #findSpaceProblem: FindSpaceProblem
   readonly #report: (problem: string) => void
-  /** What is still to come of the running parts whose size is known, by their ids. */
+  /** Bytes that each running part of known size still has to write, by part id. */
   readonly #toCome = new Map<string, number>()
   #unseenBytes = 0
-  /** Whether people know that the disk has no room. */
   #isProblemReported = false
 
   constructor(findSpaceProblem: FindSpaceProblem, report: (problem: string) => void) {
@@ -21,7 +20,7 @@ export class FetchSpace {
     this.#report = report
   }
 
-  /** @param bytes that the part has still to bring; null when nobody knows. @throws FetchWait when there is no room. */
+  /** @param bytes that the part still has to write; null when unknown. @throws FetchWait when space is insufficient. */
   begin(id: string, bytes: number | null): void {
     let toCome = bytes ?? 0
     for (const left of this.#toCome.values()) toCome += left
@@ -30,7 +29,7 @@ export class FetchSpace {
     if (bytes !== null) this.#toCome.set(id, bytes)
   }
 
-  /** To be called before bytes of a running part are written. @throws FetchWait when there is no room. */
+  /** Call it before bytes of a running part are written. @throws FetchWait when space is insufficient. */
   willWrite(id: string, bytes: number): void {
     const left = this.#toCome.get(id)
     if (left !== undefined) this.#toCome.set(id, Math.max(0, left - bytes))
@@ -42,7 +41,7 @@ export class FetchSpace {
     this.#toCome.delete(id)
   }
 
-  /** While something lacks, the next bytes of every other part look again, so that no part writes on for long. */
+  /** While there is a problem, every write of any part checks again, so that all parts stop soon. */
   #look(bytes: number): void {
     const problem = this.#findSpaceProblem(bytes)
     if (problem === null) {

@@ -1,4 +1,4 @@
-// The stage against sources that a test makes up: what parts that run at once do to each other.
+// The stage with fake sources: how concurrent parts affect each other.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -28,9 +28,9 @@ function stageOf(
   return fetchStage({ folder: tempDir(t), config: '{}', source, clock: quickClock(), tryFileLock, signal, ...more })
 }
 
-it('a part that a person has to do something about is told at once, while another waits as its source asks', async t => {
+it('a part that needs action by the user ends the fetch at once, while another waits as its source asks', async t => {
   const [bothRun, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  // Nothing but the end of the fetch ends a wait.
+  // Only the end of the fetch ends a wait.
   const clock: FetchClock = {
     nowMs: () => 0,
     random: () => 0.5,
@@ -55,7 +55,7 @@ it('a part that a person has to do something about is told at once, while anothe
   await assert.rejects(stage, new FetchStop('The key is refused.'))
 })
 
-it('a part of a known size begins only where it fits beside what is to come of the others', async t => {
+it('a part of known size needs space for itself and for the remaining bytes of the others', async t => {
   const [looks, reached] = [[] as number[], [] as string[]]
   const bothRun = Promise.withResolvers<void>()
   const stage = stageOf(
@@ -78,7 +78,7 @@ it('a part of a known size begins only where it fits beside what is to come of t
   assert.deepEqual(looks, [10, 20])
 })
 
-it('a part of which next to nothing comes is asked for again, and a wait of its source is no such time', async t => {
+it('a part that stalls is fetched again, and waiting for the limits of the source does not count as a stall', async t => {
   let tries = 0
   const stage = stageOf(
     t,

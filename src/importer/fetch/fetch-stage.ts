@@ -1,5 +1,5 @@
-// Stage 1 of an import: downloads the parts of a source into `raw/`, one file each, skips what is there, waits as the
-// source asks, and splits what it cannot give at once. It may be killed at any moment and started again.
+// Stage 1 of an import: downloads the parts of a source into `raw/`, one file each. It skips parts that are there, waits
+// as the source asks, and splits parts that are too large for the source. It can be killed at any time and restarted.
 // Source: docs/wire/import.md §2.1, §2.5.
 
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
@@ -38,33 +38,33 @@ export interface FetchResult {
 export interface FetchStageOptions extends FetchListener {
   /** The folder of the job. */
   readonly folder: string
-  /** What the folder is bound to, as text without secrets. */
+  /** The configuration that the folder is bound to, as text without secrets. */
   readonly config: string
   readonly source: FetchSource
   readonly clock: FetchClock
-  /** Locks a file against other processes. @returns what unlocks it; null if another process has it. */
+  /** Locks a file against other processes. @returns the function that unlocks it; null if another process holds it. */
   readonly tryFileLock: (path: string) => (() => void) | null
   /**
-   * Asked before each part and while its bytes come; nothing more is written while something lacks. A disk may be filled
-   * unless it is given.
+   * Called before each part and while its bytes arrive; nothing is written while it returns a problem. Without it, the
+   * fetch may fill the disk.
    */
   readonly findSpaceProblem?: FindSpaceProblem
   readonly signal: AbortSignal
-  /** How long a part may bring next to nothing; as long as sources take for a large window, unless given. */
+  /** How long a part may receive next to nothing. Default: 15 minutes, which sources can take to prepare a large window. */
   readonly stallMs?: number
 }
 
-/** So often a broken answer is asked for again before its window is split. */
+/** A window is split after this many broken responses. */
 const brokenTriesMax = 3
-/** A connection that is alive may bring a byte now and then for ever. */
+/** A connection counts as stalled below `stallBytes` in this time: it may deliver a byte now and then for ever. */
 const stallMsDefault = 15 * 60_000
 const stallBytes = 64 * 1024
-/** Parts that are kept with one sync of the state. */
+/** Listed parts that are stored in one transaction. */
 const listedAtOnce = 500
 
 /**
- * @throws FetchStop with a message for people when a person has to do something, JobStopped when what the folder keeps of
- * it is damaged; the signal's reason when it is aborted. What has come stays, and the next call goes on.
+ * @throws FetchStop with a message when the user must do something, JobStopped when the state in the folder is damaged,
+ * the signal's reason when it is aborted. Fetched data is kept, and the next call continues from it.
  */
 export async function fetchStage(options: FetchStageOptions): Promise<FetchResult> {
   const { folder, tryFileLock } = options
@@ -84,11 +84,11 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
   }
 }
 
-/** What this run has seen of a part that is not done yet. */
+/** The tries of this run for a part that is not done yet. */
 interface Attempts {
   broken: number
   seemedEmpty: boolean
-  /** Not asked for again before. */
+  /** The earliest time of the next try. */
   dueMs: number
 }
 
@@ -100,15 +100,15 @@ class FetchRun {
   readonly #space: FetchSpace
   readonly #active = new Map<string, Promise<void>>()
   readonly #attempts = new Map<string, Attempts>()
-  /** Ends the others when one part fails in a way that nobody has foreseen. */
+  /** Aborts all parts when one fails with an unexpected error. */
   readonly #stop = new AbortController()
   readonly #signal: AbortSignal
-  /** Lets the others end what they have begun when one part says stop. */
+  /** After a FetchStop: no part starts another request, but running downloads may finish. */
   readonly #noMoreCalls = new AbortController()
   readonly #callSignal: AbortSignal
   readonly #stops: FetchStop[] = []
   #failure: unknown = null
-  /** Refusals in a row. */
+  /** Consecutive FetchWaits. */
   #waits = 0
 
   constructor(options: FetchStageOptions, state: FetchState) {
@@ -189,7 +189,7 @@ class FetchRun {
     })
   }
 
-  /** What is known of a part has to agree with its file, and with what the source says of it now. */
+  /** Compares the stored state of a part with its file, and with what the source reports now. */
   #addOne(part: FetchPart): void {
     const stored = this.#state.addPart(part)
     const isSame = JSON.stringify(stored.asks) === JSON.stringify(part.asks)
@@ -211,7 +211,7 @@ class FetchRun {
       )
   }
 
-  /** What has come stays, also where the process was killed just after its file got its name. */
+  /** Keeps every part that has a file, also one whose process was killed before the state said `done`. */
   #dropUnlisted(listed: ReadonlySet<string>): void {
     const dropped: string[] = []
     for (const id of this.#state.ids()) {
@@ -247,7 +247,7 @@ class FetchRun {
     }
   }
 
-  /** Downloads that run are not thrown away because another cannot be had. */
+  /** A FetchStop of one part lets running downloads finish; any other error aborts them. */
   #end(failure: unknown): void {
     if (!(failure instanceof FetchStop)) {
       this.#failure ??= failure
@@ -258,7 +258,7 @@ class FetchRun {
     this.#noMoreCalls.abort(failure)
   }
 
-  /** A file that got its name just before the process was killed. */
+  /** Adopts a complete file whose process was killed before the state said `done`. */
   async #takeOver(part: StoredPart): Promise<boolean> {
     const { finalPath } = partFileOf(this.#options.folder, objectOf(part.id))
     if ((await bytesOf(finalPath)) === null) return false
@@ -272,7 +272,7 @@ class FetchRun {
     this.#space.begin(id, bytes === null ? null : Math.max(0, bytes - savedBytes))
   }
 
-  /** @throws BrokenAnswer when next to nothing has come for long. */
+  /** @throws BrokenAnswer when the download stalls. */
   async #fetch(part: StoredPart): Promise<PartOutcome> {
     const stalled = new AbortController()
     const { stallMs = stallMsDefault } = this.#options
@@ -288,7 +288,7 @@ class FetchRun {
       signal: AbortSignal.any([this.#signal, stalled.signal]),
       nowMs: () => this.#options.clock.nowMs(),
       takeCall: async () => {
-        // Its limits may let the source wait for longer.
+        // Waiting for the rate limit is no stall.
         clearInterval(watch)
         await this.#gate.take(this.#callSignal)
         this.#reporter.addCall()
@@ -326,7 +326,7 @@ class FetchRun {
     }
   }
 
-  /** @throws what ends the stage. */
+  /** Decides what a fault means for its part. @throws what ends the stage. */
   #judge(part: StoredPart, fault: unknown, attempts: Attempts): void {
     if (this.#signal.aborted || (this.#callSignal.aborted && isOfAbort(fault, this.#callSignal))) return
     if (fault instanceof FetchWait) {
@@ -356,7 +356,7 @@ class FetchRun {
     this.#reporter.reportRetry({ reason: fault.message, untilMs: attempts.dueMs })
   }
 
-  /** All parts of the source wait, since it, the network or the disk is in trouble. */
+  /** Pauses all parts, since the source, the network or the disk is unavailable. */
   #waitFor({ message: reason, retryAfterMs }: FetchWait): void {
     const { clock } = this.#options
     this.#waits++

@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { FetchState } from './fetch-state.ts'
 
-it('a part is added without a look at all parts before it, of which a bucket may have a million', t => {
+it('adding a part does not scan the parts before it, of which a bucket may have a million', t => {
   const folder = tempDir(t)
   const state = new FetchState(folder)
   for (const id of ['a', 'b']) state.addPart({ id, asks: {}, bytes: 1 })
@@ -17,6 +17,6 @@ it('a part is added without a look at all parts before it, of which a bucket may
   t.after(() => database.close())
   const plan = (sql: string) =>
     (database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[]).map(({ detail }) => detail)
-  // Only an index that begins with the place has the greatest one at its end.
+  // Only an index that starts with `place` has the greatest place at its end.
   assert.match(plan('SELECT coalesce(max(place), 0) + 1 FROM part').join(), /INDEX part_order$/)
 })

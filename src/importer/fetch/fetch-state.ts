@@ -1,5 +1,5 @@
-// What has been fetched, in `fetch.db` of the job's folder: parts and their hashes, and the calls of the last hour. A
-// row says `done` only after the file has its name, so a crash in between leaves a whole file, which is taken over.
+// The state of a fetch, in `fetch.db` of the job folder: parts with their hashes, and the calls of the last hours. A row
+// says `done` only after the file has its final name, so a crash in between leaves a complete file, which is adopted.
 
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ import type { FetchPart, PartAsks } from './fetch-source.ts'
 import { otherExportText } from './other-export-text.ts'
 import { partFileOf } from './part-file.ts'
 
-/** `split`: others ask for the same. `empty`: the source has nothing there, and no file is made. */
+/** `split`: replaced by parts with smaller windows. `empty`: the source has no data there, so there is no file. */
 export type PartState = 'waiting' | 'done' | 'empty' | 'split'
 
-/** A part that the stages after this one read. */
+/** A part as the later stages read it. */
 export interface FetchedPart {
   /** Path relative to the job's folder, such as `raw/mixpanel-2024-05-01.jsonl.gz`. */
   readonly object: string
@@ -56,7 +56,7 @@ export class FetchState {
   readonly #database: Database.Database
   readonly #folder: string
 
-  /** @throws JobStopped for a file that is damaged. */
+  /** @throws JobStopped when the file is damaged. */
   constructor(folder: string) {
     this.#folder = folder
     this.#database = new Database(join(folder, stateFile))
@@ -73,7 +73,7 @@ export class FetchState {
   }
 
   /**
-   * Says what the folder is for. That may change as long as nothing is kept in it, such as after a wrong region.
+   * Binds the folder to a configuration. It may be bound to another one, such as the right region, until data is fetched.
    * @throws FetchStop when something was fetched with another configuration.
    */
   bindTo(config: string): void {
@@ -88,7 +88,7 @@ export class FetchState {
     this.#run("INSERT INTO setting VALUES ('config', ?) ON CONFLICT DO UPDATE SET value = excluded.value", config)
   }
 
-  /** Also a file that got its name just before the process was killed, and the beginning of a large one. */
+  /** True too for a complete file whose row does not say `done` yet, and for the start of a large one. */
   #keepsSomething(): boolean {
     const rows = this.#database.prepare('SELECT * FROM part').iterate() as IterableIterator<Row>
     for (const { id, state, saved_bytes } of rows)
@@ -101,7 +101,7 @@ export class FetchState {
     return this.#setting('config')
   }
 
-  /** Whether all parts were listed, and nothing of them is left. */
+  /** Whether all parts were listed and none is waiting. */
   isComplete(): boolean {
     return this.#setting('is_complete') === 'yes'
   }
@@ -111,7 +111,7 @@ export class FetchState {
     this.#run(keep, isComplete ? 'yes' : 'no')
   }
 
-  /** Adds it behind the others. @returns what is stored of it: another's state when it was known. */
+  /** Appends a part. @returns the stored part, which keeps its state if it was known before. */
   addPart(part: FetchPart): StoredPart {
     const next = '(SELECT coalesce(max(place), 0) + 1 FROM part)'
     const add = `INSERT INTO part (place, id, asks, state, bytes) VALUES (${next}, ?, ?, 'waiting', ?) ON CONFLICT DO NOTHING`
@@ -119,7 +119,6 @@ export class FetchState {
     return this.findPart(part.id)!
   }
 
-  /** In one transaction, so that an interrupted listing is begun anew. */
   inOneStep<T>(work: () => T): T {
     return this.#database.transaction(work)()
   }
@@ -133,7 +132,7 @@ export class FetchState {
     return this.#database.prepare('SELECT id FROM part ORDER BY place').pluck().all() as string[]
   }
 
-  /** Forgets a part and what was said of it. */
+  /** Deletes a part and its warnings. */
   remove(id: string): void {
     this.#run('DELETE FROM part WHERE id = ?', id)
     this.#run('DELETE FROM warning WHERE part = ?', id)
@@ -155,13 +154,13 @@ export class FetchState {
     this.#run("UPDATE part SET state = 'empty', bytes = 0 WHERE id = ?", id)
   }
 
-  /** Forgets what came of it, for a file that is gone or an object that has other bytes now. */
+  /** Resets a part whose file is gone or whose object has changed. */
   markWaiting(id: string, { asks, bytes }: { readonly asks: PartAsks; readonly bytes: number | null }): void {
     const again = "UPDATE part SET state = 'waiting', asks = ?, bytes = ?, saved_bytes = 0, sha256 = NULL WHERE id = ?"
     this.#run(again, JSON.stringify(asks), bytes, id)
   }
 
-  /** Its halves take its place in the order. */
+  /** Replaces a part by its halves, at the same place in the order. */
   split(id: string, halves: readonly FetchPart[]): void {
     this.inOneStep(() => {
       const find = `SELECT place, (SELECT min(place) FROM part AS n WHERE n.place > part.place) AS next FROM part WHERE id = ?`
@@ -187,8 +186,8 @@ export class FetchState {
   }
 
   /**
-   * Takes calls of a time that is yet to come for made now: the clock was set back since, and they would be waited for until
-   * it is there again.
+   * Moves calls with a future time to now. The clock was set back since they were made, and the limits would otherwise wait
+   * until it reaches that time again.
    */
   bringCallsBackTo(nowMs: number): void {
     this.#run('UPDATE call SET at_ms = ? WHERE at_ms > ?', nowMs, nowMs)
@@ -242,7 +241,7 @@ export class FetchState {
   }
 }
 
-/** @returns what tells a person of a damaged file and what to do about it; any other failure as it is. */
+/** @returns JobStopped with what to do if SQLite reports damage; any other error unchanged. */
 export function asStateDamage(folder: string, error: unknown): unknown {
   return isSqliteDamage(error) ? new JobFolder(folder).damaged(stateFile) : error
 }

@@ -21,8 +21,8 @@ function daysIn({ from, to }: DayWindow): string[] {
   return dayWindows({ from, to }, 1).map(window => window.from)
 }
 
-describe('windows with both ends inside', () => {
-  it('hold each day of the range once, in order', () => {
+describe('windows with inclusive ends', () => {
+  it('cover each day of the range once, in order', () => {
     fc.assert(
       fc.property(ranges, fc.integer({ min: 1, max: 365 }), (range, days) => {
         const held = dayWindows(range, days).flatMap(daysIn)
@@ -32,7 +32,7 @@ describe('windows with both ends inside', () => {
     )
   })
 
-  it('split into halves that hold the same days', () => {
+  it('split into halves that cover the same days', () => {
     fc.assert(
       fc.property(ranges, range => {
         const halves = splitDays(range)
@@ -42,7 +42,7 @@ describe('windows with both ends inside', () => {
     )
   })
 
-  it('split down to single hours, each once, also across the ends of months', () => {
+  it('split down to single hours, each once, also across month ends', () => {
     const days = { from: '2024-02-28', to: '2024-03-01' }
     const hours: string[] = []
     const split = (window: ReturnType<typeof hoursOf>) => {
@@ -57,17 +57,17 @@ describe('windows with both ends inside', () => {
   })
 })
 
-describe('a range', () => {
+describe('a range of days', () => {
   const nowMs = Date.parse('2026-01-15T11:59:59Z')
 
-  it('ends with a day that is over in every zone, where the zone of the project is not known', () => {
+  it('may only include days that have ended in every zone, if the zone of the project is unknown', () => {
     const refused = { from: '2026-01-01', to: '2026-01-14' }
     assert.throws(() => checkRange(refused, nowMs, 0, 'any'), /Fetch up to 2026-01-13/)
     checkRange(refused, nowMs + 1_000, 0, 'any')
     checkRange(refused, nowMs, 3_600_000, 'utc')
   })
 
-  it('is in order, and of days of the calendar', () => {
+  it('must be in order and of calendar days', () => {
     assert.throws(() => checkRange({ from: '2024-02-02', to: '2024-02-01' }, nowMs, 0, 'utc'), /later than/)
     for (const text of ['2024-02-30', '2024-2-1', '20240201', '', 'yesterday', '2024-02-01T00:00:00Z'])
       assert.throws(() => parseDay(text, 'from'), /from has to be a day/, text)

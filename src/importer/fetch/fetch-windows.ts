@@ -1,27 +1,27 @@
-// Spans of days and hours, with both ends inside: no hour is asked for twice and none is left out, whatever the source
-// calls its ends. Source: docs/wire/import.md §1.1, §1.2, §5 complaint 1.
+// Windows of days and hours with inclusive ends, so that every hour is requested exactly once, however the source defines
+// its range. Source: docs/wire/import.md §1.1, §1.2, §5 complaint 1.
 
 import { ImportConfigError } from '../records/import-source.ts'
 
 const dayMs = 86_400_000
-/** UTC−12, where a day ends last. */
+/** UTC−12, the zone in which a day ends last. */
 const lastZoneMs = 12 * 3_600_000
 
-/** Whole days, both inside. */
+/** Whole days, both ends inclusive. */
 export interface DayWindow {
   /** `YYYY-MM-DD`. */
   readonly from: string
   readonly to: string
 }
 
-/** Whole hours of UTC, both inside. */
+/** Whole hours of UTC, both ends inclusive. */
 export interface HourWindow {
   /** `YYYYMMDDTHH`, as Amplitude writes it. */
   readonly from: string
   readonly to: string
 }
 
-/** @throws ImportConfigError for a text that is no day of the calendar. */
+/** @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is no calendar day. */
 export function parseDay(text: string, key: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   if (Number.isNaN(ms) || dayOf(ms) !== text)
@@ -29,7 +29,7 @@ export function parseDay(text: string, key: string): number {
   return ms
 }
 
-/** Windows of at most `days` days that fill the range, oldest first. */
+/** Consecutive windows of at most `days` days that cover the range, oldest first. */
 export function dayWindows({ from, to }: DayWindow, days: number): DayWindow[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   const windows: DayWindow[] = []
@@ -38,7 +38,7 @@ export function dayWindows({ from, to }: DayWindow, days: number): DayWindow[] {
   return windows
 }
 
-/** Its two halves; null for a single day. */
+/** The two halves of a window; null for a single day. */
 export function splitDays({ from, to }: DayWindow): [DayWindow, DayWindow] | null {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   if (first === last) return null
@@ -53,7 +53,7 @@ export function hoursOf({ from, to }: DayWindow): HourWindow {
   return { from: `${from.replaceAll('-', '')}T00`, to: `${to.replaceAll('-', '')}T23` }
 }
 
-/** Its two halves; null for a single hour. */
+/** The two halves of a window; null for a single hour. */
 export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] | null {
   const [first, last] = [hourAt(from), hourAt(to)]
   if (first === last) return null
@@ -65,9 +65,9 @@ export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] |
 }
 
 /**
- * Refuses a range whose last day can still grow: a part is fetched once.
- * @param readyMs how long after the day's end the source has all of it.
- * @param zone `utc` where the source's days are those of UTC, else `any`: the zone of its project is not known here.
+ * Refuses a range whose last day can still grow, since a part is fetched only once.
+ * @param readyMs how long after the end of a day the source has all its data.
+ * @param zone `utc` if the source counts days in UTC; `any` if in the zone of its project, which is unknown here.
  */
 export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
   const [first, last] = [parseDay(from, 'from'), parseDay(to, 'to')]
@@ -75,7 +75,7 @@ export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: numb
   const complete = lastCompleteDay(nowMs, readyMs, zone)
   if (to > complete)
     throw new ImportConfigError(
-      `The source may still add to ${to}. Fetch up to ${complete} now, and the later days with another job once they are over.`,
+      `The source may still add to ${to}. Fetch up to ${complete} now, and the later days with another job when they have ended.`,
     )
 }
 

@@ -1,4 +1,4 @@
-// What the stages after the fetch read of it.
+// The result of a fetch, as the later stages read it.
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,9 +7,9 @@ import { asStateDamage, type FetchedPart, FetchState } from './fetch-state.ts'
 export type { FetchedPart } from './fetch-state.ts'
 
 export interface FetchedParts {
-  /** What the folder was begun with, as `parseFetchConfig` takes it. */
+  /** The configuration that the folder is bound to, for `parseFetchConfig`. */
   readonly config: unknown
-  /** Whether all of it came: nothing is left, as the source listed its parts last. */
+  /** Whether every part of the source's last listing has been fetched. */
   readonly isComplete: boolean
   readonly partsWaiting: number
   readonly partsEmpty: number
@@ -20,8 +20,8 @@ export interface FetchedParts {
 }
 
 /**
- * @returns null for a folder into which nothing was fetched.
- * @throws JobStopped for one whose state is damaged.
+ * @returns null if no fetch was started in the folder.
+ * @throws JobStopped if the state in the folder is damaged.
  */
 export function readFetchedParts(folder: string): FetchedParts | null {
   if (!existsSync(join(folder, 'fetch.db'))) return null

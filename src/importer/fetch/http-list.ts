@@ -1,5 +1,5 @@
-// Files at addresses of a list, one a line: exports that a tool offers for download. Signatures in an address are
-// secrets, so what is kept and shown of it ends before them.
+// Files at the URLs of a list, one per line, such as exports that a tool offers for download. Signatures in a URL are
+// secrets, so its query is neither stored nor shown.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -9,18 +9,18 @@ import { FetchStop, FetchWait } from './fetch-faults.ts'
 import { faultOfStatus, type HttpAnswer, sendRequest } from './http-request.ts'
 
 export interface HttpList {
-  /** Path of the list, in the order of its lines. */
+  /** Path of the list. Its files keep the order of its lines. */
   readonly path: string
-  /** Sent to every address; null for none. */
+  /** The header sent to every URL; null for none. */
   readonly authorization: string | null
 }
 
 const port = 'object-source'
-/** Parameters that change with every signing of the same address. */
+/** Parameters that change each time the same URL is signed. */
 const signing =
   /^(x-amz-.*|x-goog-.*|awsaccesskeyid|signature|sig|expires|se|sp|sv|sr|st|spr|skoid|sktid|ske|sks|skt|skv|token|access_token|policy|key-pair-id|googleaccessid)$/i
 
-/** @throws FetchStop for a list that cannot be read, or a line that is no address. */
+/** @throws FetchStop for a list that cannot be read, or a line that is no URL. */
 export function httpListSource({ path, authorization }: HttpList, nowMs: () => number): ObjectSource {
   const addresses = new Map(readAddresses(path).map(url => [keyOf(url), url]))
   const headers = authorization === null ? {} : { authorization }
@@ -37,7 +37,7 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
       for (const [key, url] of addresses) {
         const { answer, refuse } = await ask(url, 'HEAD', { 'accept-encoding': 'identity' }, signal)
         answer.body.resume()
-        // Some servers know GET only; signed addresses are often signed for it alone.
+        // Some servers support only GET, and URLs are often signed for GET alone.
         if (isLeftToGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...sizeAndVersion(answer) }
         else throw await refuse()
@@ -84,7 +84,7 @@ function readAddresses(path: string): URL[] {
   return urls
 }
 
-/** Host, path and a hash of the parameters that are no signature: the same when an address is signed anew. */
+/** Host, path and a hash of the parameters outside the signature, so that signing a URL again keeps its key. */
 function keyOf(url: URL): string {
   const parameters = [...url.searchParams].filter(([name]) => !signing.test(name))
   const path = `${url.host}${url.pathname === '/' ? '/index' : url.pathname}`
@@ -98,12 +98,12 @@ function shown(url: URL): string {
   return `${url.origin}${url.pathname}`
 }
 
-/** What a later GET has to say; a wrong key and a busy server say it now. */
+/** Whether to leave the verdict to the later GET. A wrong key and a busy server fail now. */
 function isLeftToGet(status: number): boolean {
   return (status >= 400 && status < 500 && ![401, 408, 429].includes(status)) || status === 501
 }
 
-/** A weak ETag says nothing about bytes. */
+/** Ignores a weak ETag, which does not identify bytes. */
 function sizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject, 'bytes' | 'version'> {
   const length = headers['content-length']
   const total = status === 206 ? /\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1] : length
@@ -113,7 +113,7 @@ function sizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject, 'by
   return { bytes, version: modified === undefined || bytes === null ? null : `${modified}, ${bytes} bytes` }
 }
 
-/** @throws PortError when it breaks off. */
+/** @throws PortError when the body ends early. */
 async function* bodyOf({ body, headers }: HttpAnswer, url: URL): AsyncIterable<Uint8Array> {
   const announced = headers['content-length']
   let bytes = 0
@@ -142,7 +142,7 @@ async function refusal(answer: HttpAnswer, { url, list, secrets, nowMs }: Refusa
   const fault = await faultOfStatus(answer, { source: shown(url), secrets, nowMs })
   if (fault instanceof FetchWait) return fault
   const isGone = answer.status === 404 || answer.status === 410
-  const advice = isGone ? `. Without its line in ${list} the fetch goes on with the other addresses.` : ''
+  const advice = isGone ? `. Remove its line from ${list} to fetch only the other addresses.` : ''
   return new ObjectSourceRefusal(`${fault.message}${advice}`)
 }
 

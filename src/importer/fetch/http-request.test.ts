@@ -17,7 +17,7 @@ async function serverOf(t: TestContext, listener: RequestListener, address = '12
   return new URL(`http://${address}:${(server.address() as { port: number }).port}/`)
 }
 
-/** A resolver that knows only these names. */
+/** A resolver for these names only. */
 function lookupOf(addresses: Readonly<Record<string, readonly string[]>>): LookupFunction {
   return (name, { all = false }, callback) => {
     const found = (addresses[name] ?? []).map(address => ({ address, family: 4 }))
@@ -35,12 +35,12 @@ const { signal } = new AbortController()
 const warn = () => undefined
 
 describe('a request', () => {
-  it('that is not answered in time is a broken answer, since too much may have been asked for', async t => {
+  it('fails as a broken answer when it times out, since its window may be too large', async t => {
     const url = await serverOf(t, () => undefined)
     await assert.rejects(sendRequest({ url, signal, idleMs: 50, warn }), BrokenAnswer)
   })
 
-  it('to nobody is waited with', async t => {
+  it('to a closed port is retried later', async t => {
     const url = await serverOf(t, (_, response) => response.end())
     url.port = '1'
     await assert.rejects(sendRequest({ url, signal, warn }), FetchWait)
@@ -57,7 +57,7 @@ describe('a request', () => {
     await assert.rejects(sendRequest({ url, signal, warn }), /redirects in a circle/)
   })
 
-  it('follows no redirect to anything but an address of http or https', async t => {
+  it('follows only redirects to http and https URLs', async t => {
     const url = await serverOf(t, (request, response) =>
       response.writeHead(302, { location: decodeURIComponent(request.url!.slice(1)) }).end(),
     )
@@ -72,7 +72,7 @@ describe('a request', () => {
       )
   })
 
-  it('follows no redirect to this machine or its link, and says where one leads into a private network', () => {
+  it('follows no redirect to this machine or its network link, and warns about one into a private network', () => {
     const warned: string[] = []
     const from = (url: string, reach: Reach = 'public') => ({
       ...{ from: new URL(url), reach, lookup: lookupOf({}) },
@@ -103,7 +103,7 @@ describe('a request', () => {
     assert.equal(warned.length, 6)
   })
 
-  it('follows a redirect to a name only where the name leads elsewhere when it is asked', async t => {
+  it('checks the addresses of a redirect at the time of its request, against DNS rebinding', async t => {
     let requests = 0
     const internal = await serverOf(t, (_, response) => {
       requests++
@@ -113,7 +113,7 @@ describe('a request', () => {
     const lookup = lookupOf({ 'turning.test': ['192.0.2.7', '127.0.0.1'] })
     const away = { from: new URL('http://192.0.2.7/list'), reach: 'public', lookup, warn } as const
     await assert.rejects(sendRequest({ ...redirectedTo(internal.href, away), signal, warn }), isRefusal)
-    // Nor where it redirects to itself, and is another machine by then.
+    // Also when a host redirects to itself and its name then resolves to this machine.
     const turned = { ...away, from: internal, lookup: lookupOf({ 'turning.test': ['127.0.0.1'] }) }
     await assert.rejects(sendRequest({ ...redirectedTo('/again', turned), signal, warn }), isRefusal)
     assert.equal(requests, 0)
@@ -121,7 +121,7 @@ describe('a request', () => {
     assert.equal(String(await readBody(body, 10)), 'secret')
   })
 
-  it('is redirected to this machine by the same name of it alone, also where it has an open connection', async t => {
+  it('is redirected to this machine only under the same host name, also when a connection is open', async t => {
     const lookup = lookupOf({ 'here.test': ['127.0.0.1'], 'same.test': ['127.0.0.1'] })
     const target = await serverOf(t, (request, response) =>
       request.url === '/on'
@@ -141,7 +141,7 @@ describe('a request', () => {
     await assert.rejects(sendRequest({ url, lookup, signal, warn }), isRefusal)
   })
 
-  it('that is answered with something other than HTTP is waited with', async t => {
+  it('is retried later when the response is not HTTP', async t => {
     const answers = ['garbage\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nabc']
     for (const answer of answers) {
       const server = createTcpServer(socket => {
@@ -158,13 +158,13 @@ describe('a request', () => {
     }
   })
 
-  it('has a body of a bounded size', async t => {
+  it('fails as a broken answer when its body exceeds the bound', async t => {
     const url = await serverOf(t, (_, response) => response.end('12345'))
     await assert.rejects(readBody((await sendRequest({ url, signal, warn })).body, 4), BrokenAnswer)
   })
 })
 
-it('a status says whether to stop, or to wait and how long', async t => {
+it('the status of a response decides whether to stop, or to wait and how long', async t => {
   const url = await serverOf(t, (request, response) =>
     response.writeHead(Number(request.url!.slice(1)), { 'retry-after': '7' }).end('why\n so, key1'),
   )

@@ -1,5 +1,5 @@
-// One HTTP request, with its body as the bytes that came. Node's own `fetch` is not used, because it unpacks gzip and
-// takes one that was cut short for whole.
+// Sends HTTP requests and returns response bodies as raw bytes. Node's own `fetch` is not used, because it decompresses
+// gzip and accepts a truncated one as complete.
 
 import { lookup as systemLookup } from 'node:dns'
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http'
@@ -17,29 +17,32 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly signal: AbortSignal
-  /** For so long nothing has to come; as long as sources take for a large window, unless given. */
+  /** Longest time without a byte. Default: 10 minutes. */
   readonly idleMs?: number
-  /** Finds the addresses of a name; the system's unless given. */
+  /** Resolves host names. Default: the system's resolver. */
   readonly lookup?: LookupFunction
-  /** Told of redirects that are followed, and that a person should know of. */
+  /** Receives warnings about redirects that are followed but that the user should know about. */
   readonly warn: (line: string) => void
 }
 
 export interface HttpAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** Ends with an error when fewer bytes come than were announced. */
+  /** Fails when it ends before the announced length. */
   readonly body: IncomingMessage
-  /** The kind of network of the address that answered. */
+  /** The kind of network that the responding address belongs to. */
   readonly reach: Reach
 }
 
-/** Sources take minutes before the first byte of a large window. */
+/** Sources take minutes to send the first byte of a large window. */
 const patientMs = 10 * 60_000
 const redirectsMax = 5
 const errorTextBytes = 4_096
 
-/** Follows redirects of GET and HEAD; another origin gets no authorization. @throws FetchWait, FetchStop, BrokenAnswer */
+/**
+ * Follows redirects of GET and HEAD, without the authorization header to another origin.
+ * @throws FetchWait, FetchStop, BrokenAnswer
+ */
 export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
   const { url: firstUrl, lookup = systemLookup, warn } = request
   let { headers = {} } = request
@@ -67,12 +70,12 @@ function sendOnce(
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? tlsRequest : plainRequest
     const options = { method, signal, lookup, headers: { 'user-agent': 'pennon-import', ...headers } }
-    // A connection that is open already would be taken without a look at its address.
+    // A reused connection would skip the lookup, which checks the address of a redirect.
     const outgoing = send(url, isRedirected ? { ...options, agent: false } : options)
-    // Too much may have been asked for, so this is no mere wait.
+    // BrokenAnswer and not FetchWait: the window may be too large, so repeated timeouts must split it.
     outgoing.setTimeout(idleMs, () => outgoing.destroy(new BrokenAnswer('the source does not answer in time')))
     outgoing.on('error', cause => {
-      // A connection that is closed before any answer says nothing about the window.
+      // A connection closed before any response says nothing about the window.
       const isClosed = (cause as NodeJS.ErrnoException).code === 'ECONNRESET'
       reject(isClosed ? new FetchWait('the source closed the connection') : asFetchFault(cause))
     })
@@ -85,8 +88,8 @@ function sendOnce(
 }
 
 /**
- * The fault that a status other than the expected ones stands for, with the source's own words.
- * @param secrets masked in these words.
+ * Converts an unexpected status into a fault, with the start of the source's own text.
+ * @param secrets masked in that text.
  */
 export async function faultOfStatus(
   { status, headers, body }: HttpAnswer,
@@ -102,7 +105,7 @@ export async function faultOfStatus(
   return new FetchStop(said)
 }
 
-/** The first bytes of a body, as text; the rest is not read. */
+/** Reads at most `bytesMax` of a body, as text. */
 async function readText(body: IncomingMessage, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -113,12 +116,12 @@ async function readText(body: IncomingMessage, bytesMax: number): Promise<string
       if (bytes >= bytesMax) break
     }
   } catch {
-    // The status says enough.
+    // The status suffices without the text.
   }
   return Buffer.concat(chunks).subarray(0, bytesMax).toString()
 }
 
-/** A whole body, for answers of a known small size. @throws BrokenAnswer beyond `bytesMax` or when it broke off. */
+/** Reads a whole body into memory. @throws BrokenAnswer beyond `bytesMax`. */
 export async function readBody(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let bytes = 0

@@ -11,13 +11,13 @@ import { fileNameOf, objectParts } from './object-parts.ts'
 import { partFileOf } from './part-file.ts'
 
 describe('the file of an object', () => {
-  it('is called as its key where that is plain', () => {
+  it('has the name of its key, with special characters percent-encoded', () => {
     assert.equal(fileNameOf('logs/2024-05-01/part_1.json.gz'), 'logs/2024-05-01/part_1.json.gz')
     assert.equal(fileNameOf('a b/ü#1.gz'), 'a%20b/%C3%BC%231.gz')
     assert.equal(fileNameOf('x.json.part'), 'x.json%2Epart')
   })
 
-  it('stays below its folder, and is another for every other key', () => {
+  it('is below its folder, and differs for every key', () => {
     const names = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 300 }),
       fc.constantFrom('.', '..', '', 'a', '%2E', '...'),
@@ -34,8 +34,8 @@ describe('the file of an object', () => {
   })
 })
 
-describe('an object that has more bytes than its list says', () => {
-  it('is given up as soon as they come, whatever else the server would send', async t => {
+describe('an object with more bytes than listed', () => {
+  it('is given up before they are written, however many more the server would send', async t => {
     const { tools, saved } = partTools(t)
     let sent = 0
     async function* withoutEnd() {

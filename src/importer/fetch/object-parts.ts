@@ -1,5 +1,5 @@
-// Objects of a bucket or of a list of addresses as parts: each comes as it is, and goes on where it broke off as long as
-// it is the same version. Source: docs/wire/import.md §2.1, §5 complaint 6.
+// Objects of a bucket or of a list of URLs as parts. Each is downloaded unchanged; an interrupted download resumes as long
+// as the object keeps its version. Source: docs/wire/import.md §2.1, §5 complaint 6.
 
 import { createHash } from 'node:crypto'
 import { open } from 'node:fs/promises'
@@ -10,13 +10,13 @@ import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged } from 
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { beginPart } from './part-file.ts'
 
-/** So many bytes at most come twice after a crash. */
+/** At most this many bytes are downloaded again after a crash. */
 const syncEveryBytes = 16 * 2 ** 20
 
 export interface ObjectPartsOptions {
-  /** Left out of the names of files. */
+  /** Its folder part is omitted from file names. */
   readonly prefix?: string
-  /** Whether a person wrote the list, and so meant it when a line was removed. */
+  /** Whether the user wrote the list, so that a removed line means that its object is not wanted. */
   readonly isWritten?: boolean
 }
 
@@ -55,8 +55,8 @@ function partOf({ key, bytes, version }: SourceObject, folder: string): FetchPar
 const nameBytesMax = 160
 
 /**
- * A path for a key that stays below its folder, the same on every run and another for every other key: what is not plain
- * is percent-encoded, and long names end in a hash.
+ * A path for a key: below the folder, deterministic, and different for every key. Special characters are percent-encoded,
+ * and long names end in a hash.
  */
 export function fileNameOf(key: string): string {
   const names = key.split('/').map(name => {
@@ -65,7 +65,7 @@ export function fileNameOf(key: string): string {
       char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
     )
     if (/^\.*$/.test(plain)) return `%${plain.replaceAll('.', '2E')}`
-    // `.part` is what a file is called while it comes.
+    // Files are called `.part` during their download.
     const safe = plain.replace(/\.part$/, '%2Epart')
     if (safe.length <= nameBytesMax) return safe
     const end = /(\.[a-zA-Z0-9]{1,8}){1,2}$/.exec(safe)?.[0] ?? ''
@@ -96,7 +96,7 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
   return { kind: 'file', lineCount: null }
 }
 
-/** @throws BrokenAnswer before more than the listed bytes are on the disk, which an answer without an end would fill. */
+/** @throws BrokenAnswer before more than the listed bytes are written, since an endless response would fill the disk. */
 async function* atMost(object: SourceObject, { bytes, startsAt }: ObjectBytes, tools: PartTools) {
   let left = object.bytes === null ? Infinity : object.bytes - startsAt
   for await (const chunk of bytes) {
@@ -109,7 +109,7 @@ async function* atMost(object: SourceObject, { bytes, startsAt }: ObjectBytes, t
   }
 }
 
-/** Writes behind what is on the disk already, and tells of all that is synced. @returns the bytes of the file. */
+/** Appends to the file from `startsAt`, and stores how many bytes are synced. @returns the size of the file. */
 async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools: PartTools): Promise<number> {
   const { path } = tools.file
   if (startsAt === 0) await beginPart(tools.file)
@@ -123,9 +123,9 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
   try {
     if ((await handle.stat()).size < startsAt) {
       tools.saveBytes(0)
-      throw new BrokenAnswer('what had come is gone')
+      throw new BrokenAnswer('the bytes fetched before are gone')
     }
-    // What a crash left behind the last sync may be anything.
+    // After a crash, bytes beyond the last sync may be garbage.
     await handle.truncate(startsAt)
     if (startsAt === 0) tools.saveBytes(0)
     for await (const chunk of bytes) {
@@ -139,7 +139,7 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
     }
     await sync()
   } catch (cause) {
-    // Bytes whose sync fails too stay uncounted and are fetched again; the first failure is the one to tell of.
+    // If this sync fails too, its bytes are fetched again; the first error is the one to report.
     if (at > synced && !(cause instanceof BrokenAnswer)) await sync().catch(() => undefined)
     throw cause
   } finally {
@@ -150,10 +150,10 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
 
 function faultOf(cause: unknown): unknown {
   if (cause instanceof ObjectSourceRefusal) return new FetchStop(cause.message)
-  // A bucket may have both `a` and `a/b`; a folder cannot.
+  // A bucket may hold both `a` and `a/b`; a folder cannot.
   if (['EEXIST', 'EISDIR', 'ENOTDIR'].includes((cause as { code?: string }).code ?? ''))
     return new FetchStop(
-      'One object is called as the folder of another. Fetch them with two prefixes into two folders.',
+      'The name of one object is the folder of another. Fetch them with two prefixes into two folders.',
     )
   if (!(cause instanceof PortError)) return asFetchFault(cause)
   const detail = cause.cause instanceof Error ? cause.cause.message : cause.code

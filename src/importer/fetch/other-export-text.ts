@@ -1,8 +1,8 @@
-// Why a folder takes no other export than the one that it was begun with, in the options that people type.
+// Messages that a folder belongs to another export, in terms of the options that users type.
 
 import type { JsonObject } from '#core/json.ts'
 
-/** @param bound what the folder was begun with, as JSON. @param asked what it is asked for now. */
+/** @param bound the folder's configuration, as JSON. @param asked the configuration of this call. */
 export function otherExportText(folder: string, bound: string, asked: string): string {
   const [before, now] = [bound, asked].map(text => JSON.parse(text) as JsonObject) as [JsonObject, JsonObject]
   const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])].toSorted()
@@ -11,13 +11,13 @@ export function otherExportText(folder: string, bound: string, asked: string): s
     .map(key => `${optionText(key, now[key])} instead of ${optionText(key, before[key])}`)
   return (
     `${folder} holds files of another export: this call says ${differences.join(', ')}. ` +
-    `Take another folder for it; the export that was begun goes on with pennon import fetch FOLDER without options.`
+    `Take another folder for it; to continue the earlier export, run pennon import fetch FOLDER without options.`
   )
 }
 
 /**
- * @param bound what the folder goes on with. @param asked options that were given without a source.
- * @param ignored those of `asked` that say something else.
+ * @param bound the folder's configuration. @param asked options that were given without a source.
+ * @param ignored the keys of `asked` whose values differ.
  */
 export function ignoredOptionsText(
   folder: string,
@@ -26,8 +26,8 @@ export function ignoredOptionsText(
   const given = Object.keys(asked).map(key => optionText(key, asked[key]))
   const differences = ignored.map(key => `${optionText(key, asked[key])} instead of ${optionText(key, bound[key])}`)
   return (
-    `Without --source the fetch into ${folder} goes on as it was begun, and this call says ${differences.join(', ')}. ` +
-    `It goes on without these options; another export is begun with all of its options and in another folder: ` +
+    `Without --source the fetch into ${folder} continues as it was started, but this call says ${differences.join(', ')}. ` +
+    `Omit these options to continue, or start another export, with all its options, in another folder: ` +
     `pennon import fetch OTHER --source ${String(bound.source)} ${given.join(' ')}`
   )
 }

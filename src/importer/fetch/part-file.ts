@@ -1,5 +1,5 @@
-// Files of `raw/` while they come: `NAME.part`, which gets its name once all of it is on the disk. So a file under its
-// own name is whole, whenever the process is killed.
+// Files of `raw/` during their download: `NAME.part` is renamed to `NAME` when all of it is synced. So a file under its
+// final name is complete, whenever the process is killed.
 
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -7,9 +7,8 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 export interface PartFile {
-  /** The file that grows. */
+  /** Its name while it grows. */
   readonly path: string
-  /** Its last name. */
   readonly finalPath: string
 }
 
@@ -18,19 +17,19 @@ export interface FileHash {
   readonly bytes: number
 }
 
-/** @param object its last name, relative to the folder of the job. */
+/** @param object final path, relative to the job folder. */
 export function partFileOf(folder: string, object: string): PartFile {
   const finalPath = join(folder, object)
   return { path: `${finalPath}.part`, finalPath }
 }
 
-/** Removes what an earlier try left. */
+/** Creates the folder of the file, and removes what an earlier try left. */
 export async function beginPart({ path }: PartFile): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   await rm(path, { force: true })
 }
 
-/** Syncs the file, hashes it and gives it its name. */
+/** Syncs and hashes the file, and gives it its final name. */
 export async function completePart({ path, finalPath }: PartFile): Promise<FileHash> {
   await sync(path)
   const hash = await hashFile(path)
@@ -49,7 +48,7 @@ export async function hashFile(path: string): Promise<FileHash> {
   return { sha256: hash.digest('hex'), bytes }
 }
 
-/** @returns null when there is no such file. */
+/** @returns the size; null when there is no such file. */
 export async function bytesOf(path: string): Promise<number | null> {
   try {
     return (await stat(path)).size
@@ -59,7 +58,7 @@ export async function bytesOf(path: string): Promise<number | null> {
   }
 }
 
-/** Also of a folder, which makes the new names in it durable. */
+/** Syncing a folder makes the new names in it durable. */
 async function sync(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

@@ -1,9 +1,9 @@
-// Where a redirect may lead: what a server answers must not make the importer ask what only this machine can reach.
+// Where a redirect may lead: a server must not make the importer send requests that only this machine can send.
 
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { FetchStop } from './fetch-faults.ts'
 
-/** Who can be asked at an address. */
+/** The kind of network that an address belongs to. */
 export type Reach = 'public' | 'private' | 'loopback' | 'link-local'
 
 type Subnet = readonly [network: string, prefix: number]
@@ -11,7 +11,7 @@ type Subnet = readonly [network: string, prefix: number]
 const networks: Readonly<Record<Exclude<Reach, 'public'>, { v4: readonly Subnet[]; v6: readonly Subnet[] }>> = {
   'link-local': {
     v4: [['169.254.0.0', 16]],
-    // The second one is what AWS says of a machine and its keys, as 169.254.169.254 does.
+    // The second one has AWS's instance metadata and credentials, as 169.254.169.254 does.
     v6: [
       ['fe80::', 10],
       ['fd00:ec2::', 32],
@@ -22,7 +22,7 @@ const networks: Readonly<Record<Exclude<Reach, 'public'>, { v4: readonly Subnet[
       ['127.0.0.0', 8],
       ['0.0.0.0', 8],
     ],
-    // `::`, `::1` and IPv4 within IPv6 as it was written once.
+    // `::`, `::1` and the deprecated IPv4-compatible addresses.
     v6: [['::', 96]],
   },
   private: {
@@ -43,39 +43,38 @@ const lists = Object.entries(networks).map(([reach, { v4, v6 }]) => {
   const list = new BlockList()
   for (const [network, prefix] of v4) {
     list.addSubnet(network, prefix)
-    // A gateway between both protocols stands for all of IPv4.
+    // A NAT64 gateway maps all of IPv4 to this prefix.
     list.addSubnet(`64:ff9b::${network}`, 96 + prefix, 'ipv6')
   }
   for (const [network, prefix] of v6) list.addSubnet(network, prefix, 'ipv6')
   return { reach: reach as Reach, list }
 })
 
-/** IPv4 within IPv6 counts as what it stands for. */
+/** An IPv4 address within IPv6 counts as that IPv4 address. */
 export function reachOf(address: string): Reach {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   return lists.find(({ list }) => list.check(address, family))?.reach ?? 'public'
 }
 
-/** Where a request goes, and how the name of it becomes an address. */
+/** The URL of a request, and the resolver for its host name. */
 export interface Hop {
   readonly url: URL
   readonly lookup: LookupFunction
 }
 
 export interface Redirecting {
-  /** Who redirects. */
+  /** The URL that redirects. */
   readonly from: URL
-  /** The address at which it was reached. */
+  /** Of the address that responded for `from`. */
   readonly reach: Reach
-  /** Finds the addresses of a name. */
   readonly lookup: LookupFunction
-  /** Told of an address of a private network, which may be meant. */
+  /** Receives a warning about a private address, which is followed, since it may be intended. */
   readonly warn: (line: string) => void
 }
 
 /**
- * @returns the hop that a redirect leads to. The address of a name is judged as the connection takes it: whoever owns a
- *   name may say something else when asked again.
+ * @returns the hop that a redirect leads to. Its `lookup` checks the addresses that the connection uses: the owner of a
+ *   name may return other addresses when it is resolved again (DNS rebinding).
  * @throws FetchStop for a redirect that is not followed.
  */
 export function redirectedTo(location: string, redirecting: Redirecting): Hop {
@@ -100,10 +99,10 @@ export function redirectedTo(location: string, redirecting: Redirecting): Hop {
   }
 }
 
-/** @returns why the address is not asked; null when it is. */
+/** @returns the refusal of an address; null when it is allowed. */
 function judged(address: string, to: URL, { from, reach: fromReach, warn }: Redirecting): FetchStop | null {
   const reach = reachOf(address)
-  // What the user named may send its visitors to itself, as long as it does not turn into another machine.
+  // A host may redirect to itself as long as its address stays in the same kind of network.
   const isSame = from.hostname === to.hostname && fromReach === reach
   if (reach === 'link-local' || (reach === 'loopback' && !isSame))
     return new FetchStop(

@@ -1,4 +1,4 @@
-// Amplitude's Export API: a zip of `.json.gz` files for whole hours of upload, both of them inside. Source:
+// Amplitude's Export API: a zip of `.json.gz` files for whole hours of upload, both ends inclusive. Source:
 // docs/wire/import.md §1.1; Amplitude's documentation, "Export API": 4 GB and 365 days per call, 404 for no data.
 
 import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
@@ -10,7 +10,7 @@ import { downloadBody } from './download-part.ts'
 import { checkZip } from './whole-zip.ts'
 
 export const amplitudeHosts = { us: 'https://amplitude.com', eu: 'https://analytics.eu.amplitude.com' } as const
-/** Data is there about two hours after its receipt. */
+/** Data is available about two hours after its receipt. */
 export const amplitudeReadyMs = 3 * 3_600_000
 
 export interface AmplitudeExport {
@@ -65,7 +65,7 @@ async function fetchHours(
     if (answer.status === 504) throw new WindowTooLarge(fault.message, false)
     throw fault
   }
-  // Hours without data answer 404, so an empty body is a failure of the source.
+  // Hours without data return 404, so an empty body is a failure of the source.
   if ((await downloadBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
   const { lineCount } = await checkZip(tools.file.path)
   return { kind: 'file', lineCount }

@@ -1,4 +1,4 @@
-// Which export API a configuration means, with the secrets of the environment.
+// Creates the source of a configuration's export API, with secrets from the environment.
 
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type Environment, findSecret, needSecret } from '#importer/fetch/fetch-secrets.ts'
@@ -10,13 +10,12 @@ import { matomoReadyMs, matomoVisits } from './matomo-visits.ts'
 import { mixpanelExport, mixpanelHosts } from './mixpanel-export.ts'
 import { posthogEvents, posthogHosts, posthogReadyMs } from './posthog-events.ts'
 
-/** Mixpanel allows so many calls without another contract. */
+/** The limit of Mixpanel's standard contract. */
 const mixpanelCallsPerHour = 60
 
 /**
- * @param isPlan whether nothing will be asked, so that secrets may be missing.
- * @throws ImportConfigError for a range that is not over or a region that the source has not; FetchStop for a secret
- *   that is missing.
+ * @param isPlan whether no request will be sent, so that secrets may be missing.
+ * @throws ImportConfigError for a range that has not ended or an unknown region; FetchStop for a missing secret.
  */
 export function apiSource(config: FetchConfig, env: Environment, nowMs: number, isPlan: boolean): FetchSource {
   const secret = (name: string, what: string) => (isPlan ? '' : needSecret(env, name, what))
@@ -68,7 +67,7 @@ function hostOf({ host, region, source }: FetchConfig, hosts: Readonly<Record<st
   return new URL(address)
 }
 
-/** A service account needs the project; the secret of a project is a user without a password. */
+/** A service account needs the project id; a project's API secret is sent as the user, without a password. */
 function mixpanelAccount(env: Environment, projectId: string | null, secret: (name: string, what: string) => string) {
   const user = findSecret(env, 'MIXPANEL_SERVICE_ACCOUNT')
   if (user === null)

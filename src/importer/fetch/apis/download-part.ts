@@ -1,4 +1,4 @@
-// Brings the body of one answer into the file of a part: nothing of it is parsed, and nothing but a block is in memory.
+// Streams the body of a response into the file of a part, without parsing it.
 
 import { createWriteStream } from 'node:fs'
 import { type Readable, Transform } from 'node:stream'
@@ -9,17 +9,16 @@ import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import type { HttpAnswer } from '#importer/fetch/http-request.ts'
 import { beginPart } from '#importer/fetch/part-file.ts'
 
-/** Writes the body as it came. @returns its bytes. @throws BrokenAnswer when it broke off. */
+/** Writes the body unchanged. @returns its size. @throws BrokenAnswer when it ends early. */
 export async function downloadBody(body: Readable, tools: PartTools): Promise<number> {
   return writeBody([body], tools)
 }
 
-/** Writes the body as a gzip file, whether the source packed it or not. @returns the bytes that came. */
+/** Writes the body as a gzip file, whether the source compressed it or not. @returns the bytes received. */
 export async function downloadGzip({ headers, body }: HttpAnswer, tools: PartTools): Promise<number> {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding === 'gzip') return writeBody([body], tools)
-  if (encoding !== 'identity')
-    throw new BrokenAnswer(`the answer is packed in a way that was not asked for (${encoding})`)
+  if (encoding !== 'identity') throw new BrokenAnswer(`the answer has an encoding that was not requested (${encoding})`)
   return writeBody([body, createGzip()], tools)
 }
 
@@ -33,7 +32,7 @@ async function writeBody([body, ...between]: readonly [Readable, ...Transform[]]
       done(null, chunk)
     },
   })
-  // Behind the packing, since the disk has to hold what comes out of it.
+  // Count bytes after compression: that is what the disk must hold.
   const space = new Transform({
     transform: (chunk: Buffer, _encoding, done) => {
       try {

@@ -1,4 +1,4 @@
-// What is taken for whole, and what for cut short: lines, zips, lists.
+// Which lines, zips and lists count as complete, and which as truncated.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ function fileOf(t: TestContext, bytes: Uint8Array): string {
 describe('lines of JSON', () => {
   const lines = ['{"a":1}', '{"b":"ä€\\n"}', '{"c":[1,2]}']
 
-  it('are counted, without blank ones, wherever their bytes are cut, and whether or not the last one ends', () => {
+  it('are counted without blank lines, for any chunking, with or without a final line break', () => {
     const text = Buffer.from(`${lines.join('\n\r\n\n')}`)
     for (const bytes of [text, Buffer.concat([text, Buffer.from('\n')]), Buffer.concat([text, Buffer.from('\r\n\n')])])
       fc.assert(
@@ -37,7 +37,7 @@ describe('lines of JSON', () => {
       )
   })
 
-  it('are not whole where the gzip or its last line is not', async t => {
+  it('are incomplete if the gzip or its last line is', async t => {
     const whole = gzipSync(`${lines.join('\n')}\n`)
     assert.equal((await checkGzipLines(fileOf(t, whole))).lineCount, 3)
     assert.equal((await checkGzipLines(fileOf(t, gzipSync('')))).lineCount, 0)
@@ -49,7 +49,7 @@ describe('lines of JSON', () => {
 })
 
 describe('a zip', () => {
-  it('is whole with all of its bytes, and with nothing less', async t => {
+  it('is complete only with all its bytes', async t => {
     for (const isZip64 of [false, true]) {
       const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'], isZip64)
       assert.equal(whole.includes(Buffer.from('504b0606', 'hex')), isZip64)
@@ -59,7 +59,7 @@ describe('a zip', () => {
     }
   })
 
-  it('is never taken for whole when what is in it has changed', async t => {
+  it('is refused when any byte of its content has changed', async t => {
     const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'])
     const path = fileOf(t, whole)
     const contentEnd = whole.indexOf(Buffer.from([0x50, 0x4b, 0x01, 0x02]))
@@ -72,7 +72,7 @@ describe('a zip', () => {
     }
   })
 
-  it('of anything else is refused, and never more than refused', async t => {
+  it('of arbitrary bytes is refused with a BrokenAnswer', async t => {
     const path = fileOf(t, Buffer.alloc(0))
     const end = Buffer.from('504b0506', 'hex')
     await fc.assert(
@@ -90,7 +90,7 @@ describe('a zip', () => {
   })
 })
 
-it('the elements of a list are its own text, whatever is in them', () => {
+it('the elements of a JSON list are returned as their original text', () => {
   fc.assert(
     fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1), (values, indent) => {
       const elements = jsonListElements(` ${JSON.stringify(values, null, indent)}\n`)!

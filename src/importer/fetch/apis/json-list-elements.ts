@@ -1,16 +1,13 @@
-// The elements of a JSON list as the text that came, so that numbers keep their literals and nothing is written anew.
+// Splits a JSON list into the original text of its elements, so that numbers keep their literals.
 
-/**
- * @param text a JSON list.
- * @returns each element on one line. Null when the text is no list.
- */
+/** @returns each element on one line; null when the text is no list. */
 export function jsonListElements(text: string): string[] | null {
   const open = /^\s*\[/.exec(text)
   if (open === null) return null
   const elements: string[] = []
   let depth = 0
   let from = open[0].length
-  // Whatever is in a string is passed over as a whole.
+  // A string is matched as one token, so that brackets in it do not count.
   const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},]/gs
   tokens.lastIndex = from
   for (let token = tokens.exec(text); token !== null; token = tokens.exec(text)) {

@@ -1,4 +1,4 @@
-// Writes the lines of a part that comes in pages, as gzip.
+// Writes the lines of a paged export as a gzip file.
 
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -8,7 +8,7 @@ import { asFetchFault } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
 import { beginPart } from '#importer/fetch/part-file.ts'
 
-/** @param pages lines without their ends. @returns how many came. */
+/** @param pages lines without line breaks. @returns how many lines there are. */
 export async function writeLines(
   pages: AsyncIterable<readonly string[]>,
   { file, willWrite, received }: Pick<PartTools, 'file' | 'willWrite' | 'received'>,
@@ -17,7 +17,7 @@ export async function writeLines(
   const gzip = createGzip()
   const written = createWriteStream(file.path, { flags: 'wx', mode: 0o600 })
   const done = finished(gzip.pipe(written))
-  // A full disk is met again when the end is awaited.
+  // The error is thrown again where `done` is awaited.
   done.catch(() => gzip.destroy())
   written.on('error', () => gzip.destroy())
   let lineCount = 0

@@ -1,5 +1,5 @@
-// Matomo's `Live.getLastVisitsDetails`, by closed days in pages. Paging by offset over a list that moves loses and
-// repeats visits, so the visits that came are compared with what Matomo counts. Source: docs/wire/import.md §1.6.
+// Matomo's `Live.getLastVisitsDetails`, by completed days, in pages. Paging by offset over a changing list loses and
+// repeats visits, so the received visits are compared with Matomo's own count. Source: docs/wire/import.md §1.6.
 
 import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
 import { BrokenAnswer, FetchStop, FetchWait } from '#importer/fetch/fetch-faults.ts'
@@ -10,7 +10,7 @@ import { faultOfStatus, readBody, sendRequest } from '#importer/fetch/http-reque
 import { jsonListElements } from './json-list-elements.ts'
 import { writeLines } from './lines-file.ts'
 
-/** A visit may go on into the next day for half an hour. */
+/** A visit may extend half an hour into the next day. */
 export const matomoReadyMs = 3_600_000
 
 export interface MatomoVisits {
@@ -22,12 +22,12 @@ export interface MatomoVisits {
   readonly token: string
 }
 
-/** Visits of a call. Matomo advises 10,000, which takes gigabytes here and there for visits with many actions. */
+/** Visits per call. Matomo advises 10,000, which can take gigabytes for visits with many actions. */
 const pageVisits = { first: 1_000, min: 10 }
 const pageBytesMax = 256 * 2 ** 20
 
 export function matomoVisits(options: MatomoVisits): FetchSource {
-  /** Visits of the last try of a day whose count differed. */
+  /** By part id: how many visits the last try received, if Matomo's count differed. */
   const differed = new Map<string, number>()
   return {
     limits: { perSecond: 5, perHour: null, atOnce: 1 },
@@ -70,13 +70,13 @@ async function fetchDay(
   }
   await writeLines(pages(), tools)
   if (ids.size !== expected || ids.size !== visitCount) {
-    const told = `${visitCount} visits came, ${ids.size} of them different ones, and Matomo counts ${expected}`
-    // The count is of Matomo's report, which may be older than the visits. Twice the same visits are taken for all.
+    const mismatch = `${visitCount} visits came, ${ids.size} of them different, and Matomo counts ${expected}`
+    // The count is from Matomo's report, which may be older than the visits. The same number twice counts as complete.
     if (ids.size !== visitCount || differed.get(id) !== ids.size) {
       differed.set(id, ids.size)
-      throw new BrokenAnswer(told)
+      throw new BrokenAnswer(mismatch)
     }
-    tools.warn(`${told}, twice`)
+    tools.warn(`${mismatch}, twice`)
   }
   return visitCount === 0 ? { kind: 'empty' } : { kind: 'file', lineCount: visitCount }
 }
@@ -102,13 +102,13 @@ async function readPage(
     if (visits === null) throw new BrokenAnswer('the visits are no list')
     return visits
   } catch (fault) {
-    // PHP that runs out of memory or time answers 500 or 504.
+    // PHP returns 500 or 504 when it runs out of memory or time.
     if (fault instanceof FetchWait && /\(50[04]\)/.test(fault.message) && pageSize > pageVisits.min) return 'too_large'
     throw fault
   }
 }
 
-/** The token goes in the body: addresses are logged by web servers. */
+/** Sends the token in the body, since web servers log URLs. */
 async function call(query: Record<string, string>, options: MatomoVisits, tools: PartTools): Promise<string> {
   const { host, siteId, token } = options
   await tools.takeCall()
@@ -128,7 +128,7 @@ async function call(query: Record<string, string>, options: MatomoVisits, tools:
   return text
 }
 
-/** Matomo answers errors with 200. @throws FetchStop with its words; BrokenAnswer for what is no JSON. */
+/** Matomo returns errors with status 200. @throws FetchStop with its message; BrokenAnswer for invalid JSON. */
 function checkAnswer(text: string, token: string): void {
   if (!text.startsWith('{')) return
   let value: JsonValue

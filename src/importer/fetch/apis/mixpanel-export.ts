@@ -1,5 +1,5 @@
 // Mixpanel's raw export: JSON lines of whole days. Source: docs/wire/import.md §1.2; Mixpanel's reference, "Raw Event
-// Export": both dates are inside, 60 calls an hour, 3 a second, 100 at once.
+// Export": both dates are inclusive; 60 calls per hour, 3 per second, 100 at once.
 
 import { WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
 import { basicAuthorization, basicSecrets } from '#importer/fetch/fetch-secrets.ts'
@@ -18,10 +18,10 @@ export const mixpanelHosts = {
 export interface MixpanelExport {
   readonly host: URL
   readonly range: DayWindow
-  /** Days of one call. */
+  /** Days per call. */
   readonly windowDays: number
   readonly callsPerHour: number
-  /** The project's secret alone, or the name and the secret of a service account, which also needs the project. */
+  /** The project's API secret with an empty `secret`, or a service account, which also needs `projectId`. */
   readonly user: string
   readonly secret: string
   readonly projectId: string | null
@@ -55,7 +55,7 @@ async function fetchDays(
   const url = new URL('/api/2.0/export', host)
   url.searchParams.set('from_date', String(asks.from))
   url.searchParams.set('to_date', String(asks.to))
-  // Else events within one second lose their order.
+  // Without milliseconds, events within one second lose their order.
   url.searchParams.set('time_in_ms', 'true')
   if (projectId !== null) url.searchParams.set('project_id', projectId)
   await tools.takeCall()

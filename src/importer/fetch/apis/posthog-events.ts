@@ -1,5 +1,5 @@
-// Another PostHog, or another Pennon, read by SQL through `POST /api/projects/:id/query/`, which both answer. Rows come
-// in the order of (timestamp, uuid), each page behind the last row of the one before. Source: docs/wire/import.md §1.8.
+// Reads events from another PostHog or Pennon by SQL, through `POST /api/projects/:id/query/`, which both support. Rows are
+// ordered by (timestamp, uuid); each page starts after the last row of the previous one. Source: docs/wire/import.md §1.8.
 
 import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { BrokenAnswer, FetchStop, FetchWait, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
@@ -10,7 +10,7 @@ import { readTime } from '#importer/records/source-time.ts'
 import { writeLines } from './lines-file.ts'
 
 export const posthogHosts = { us: 'https://us.posthog.com', eu: 'https://eu.posthog.com' } as const
-/** Senders queue events while they are offline; most come within the hour. */
+/** Senders queue events while they are offline; most arrive within the hour. */
 export const posthogReadyMs = 3_600_000
 
 export interface PosthogEvents {
@@ -44,7 +44,7 @@ export function posthogEvents(options: PosthogEvents): FetchSource {
   }
 }
 
-/** The last row that came. */
+/** Identifies the last row received. */
 interface Cursor {
   /** Microseconds since 1970. */
   readonly timeUs: number
@@ -61,11 +61,11 @@ async function fetchDay({ asks }: FetchPart, options: PosthogEvents, tools: Part
         rowsMax = Math.max(pageRows.min, Math.floor(rowsMax / 4))
         continue
       }
-      // A page may be shorter than was asked for, since the instance has limits of its own: only none is the end.
+      // The instance's own limits can shorten any page, so only an empty page is the end.
       if (rows.length === 0) return
       const next = cursorOf(rows.at(-1)!)
       if (cursor !== null && next.timeUs === cursor.timeUs && next.uuid === cursor.uuid)
-        throw new BrokenAnswer('the instance gives the same rows again')
+        throw new BrokenAnswer('the instance returns the same rows again')
       cursor = next
       yield rows.map(row => JSON.stringify(row))
     }
@@ -105,8 +105,8 @@ async function readPage(
 }
 
 /**
- * Instants as texts with their zone: HogQL takes texts without one for times in the zone of the project. Of the engine
- * all rows between the last one and the end of the day, so that a page costs no more than its rows.
+ * Times have an explicit zone, since HogQL reads text without one in the zone of the project. The condition on
+ * `timestamp` selects only rows between the cursor and the end of the day, so that a page costs no more than its rows.
  */
 function sqlOf(startUs: number, cursor: Cursor | null, rowsMax: number): string {
   const endUs = startUs + 86_400_000_000
@@ -140,15 +140,15 @@ function rowsOf(text: string, personalKey: string): Row[] {
       if (!Array.isArray(row) || row.length !== columns.length) throw new BrokenAnswer('a row has other columns')
       return Object.fromEntries(columns.map((column, index) => [column, row[index]!]))
     })
-  // An instance that is busy answers with the state of a query that it has put off.
-  if (ownValue(value, 'query_status') !== undefined) throw new FetchWait('the instance has put the query off')
+  // A busy instance returns the status of a deferred query.
+  if (ownValue(value, 'query_status') !== undefined) throw new FetchWait('the instance has deferred the query')
   throw new BrokenAnswer('the answer has no rows')
 }
 
-/** @throws BrokenAnswer for a row that cannot be gone on from. */
+/** @throws BrokenAnswer for a row from which the next page cannot start. */
 function cursorOf({ timestamp, uuid }: Row): Cursor {
   const timeUs = typeof timestamp === 'string' ? readTime(timestamp, { zone: 'UTC' }, 'timestamp') : null
   if (timeUs === null || typeof uuid !== 'string' || !/^[0-9a-f-]{36}$/i.test(uuid))
-    throw new BrokenAnswer('the last row has no time or uuid to go on from')
+    throw new BrokenAnswer('the last row has no valid time or uuid, so the next page cannot be requested')
   return { timeUs, uuid }
 }

@@ -1,5 +1,5 @@
-// Whether a file of JSON lines came whole: its gzip has its end, and its last line is JSON. A source that breaks off
-// within an export ends its answer with half a line, or with words such as `terminated early`.
+// Checks that a file of JSON lines is complete: its gzip has its end, and its last line is JSON. A source that fails during
+// an export ends the response with half a line, or with text such as `terminated early`.
 
 import { createReadStream } from 'node:fs'
 import { Writable } from 'node:stream'
@@ -9,7 +9,7 @@ import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
-/** A longer line is nothing that any source exports. */
+/** No source exports longer lines. */
 const lineBytesMax = 64 * 2 ** 20
 
 export interface WholeLines {
@@ -17,7 +17,7 @@ export interface WholeLines {
   readonly lineCount: number
 }
 
-/** @param path a gzip file of JSON lines. @throws BrokenAnswer when it is not whole. */
+/** @param path a gzip file of JSON lines. @throws BrokenAnswer when it is incomplete. */
 export async function checkGzipLines(path: string): Promise<WholeLines> {
   const lines = new LastLine()
   try {
@@ -28,18 +28,18 @@ export async function checkGzipLines(path: string): Promise<WholeLines> {
   return lines.checked()
 }
 
-/** @returns what stands for damage inside of a gzip; other failures, such as those of the disk, as they are. */
+/** @returns a BrokenAnswer for damage within a gzip; any other error, such as of the disk, unchanged. */
 export function brokenGzip(cause: unknown): unknown {
   const { code = '', message } = cause as { code?: string; message?: string }
   return /^Z_/.test(code) ? new BrokenAnswer(`its gzip is cut short or damaged (${message})`) : cause
 }
 
-/** Counts the lines that are not blank, and keeps the last of them. */
+/** Counts the lines that are not blank, and keeps the last one. */
 export class LastLine extends Writable {
   #lineCount = 0
   #last: Buffer[] = []
   #lastBytes = 0
-  /** Whether a line feed has ended the line that is kept, so that further bytes begin another. */
+  /** Whether the kept line has ended, so that further bytes start another. */
   #hasEnded = false
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {

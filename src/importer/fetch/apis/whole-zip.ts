@@ -1,5 +1,5 @@
-// Whether a zip of `.json.gz` files came whole: its directory is there, and every entry unpacks to the size and the
-// checksum that the directory gives. Source: APPNOTE of the zip format, 4.3; ZIP64 for exports beyond 4 GiB.
+// Checks that a zip of `.json.gz` files is complete: it has its directory, and every entry unpacks to the size and the
+// checksum in the directory. Source: APPNOTE of the zip format, 4.3; ZIP64 for exports beyond 4 GiB.
 
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -24,11 +24,11 @@ const in64 = 0xffffffff
 
 export interface WholeZip {
   readonly entryCount: number
-  /** The number of lines in all entries together. */
+  /** Of all entries together. */
   readonly lineCount: number
 }
 
-/** @throws BrokenAnswer when anything of it is missing or damaged. */
+/** @throws BrokenAnswer when anything in it is missing or damaged. */
 export async function checkZip(path: string): Promise<WholeZip> {
   const file = await open(path)
   try {
@@ -37,7 +37,7 @@ export async function checkZip(path: string): Promise<WholeZip> {
     for (const entry of entries) if (!entry.name.endsWith('/')) lineCount += await checkEntry(file, path, entry)
     return { entryCount: entries.length, lineCount }
   } catch (cause) {
-    // A damaged number leads out of the file.
+    // A damaged offset points outside the file.
     throw cause instanceof RangeError ? new BrokenAnswer('the directory of the zip is damaged') : cause
   } finally {
     await file.close()
@@ -86,7 +86,7 @@ function parseDirectory(directory: Buffer, count: number): ZipEntry[] {
   return entries
 }
 
-/** Unpacked bytes, packed bytes and offset; what does not fit 32 bits is in the extra field 1, in this order. */
+/** Unpacked bytes, packed bytes and offset. Those that do not fit 32 bits are in extra field 1, in this order. */
 function sizesOf(directory: Buffer, at: number, extra: Buffer): [number, number, number] {
   const sizes = [24, 20, 42].map(offset => directory.readUInt32LE(at + offset)) as [number, number, number]
   for (let from = 0; from + 4 <= extra.length; from += 4 + extra.readUInt16LE(from + 2)) {
@@ -101,7 +101,7 @@ function sizesOf(directory: Buffer, at: number, extra: Buffer): [number, number,
   return sizes
 }
 
-/** @returns how many lines it has. */
+/** @returns the number of lines. */
 async function checkEntry(file: FileHandle, path: string, entry: ZipEntry): Promise<number> {
   const header = await readAt(file, entry.headerAt, 30)
   if (header.readUInt32LE(0) !== marks.entry) throw new BrokenAnswer(`${entry.name} in the zip is damaged`)
@@ -113,7 +113,7 @@ async function checkEntry(file: FileHandle, path: string, entry: ZipEntry): Prom
   const isGzip = entry.name.endsWith('.gz')
   const isLines = /\.jsonl?(\.gz)?$/.test(entry.name)
   try {
-    // A stream over no bytes would read one: `end` is inside.
+    // `end` is inclusive, so a stream over no bytes would read one.
     if (entry.packedBytes > 0)
       await pipeline(
         createReadStream(path, { start, end: start + entry.packedBytes - 1 }),
@@ -145,7 +145,7 @@ function nowhere(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() })
 }
 
-/** @throws BrokenAnswer when the file has not so many bytes there. */
+/** @throws BrokenAnswer when the file ends before that. */
 async function readAt(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, position)
   if (bytesRead < length) throw new BrokenAnswer('the zip was cut short')

@@ -1,4 +1,4 @@
-// What the stage hears of bytes before they are written, and what is left in the file when there is no room for them.
+// Which bytes the stage is asked to allow before they are written, and what the file holds when it refuses them.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -13,7 +13,7 @@ import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { downloadBody, downloadGzip } from './download-part.ts'
 import { writeLines } from './lines-file.ts'
 
-/** @param spaceBytes more are refused. */
+/** @param spaceBytes how many bytes are allowed. */
 function toolsOf(t: TestContext, spaceBytes: number) {
   const file = partFileOf(tempDir(t), 'a')
   let announced = 0
@@ -45,7 +45,7 @@ const answerOf = (chunks: readonly Buffer[]) => ({
 })
 
 describe('the bytes of a download', () => {
-  it('are announced as the disk has to hold them: a body as it comes, and what is packed here packed', async t => {
+  it('are announced as they are written: a plain download unchanged, and a compressed one after compression', async t => {
     const plain = toolsOf(t, Infinity)
     await downloadBody(bodyOf(noise()), plain.tools)
     assert.deepEqual([plain.announced(), plain.writtenBytes()], [20 * block, 20 * block])
@@ -55,7 +55,7 @@ describe('the bytes of a download', () => {
     assert.ok(packed.announced() < block)
   })
 
-  it('stop where there is no room for more', async t => {
+  it('are not written beyond the available space', async t => {
     const ways: ((tools: PartTools) => Promise<unknown>)[] = [
       tools => downloadBody(bodyOf(noise()), tools),
       tools => downloadGzip(answerOf(noise()), tools),
