@@ -74,7 +74,7 @@ export class PrivateApi {
   async bareList(path: string): Promise<JsonObject[]> {
     const response = await this.#send(path, {}, { method: 'GET', signal: this.#limited() })
     const value = parsed(await this.#text(response))
-    if (!Array.isArray(value)) throw this.#stranger(response.status)
+    if (!Array.isArray(value)) throw this.#unexpected(response.status)
     return value.filter(isJsonObject)
   }
 
@@ -100,7 +100,7 @@ export class PrivateApi {
     const init = { method: 'POST', headers, body: JSON.stringify(body), ...(this.#stop && { signal: this.#stop }) }
     const response = await this.#send(path, query, init)
     const last = parsed((await this.#text(response)).trimEnd().split('\n').at(-1)!)
-    if (!isJsonObject(last)) throw this.#stranger(response.status)
+    if (!isJsonObject(last)) throw this.#unexpected(response.status)
     return last
   }
 
@@ -159,7 +159,7 @@ export class PrivateApi {
 
   async #object(response: Response): Promise<JsonObject> {
     const value = parsed(await this.#text(response))
-    if (!isJsonObject(value)) throw this.#stranger(response.status)
+    if (!isJsonObject(value)) throw this.#unexpected(response.status)
     return value
   }
 
@@ -190,7 +190,7 @@ export class PrivateApi {
       return typeof sent === 'string' ? sent : null
     }
     const [detail, attr] = [field('detail'), field('attr')]
-    if (detail === null) return this.#stranger(status)
+    if (detail === null) return this.#unexpected(status)
     switch (status) {
       case 401:
         return new ClientError(
@@ -221,7 +221,7 @@ export class PrivateApi {
       : `${detail} Asked for in project ${this.project} at ${this.instance}; see --project.`
   }
 
-  #stranger(status: number): ClientError {
+  #unexpected(status: number): ClientError {
     return new ClientError(
       `${this.instance} answers ${status}, but not as Pennon's private API does. ` +
         'Is it the right address? --host says another one; with PENNON_ADMIN_PORT, the private API is on that port.',

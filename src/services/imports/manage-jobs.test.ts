@@ -45,7 +45,7 @@ describe('creating an import job', () => {
   })
 })
 
-describe('discarding the imports of a day', () => {
+describe('discarding implicit jobs', () => {
   it('leaves no more than so many implicit jobs of a day', async t => {
     const { management } = await openSqliteState(t)
     const day = '2026-11-01'
@@ -56,7 +56,7 @@ describe('discarding the imports of a day', () => {
       return discarded.ok || discarded.error
     }
     for (let count = 1; count <= implicitDiscardsMax; count++) assert.equal(await discardNext(count), true)
-    assert.equal(await discardNext(implicitDiscardsMax + 1), 'too_many_of_day')
+    assert.equal(await discardNext(implicitDiscardsMax + 1), 'too_many_implicit_jobs')
     assert.equal((await management.listImplicitJobs(1, day)).length, implicitDiscardsMax + 1)
   })
 })

@@ -27,7 +27,7 @@ export interface ManageJobsDeps {
 }
 
 /**
- * Why a job stays as it is. `final`: it was published too long ago, or what undoing it needs is deleted; `too_many_of_day`: imports of its day
+ * Why a job stays as it is. `final`: it was published too long ago, or what undoing it needs is deleted; `too_many_implicit_jobs`: imports of its day
  * without a job were discarded too often.
  */
 export type JobRefusal =
@@ -37,7 +37,7 @@ export type JobRefusal =
   | 'discarding'
   | 'discarded'
   | 'final'
-  | 'too_many_of_day'
+  | 'too_many_implicit_jobs'
 
 const idTryCount = 5
 
@@ -117,7 +117,7 @@ export async function discardJob(
   if (isOld || job.finalAtMs !== null) return err('final')
   if (job.day !== null) {
     const implicitJobs = await deps.management.listImplicitJobs(projectId, job.day)
-    if (implicitJobs.length > implicitDiscardsMax) return err('too_many_of_day')
+    if (implicitJobs.length > implicitDiscardsMax) return err('too_many_implicit_jobs')
   }
   return start(deps, job, 'discarding')
 }

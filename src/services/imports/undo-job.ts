@@ -91,7 +91,7 @@ async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: Abor
 
 /**
  * Takes the undo records of a kind, which are named by persons, in batches until none is left.
- * @param undo `isKnown`: whether the event store has told what others have the persons for.
+ * @param undo `isKnown`: whether the event store has answered what others use the persons for.
  */
 async function forPersonsOf(
   job: ImportJob,

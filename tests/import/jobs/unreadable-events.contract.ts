@@ -103,7 +103,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual(await world.notes(job), { 'undo_left:events_not_readable': 1 })
     })
 
-    it('leave a person of a day without a job as it is', async t => {
+    it('leave a person of an implicit job as it is', async t => {
       const world = await importWorld(t, open)
       await world.apply(
         ...['flood', 'x', 'y', 'z'].map(id => anImportedEvent('e', id, day, { $set: { k: id } }, { importJobId: 1 })),
@@ -119,7 +119,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual(await world.notes(jobs[0]!), { 'undo_left:events_not_readable': 1 })
     })
 
-    it('leave a group of a day without a job as it is', async t => {
+    it('leave a group of an implicit job as it is', async t => {
       const world = await importWorld(t, open)
       const ofGroup = ($group_key: string) => ({ $group_type: 'org', $group_key, $group_set: { k: 1 } })
       await world.apply(

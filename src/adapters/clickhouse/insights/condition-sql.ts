@@ -34,7 +34,7 @@ export interface ConditionContext extends MatchContext {
   readonly readsFlagMap: boolean
 }
 
-/** SQL of what stands for a left-over text in lists, whose texts may be long. */
+/** SQL of what stands for a residual text in lists, whose texts may be long. */
 export function digestOf(text: string): string {
   return `hex(sipHash128(${text}))`
 }
@@ -132,9 +132,9 @@ export class ConditionSql {
     const known = leaves.find(leaf => leaf.id === id)
     if (known !== undefined) return known.column
     const test = propertyTest(condition, access, this.#context, this.#params)
-    const left = this.#column(table, test.left)
+    const residual = this.#column(table, test.residual)
     const decided = this.#decided.get(id)
-    const isIn = (digests: readonly string[]) => `${digestOf(left)} IN (${this.#params.list('String', digests)})`
+    const isIn = (digests: readonly string[]) => `${digestOf(residual)} IN (${this.#params.list('String', digests)})`
     const decision =
       decided === undefined || decided.known.length === 0
         ? 'NULL'
@@ -142,9 +142,9 @@ export class ConditionSql {
     const { isPresent, matches, compiled } = test
     const column = this.#column(
       table,
-      `multiIf(${left} != '', ${decision}, ${isPresent}, toUInt8(${matches}), ${compiled.whenAbsent ? 1 : 0})`,
+      `multiIf(${residual} != '', ${decision}, ${isPresent}, toUInt8(${matches}), ${compiled.whenAbsent ? 1 : 0})`,
     )
-    leaves.push({ ...test, left, id, key, column })
+    leaves.push({ ...test, residual, id, key, column })
     return column
   }
 

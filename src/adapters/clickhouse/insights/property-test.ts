@@ -23,7 +23,7 @@ export interface PropertyTest {
   /** SQL of whether the value matches, where it is present and not left to Node. */
   readonly matches: string
   /** SQL of the residual that Node decides, tagged by `residualTags`, '' where nothing is. */
-  readonly left: string
+  readonly residual: string
   readonly isPresent: string
 }
 
@@ -43,20 +43,20 @@ export function propertyTest(
   const test = testOf(condition, access, context, params)
   // Nothing has to be read of a value that never matters.
   if (test === null) {
-    const left = `if(${access.isUnreadable}, ${access.residualText}, '')`
-    return { compiled, isPresent, matches: operator === 'is_set' ? '1' : '0', left }
+    const residual = `if(${access.isUnreadable}, ${access.residualText}, '')`
+    return { compiled, isPresent, matches: operator === 'is_set' ? '1' : '0', residual }
   }
-  const left = `multiIf(${access.isUnreadable}, ${access.residualText},
+  const residual = `multiIf(${access.isUnreadable}, ${access.residualText},
     NOT (${isPresent}), '',
     ${access.type} IN ('Array', 'Object'), if(${access.mayLoseLiteral}, ${access.residualText}, ${access.residualValue}),
-    ${test.left.map(([when, text]) => `${when}, ${text},`).join(' ')} '')`
-  return { compiled, isPresent, matches: test.matches, left }
+    ${test.residual.map(([when, text]) => `${when}, ${text},`).join(' ')} '')`
+  return { compiled, isPresent, matches: test.matches, residual }
 }
 
 interface Test {
   readonly matches: string
   /** SQL of cases that are left to Node, and of what it decides by. */
-  readonly left: readonly (readonly [when: string, text: string])[]
+  readonly residual: readonly (readonly [when: string, text: string])[]
 }
 
 /** Null when the value of the property does not matter. */
@@ -64,7 +64,7 @@ function testOf(condition: Condition, access: PropertyAccess, context: MatchCont
   const { operator, value } = condition
   if (operator === 'is_set' || operator === 'is_not_set' || value === null) return null
   if (hasHalfPair(value) || operator.startsWith('semver_')) {
-    return { matches: '0', left: [...numberTexts(access), ['1', access.residualValue]] }
+    return { matches: '0', residual: [...numberTexts(access), ['1', access.residualValue]] }
   }
   if (operator.startsWith('is_date_')) return dateTest(condition, access, context, params)
   const numbers = numberTest(condition, access, params)
@@ -77,7 +77,7 @@ function isText({ type }: PropertyAccess): string {
 }
 
 /** The engine and we write fractions and `-0` differently. */
-function numberTexts({ type, text, mayLoseLiteral, residualText, residualDouble }: PropertyAccess): Test['left'] {
+function numberTexts({ type, text, mayLoseLiteral, residualText, residualDouble }: PropertyAccess): Test['residual'] {
   return [
     [`${type} = 'Double'`, residualDouble],
     [`${type} = 'Int64' AND ${text} = '0' AND ${mayLoseLiteral}`, residualText],
@@ -90,34 +90,34 @@ function textTest(condition: Condition, access: PropertyAccess, context: MatchCo
   const isNegated = operator.startsWith('not_') || operator === 'is_not'
   const wanted = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
   const part = () => params.text(asciiFoldedText(value))
-  const left = [...numberTexts(access)]
+  const residual = [...numberTexts(access)]
   switch (operator) {
     case 'exact':
     case 'is_not': {
       const truth = truthOf(condition)
-      if (truth !== null) return { matches: wanted(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), left }
+      if (truth !== null) return { matches: wanted(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), residual }
       const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
-      return { matches: wanted(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), left }
+      return { matches: wanted(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), residual }
     }
     case 'icontains':
     case 'not_icontains':
-      return { matches: wanted(`position(lower(${text}), ${part()}) > 0`), left }
+      return { matches: wanted(`position(lower(${text}), ${part()}) > 0`), residual }
     case 'icontains_multi':
     case 'not_icontains_multi': {
       const parts = (Array.isArray(value) ? value : [value]).map(asciiFoldedText)
-      return { matches: wanted(containsAny(`lower(${text})`, parts, params)), left }
+      return { matches: wanted(containsAny(`lower(${text})`, parts, params)), residual }
     }
     case 'starts_with':
     case 'not_starts_with':
-      return { matches: wanted(`startsWith(lower(${text}), ${part()})`), left }
+      return { matches: wanted(`startsWith(lower(${text}), ${part()})`), residual }
     case 'ends_with':
     case 'not_ends_with':
-      return { matches: wanted(`endsWith(lower(${text}), ${part()})`), left }
+      return { matches: wanted(`endsWith(lower(${text}), ${part()})`), residual }
     case 'regex':
     case 'not_regex':
       return regexTest(value, !isNegated, access, context, params)
     default:
-      return { matches: '0', left: [] }
+      return { matches: '0', residual: [] }
   }
 }
 
@@ -166,11 +166,11 @@ function regexTest(
   params: QueryParams,
 ): Test {
   const regex = compileFlagRegex(textOf(value))
-  if (!regex.ok) return { matches: '0', left: [] }
+  if (!regex.ok) return { matches: '0', residual: [] }
   const { text } = access
   const { asciiPattern, textCharsMax } = regex.value
   if (asciiPattern === null || !context.usesEngineRegex) {
-    return { matches: '0', left: [...numberTexts(access), ['1', access.residualValue]] }
+    return { matches: '0', residual: [...numberTexts(access), ['1', access.residualValue]] }
   }
   const needsTables = /\\[pPbB]|\(\?[a-zA-Z]*i|0-9A-Za-z_/.test(asciiPattern)
   const isAscii = `length(${text}) = lengthUTF8(${text})`
@@ -178,7 +178,7 @@ function regexTest(
   return {
     matches: `length(${text}) <= ${Math.min(subjectBytesMax, textCharsMax)}
       AND match(${text}, ${params.text(`(?-s)${asciiPattern}`)}) = ${wanted ? 1 : 0}`,
-    left: [
+    residual: [
       ...numberTexts(access),
       [
         `length(${text}) <= ${subjectBytesMax} AND NOT (${isAscii})${needsTables ? '' : ` AND ${mayBeLong}`}`,
@@ -192,7 +192,7 @@ function regexTest(
 /** Undefined for an operator that does not compare numbers. */
 function numberTest({ operator, value }: Condition, access: PropertyAccess, params: QueryParams): Test | undefined {
   const comparison = comparisons[operator]
-  const never: Test = { matches: '0', left: [] }
+  const never: Test = { matches: '0', residual: [] }
   if (comparison !== undefined) {
     const bound = numericValue(value)
     return bound === null ? never : numbersOf(access, own => `${own} ${comparison} ${params.number(bound)}`)
@@ -217,7 +217,7 @@ function numbersOf(access: PropertyAccess, holds: (own: string) => string): Test
     matches: `multiIf(${isNumber}, ${holds(number)},
       ${isText(access)} AND match(${text}, '${plainNumber}'), ${holds(`ifNull(toFloat64OrNull(${text}), nan)`)}, 0)`,
     // What cannot be a number is none to Node either, and is not sent there.
-    left: [
+    residual: [
       [
         `${isText(access)} AND match(${text}, '^[+-]?[0-9.iInN]') AND NOT match(${text}, '${plainNumber}')`,
         access.residualValue,
@@ -237,11 +237,11 @@ function dateTest(
 ): Test {
   const filter = parseDateFilter(value, context.timezone)
   const bound = filter === null || filter.kind === 'fixed' ? filter?.instant : filter.at(context.nowMs)
-  if (bound === undefined || bound === null) return { matches: '0', left: [] }
+  if (bound === undefined || bound === null) return { matches: '0', residual: [] }
   const { text, type } = access
   const day = `substring(${text}, 1, 10)`
   const comparison = { is_date_before: '<', is_date_after: '>', is_date_exact: '=' }[operator]
-  if (comparison === undefined) return { matches: '0', left: [] }
+  if (comparison === undefined) return { matches: '0', residual: [] }
   // Such texts are in the order of their times once the fraction has nine digits.
   const fraction = `rightPad(substring(extract(${text}, '[.]([0-9]+)Z$'), 1, 9), 9, '0')`
   const own = `concat(substring(${text}, 1, 19), '.', ${fraction})`
@@ -250,7 +250,7 @@ function dateTest(
   const isUtc = form === null ? '0' : `match(${text}, '${utcForm}') AND ${isKnownDay}`
   return {
     matches: form === null ? '0' : `${isText(access)} AND ${isUtc} AND ${own} ${comparison} ${params.text(form)}`,
-    left: [
+    residual: [
       // Whole numbers keep their digits in the engine, fractions of seconds may not.
       [`${type} = 'Double'`, access.residualText],
       [`${type} IN ('Int64', 'UInt64')`, access.residualValue],
@@ -270,8 +270,8 @@ function utcText(instant: bigint): string | null {
 }
 
 /**
- * Whether a left-over value matches.
- * @param text as `left` gave it.
+ * Whether a residual value matches.
+ * @param text as `residual` gave it.
  */
 export function matchesResidual(
   text: string,

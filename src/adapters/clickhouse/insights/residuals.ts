@@ -30,7 +30,7 @@ export async function decideResiduals(
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, Decided>> {
-  const pairs = leaves.map(({ left }, index) => `(toUInt16(${index}), ${left})`)
+  const pairs = leaves.map(({ residual }, index) => `(toUInt16(${index}), ${residual})`)
   const result = await client.query({
     query: `SELECT leaf, text, ${digestOf('text')}, bytes FROM (
         SELECT leaf, text, sum(length(text)) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS bytes FROM (

@@ -188,7 +188,7 @@ describe('undoing a published job', () => {
   })
 })
 
-describe('undoing the imports of a day', () => {
+describe('undoing an implicit job', () => {
   it('takes away what carries their mark, and persons that nobody else has', () => {
     const [byImplicitJob, ofOther, live] = [mark('import_set', jobId), mark('import_set', 8), mark('live_once', 0)]
     const properties = { a: 1, b: 2, c: 3, d: 4 }

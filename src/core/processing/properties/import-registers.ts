@@ -42,7 +42,7 @@ export function registersOf(mark: PropertyMark, value: JsonValue | undefined): I
 
 /**
  * Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. Of two imports the mark
- * names the one whose value is shown, by which undoing the imports of a day finds what these wrote.
+ * names the one whose value is shown, by which undoing an implicit job finds what it wrote.
  */
 export function joinRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
   const latest = laterOf(a.latest, b.latest)

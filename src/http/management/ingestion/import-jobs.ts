@@ -276,7 +276,7 @@ const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
   published: 'The job is already published and can no longer change, but it can be discarded.',
   discarding: 'The job is being discarded.',
   discarded: 'The job is discarded: create another job.',
-  too_many_of_day: `Imports of this day without a job were discarded ${implicitDiscardsMax} times, the maximum: import into a job, which can always be discarded.`,
+  too_many_implicit_jobs: `Imports of this day without a job were discarded ${implicitDiscardsMax} times, the maximum: import into a job, which can always be discarded.`,
   final:
     'The job was published at least 30 days ago: the data needed to undo it has been deleted, so it can no longer be discarded.',
 }
