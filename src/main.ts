@@ -120,7 +120,7 @@ was answered before the command began is missing after a restore, and nothing is
 checksums, for its owner alone. What is in PostgreSQL (DATABASE_URL) or in a ClickHouse of yours (CLICKHOUSE_URL) is not in it.
 
 --verify compares what it counts with what the backup says of itself, and ends with exit code 2 where they differ. It needs
-room beside the file for what is in it, and no instance.
+space beside the file for what is in it, and no instance.
 
   $ PENNON_DATA=/var/lib/pennon pennon backup /backups/pennon-2026-11-22.tar
   $ pennon backup --verify /backups/pennon-2026-11-22.tar`,

@@ -14,7 +14,7 @@ function banner(settings: Record<string, string>, personalKey: string | null = '
 }
 
 describe('what a start prints', () => {
-  it('says nothing of limits that leave room, and shows how to send an event', () => {
+  it('says nothing of limits that leave space, and shows how to send an event', () => {
     const text = banner({})
     assert.ok(!text.includes('503') && !text.includes('Import-only'), text)
     assert.match(text, /\/capture\//)
@@ -55,10 +55,10 @@ describe('what a start prints', () => {
     assert.ok(!text.includes('curl'), text)
   })
 
-  it('warns when the limit of the disk leaves no room for any event', () => {
+  it('warns when the limit of the disk leaves no space for any event', () => {
     assert.match(
       banner({ PENNON_MIN_FREE_BYTES: '99999TiB' }),
-      /503: [\d.]+ [KMGT]iB are free, PENNON_MIN_FREE_BYTES is 99999\.0 TiB\. Make room or lower it/,
+      /503: [\d.]+ [KMGT]iB are free, PENNON_MIN_FREE_BYTES is 99999\.0 TiB\. Free space or lower it/,
     )
   })
 

@@ -6,7 +6,7 @@ import { moreInReadme, pennonCommand } from '#distribution.ts'
 import { readableBytes } from './readable-bytes.ts'
 import type { Service } from './start-service.ts'
 
-/** Enough for a small batch and the overhead of a log segment: with less room than this, captures are refused. */
+/** Enough for a small batch and the overhead of a log segment: with less space than this, captures are refused. */
 const captureBytesMin = 64 * 1024
 
 export function firstSteps(
@@ -58,7 +58,7 @@ function cautions({ importOnly, freeBytesMin, dataFolder, host }: Config): strin
       : []),
     ...(freeBytes - freeBytesMin < captureBytesMin
       ? [
-          `Capture answers 503: ${readableBytes(freeBytes)} are free, PENNON_MIN_FREE_BYTES is ${readableBytes(freeBytesMin)}. Make room or lower it.`,
+          `Capture answers 503: ${readableBytes(freeBytes)} are free, PENNON_MIN_FREE_BYTES is ${readableBytes(freeBytesMin)}. Free space or lower it.`,
         ]
       : []),
   ]

@@ -331,7 +331,7 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
   }
   if (isDiskFull(cause)) {
     const { bavail, bsize } = statfsSync(config.dataFolder)
-    return `The start failed: ${cause.message}. The disk of ${config.dataFolder} has ${bavail * bsize} bytes left. Make room on it, and start again.`
+    return `The start failed: ${cause.message}. The disk of ${config.dataFolder} has ${bavail * bsize} bytes left. Free space on it, and start again.`
   }
   return `The start failed: ${cause.message}`
 }

@@ -146,7 +146,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     }),
     requestBodiesEnded: new Counter({
       name: 'pennon_request_bodies_ended_total',
-      help: 'Bodies that were ended as they came in: stalled, or too slow while others needed the room.',
+      help: 'Bodies that were ended as they came in: stalled, or too slow while others needed the budget.',
       labelNames: ['why'],
       registers,
     }),
@@ -157,7 +157,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     }),
     answersEnded: new Counter({
       name: 'pennon_answers_ended_total',
-      help: 'Answers that were broken off: stalled, since their reader took nothing, or too slow while others needed the room.',
+      help: 'Answers that were broken off: stalled, since their reader took nothing, or too slow while others needed the budget.',
       labelNames: ['why'],
       registers,
     }),

@@ -38,7 +38,7 @@ async function metric(pennon: Pennon, name: string): Promise<number> {
 }
 
 describe('answers that nobody reads', () => {
-  it('take no more memory than their room, hold nobody up, and end', async t => {
+  it('take no more memory than their budget, hold nobody up, and end', async t => {
     const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
     const attacks: RawConnections[] = []
     t.after(() => {

@@ -1,5 +1,5 @@
 // Any client with the public key can fill the log: a batch of similar events is a hundredth of its size on the wire.
-// Processed records must make room for new ones, however long they would be kept otherwise.
+// Processed records must free space for new ones, however long they would be kept otherwise.
 
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'

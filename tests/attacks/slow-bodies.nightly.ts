@@ -43,7 +43,7 @@ function assertAllServed(answered: Awaited<ReturnType<typeof bystander>>): void 
 }
 
 describe('bodies that never end', () => {
-  it('take no more room than what has come of them, however many there are', async t => {
+  it('use no more of the budget than what has come of them, however many there are', async t => {
     const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
     const attack = await rawConnections({ port: pennon.port, count: 4_200, text: partOf('/batch/', 64 * KiB, 1) })
     onEnd.push(attack)
@@ -76,9 +76,9 @@ describe('bodies that never end', () => {
     assert.match(answers, /"body_read_timeout"/)
   })
 
-  it('make room for others when they fill all of it', async t => {
+  it('give way to others when they use up the budget', async t => {
     const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
-    // 280 MiB in all, each body nearly complete: far more than the room for bodies.
+    // 280 MiB in all, each body nearly complete: far more than the budget for bodies.
     const attack = await rawConnections({
       port: pennon.port,
       count: 4_480,
@@ -89,7 +89,7 @@ describe('bodies that never end', () => {
     const answered = await bystander(pennon, { adminUrl, rounds: 60 })
     t.diagnostic(`280 MiB of bodies that lack a byte: ${held} bytes held; meanwhile ${figures(answered)}`)
     assertAllServed(answered)
-    // A body sent in parts, at first indistinguishable from theirs, gets room as soon as theirs are known to have
+    // A body sent in parts, at first indistinguishable from theirs, gets its bytes as soon as theirs are known to have
     // stalled.
     const inParts = await eventually(
       async () => {

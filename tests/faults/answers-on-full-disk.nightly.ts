@@ -8,7 +8,7 @@ import { startEngine } from '../support/engine.ts'
 import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { aStoredEvent } from '../support/values.ts'
 
-describe('an event store without room on its disk', { skip: noSmallDisk() }, () => {
+describe('an event store without space on its disk', { skip: noSmallDisk() }, () => {
   it('answers what fits in memory, and says that it cannot answer more', async t => {
     const disk = mountSmallDisk(400 * 2 ** 20)
     t.after(disk.remove)

@@ -47,13 +47,13 @@ describe('a start is refused', () => {
     assert.match(await refusedStart(closed, {}, { launcher }), /cannot be written.*PENNON_DATA/)
   })
 
-  it('when the disk has no room, with how much there is and what to do', { skip: noSmallDisk() }, async t => {
+  it('when the disk has no space, with how much there is and what to do', { skip: noSmallDisk() }, async t => {
     const disk = mountSmallDisk(2 ** 20)
     t.after(disk.remove)
     fillDisk(disk.path)
     assert.match(
       await refusedStart(disk.path),
-      /^pennon: The start failed: .*The disk of \S+ has \d+ bytes left\. Make room on it, and start again\.\n$/,
+      /^pennon: The start failed: .*The disk of \S+ has \d+ bytes left\. Free space on it, and start again\.\n$/,
     )
   })
 

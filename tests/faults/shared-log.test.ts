@@ -72,7 +72,7 @@ describe('a stream that several processes append to', () => {
 
 describe('a stream of a small log that two fronts share', () => {
   for (const how of ['completed', 'set aside as damaged'] as const) {
-    it(`takes what an idle front appends after the segment it has open was ${how} and deleted for room`, async t => {
+    it(`takes what an idle front appends after the segment it has open was ${how} and deleted for space`, async t => {
       const folder = tempDir(t)
       const limits = { logBytesMax: 4_000_000, segmentBytesMax: 300_000 }
       const lost: object[] = []
@@ -115,7 +115,7 @@ describe('a stream of a small log that two fronts share', () => {
         if (how === 'set aside as damaged') setAside(opened)
         const isThere = () => listSegments(streamFolder).some(({ firstOffset }) => firstOffset === opened.firstOffset)
         while (isThere()) {
-          // It checks for room at most five times a second, and until then is told to retry.
+          // It checks for space at most five times a second, and until then is told to retry.
           const taken = await eventually(() => append(busy, 60_000).catch(otherThanFull))
           assert.equal(taken, true)
           await process()

@@ -61,16 +61,16 @@ describe('fetching from Mixpanel', () => {
       onProgress: ({ waiting }) => {
         if (waiting !== null) reasons.add(waiting.reason)
       },
-      // Somebody makes room five minutes later.
+      // Somebody frees space five minutes later.
       findSpaceProblem: () => {
         if (clock.sleptMs() >= 300_000) return null
         assert.equal(standIn.asked.length, 0)
-        return 'WARNING: no room'
+        return 'WARNING: no space'
       },
     })
     assert.deepEqual(rawLines(folder).sort(), truth())
     assert.ok(clock.sleptMs() >= 300_000)
-    assert.deepEqual(notices, ['WARNING: no room'])
+    assert.deepEqual(notices, ['WARNING: no space'])
     assert.ok(reasons.has('the disk is full'), [...reasons].join())
   })
 

@@ -35,7 +35,7 @@ async function aFile(t: TestContext, isKnown: boolean) {
   return { ranges, folder: join(folder, 'job'), config: { source: 'http', list } }
 }
 
-/** A disk that somebody makes room on five minutes after it was full. `otherBytes` are what others write to it. */
+/** A disk that somebody frees space on five minutes after it was full. `otherBytes` are what others write to it. */
 function aDisk(folder: string, freeBytes: number) {
   const clock = quickClock()
   const disk = { otherBytes: 0, usedBytesMax: 0 }
@@ -44,13 +44,13 @@ function aDisk(folder: string, freeBytes: number) {
     const raw = existsSync(join(folder, 'raw')) ? rawFiles(folder) : []
     const usedBytes = raw.reduce((sum, name) => sum + statSync(join(folder, 'raw', name)).size, 0)
     disk.usedBytesMax = Math.max(disk.usedBytesMax, usedBytes)
-    return usedBytes + disk.otherBytes + bytes <= freeBytes ? null : 'WARNING: no room'
+    return usedBytes + disk.otherBytes + bytes <= freeBytes ? null : 'WARNING: no space'
   }
   return { clock, findSpaceProblem, disk }
 }
 
 describe('while a file comes, a fetch leaves the reserve of the disk', () => {
-  it('also of one whose size nobody says, which begins again only when there is room', async t => {
+  it('also of one whose size nobody says, which begins again only when there is space', async t => {
     const { ranges, folder, config } = await aFile(t, false)
     const { clock, findSpaceProblem, disk } = aDisk(folder, 20 * mebibyte)
     const notices: string[] = []
@@ -61,11 +61,11 @@ describe('while a file comes, a fetch leaves the reserve of the disk', () => {
     assert.deepEqual([partsDone, bytesDone], [1, fileBytes])
     assert.ok(clock.sleptMs() >= freedAfterMs, `${clock.sleptMs()} ms`)
     assert.ok(disk.usedBytesMax > 15 * mebibyte && disk.usedBytesMax < 33 * mebibyte, `${disk.usedBytesMax}`)
-    assert.deepEqual(notices, ['WARNING: no room'])
+    assert.deepEqual(notices, ['WARNING: no space'])
     assert.deepEqual(ranges, [undefined, undefined])
   })
 
-  it('when others take the room meanwhile, and then goes on where it was', async t => {
+  it('when others take the space meanwhile, and then goes on where it was', async t => {
     const { ranges, folder, config } = await aFile(t, true)
     const { clock, findSpaceProblem, disk } = aDisk(folder, fileBytes)
     const { partsDone, bytesDone } = await fetchInto(folder, config, {

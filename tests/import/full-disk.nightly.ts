@@ -1,4 +1,4 @@
-// An import whose disk fills waits, says so, and goes on when there is room, while it stages and while it sends.
+// An import whose disk fills waits, says so, and goes on when there is space, while it stages and while it sends.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statfsSync, truncateSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 /** Without a reserve they take the disk to its last byte, as others may who are on it. */
 const noReserve = { PENNON_MIN_FREE_BYTES: '0' }
-const words = /WARNING: the disk of .* is full\. Nothing that is done is lost: make room, and it goes on by itself\./
+const words = /WARNING: the disk of .* is full\. Nothing that is done is lost: free space, and it goes on by itself\./
 
 describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
   let pennon: Pennon
@@ -22,7 +22,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
   })
   after(() => pennon.stop())
 
-  it('waits while it is staged, says so, and goes on by itself when there is room', async t => {
+  it('waits while it is staged, says so, and goes on by itself when there is space', async t => {
     const disk = aDisk(t, 8)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 2))
     const commands = new ImportCommands(disk, noReserve)
@@ -64,7 +64,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '16MiB' })
     await commands.plan([raw])
     const freeDisk = fillDisk(disk)
-    // Room for two writes of 16 MiB, the second of which takes from the reserve.
+    // Space for two writes of 16 MiB, the second of which takes from the reserve.
     truncateSync(join(disk, 'ballast'), 26 * 2 ** 20)
     const run = commands.start('run')
     const said = saidBy(run)
@@ -72,7 +72,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const look = () => {
       const { bavail, bsize } = statfsSync(disk)
       freeBytesMin = Math.min(freeBytesMin, bavail * bsize)
-      return /is full but for a reserve: .*make room, and it goes on by itself\./.test(said())
+      return /is full but for a reserve: .*free space, and it goes on by itself\./.test(said())
     }
     await eventually(look, { what: 'the words' })
     assert.ok(freeBytesMin > 2 ** 20, String(freeBytesMin))
@@ -107,7 +107,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
   })
 })
 
-/** Records of 10 kB each, of many days: one that is sorted in stretches would take its room twice. */
+/** Records of 10 kB each, of many days: one that is sorted in stretches would take its space twice. */
 function largeRecords(count: number): string {
   const props = { text: 'x'.repeat(10_000) }
   const lines = Array.from({ length: count }, (_, index) =>

@@ -197,7 +197,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('names both limits that an instance without room may have met', async t => {
+  it('names both limits that an instance without space may have met', async t => {
     const folder = tempDir(t)
     const { port } = await listening(
       t,

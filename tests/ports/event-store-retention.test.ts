@@ -137,7 +137,7 @@ describe('how long the event store keeps rows', () => {
     }
   })
 
-  it('alters nothing while the disk has no room for it, and everything afterwards', async () => {
+  it('alters nothing while the disk has no space for it, and everything afterwards', async () => {
     await migrate(30)
     const before = await termsOf('rejected_events')
     // Nothing has to be altered.

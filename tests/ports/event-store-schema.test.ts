@@ -65,7 +65,7 @@ describe('the tables of the event store', () => {
     )
   })
 
-  it('are altered only where the disk has room', async () => {
+  it('are altered only where the disk has space', async () => {
     await migrate(server.clients, options)
     const isFull = (error: unknown) => error instanceof PortError && error.code === 'full'
     await assert.rejects(migrate(server.clients, { ...options, migrations, freeBytes: () => 1_000 }), isFull)

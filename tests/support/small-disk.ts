@@ -33,7 +33,7 @@ export function mountSmallDisk(bytes: number): { readonly path: string; readonly
   }
 }
 
-/** Takes all room of a disk. @returns a function that makes room again. */
+/** Fills a disk. @returns a function that frees space again. */
 export function fillDisk(path: string): () => void {
   const ballast = join(path, 'ballast')
   for (const bytes of [2 ** 20, 2 ** 12])

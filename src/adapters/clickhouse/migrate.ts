@@ -19,12 +19,12 @@ import {
   type SchemaOptions,
 } from './schema.ts'
 
-/** An engine that finds no room while it alters a table leaves an empty definition behind, and does not start with it. */
+/** An engine that finds no space while it alters a table leaves an empty definition behind, and does not start with it. */
 const freeBytesMin = 64 * 1024 * 1024
 const versionTable = 'schema_version'
 
 export interface MigrateOptions extends SchemaOptions {
-  /** How much room the disk of the tables has; absent where we cannot know. */
+  /** How much space the disk of the tables has; absent where we cannot know. */
   readonly freeBytes?: (() => number) | undefined
   /** Other ones in tests. */
   readonly migrations?: readonly EventStoreMigration[]
@@ -154,6 +154,6 @@ function hasTtl(definition: string | undefined, ttl: string): boolean {
 
 function requireSpace(freeBytes = freeBytesMin): void {
   if (freeBytes >= freeBytesMin) return
-  const message = `tables of events have to be altered, and the disk has ${freeBytes} bytes left of the ${freeBytesMin} that it needs for that: make room`
+  const message = `tables of events have to be altered, and the disk has ${freeBytes} bytes left of the ${freeBytesMin} that it needs for that: free some`
   throw new PortError('event-store', 'full', new Error(message))
 }

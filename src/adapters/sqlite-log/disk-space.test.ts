@@ -6,9 +6,9 @@ import { describe, it } from 'node:test'
 import { DiskSpace } from './disk-space.ts'
 import { embeddedStreamNames } from './embedded-streams.ts'
 
-describe('room for the log', () => {
+describe('space for the log', () => {
   it('names the limit that is in the way: the log’s own, the disk’s, or both', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const refusal = (logBytesMax: number, minFreeBytes: number) =>
@@ -21,7 +21,7 @@ describe('room for the log', () => {
   })
 
   it('goes down with what is written', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const space = new DiskSpace({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
@@ -32,7 +32,7 @@ describe('room for the log', () => {
   })
 
   it('gives imports half of the log at most, and live events what is left', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const space = () => new DiskSpace({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
@@ -47,7 +47,7 @@ describe('room for the log', () => {
   })
 
   it('gives imports no more of the disk than they leave free above the reserve', t => {
-    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-space-'))
     t.after(() => rmSync(folder, { recursive: true }))
     for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const { bavail, bsize } = statfsSync(folder)

@@ -17,7 +17,7 @@ export interface SpaceLimits {
 }
 
 const lookAgainAfterMs = 1_000
-/** While there is no room it looks sooner, to notice new room quickly. */
+/** While there is no space it looks sooner, to notice new space quickly. */
 const lookAgainWhenFullAfterMs = 200
 
 /** The share of each limit kept free for writes before the next look. */
@@ -74,7 +74,7 @@ export class DiskSpace {
     return isLogFull && isDiskFull ? `${log}, and ${disk}` : isLogFull ? log : disk
   }
 
-  /** Like `refusal`, for a log that has room: imports may have used up their share of it. */
+  /** Like `refusal`, for a log that has space: imports may have used up their share of it. */
   importRefusal(bytes: number): string | null {
     this.#lookAgain(bytes > this.#importLeftBytes)
     if (bytes <= this.#importLeftBytes) return null

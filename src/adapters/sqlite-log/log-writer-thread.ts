@@ -2,7 +2,7 @@
 // message gets one answer, in order, and never before its commit has returned.
 //
 // Without appends it still notices what would make them fail. Once a second it is asked to look: it checks the files and the
-// room, and after a failed commit it tries one without records, since clients that got a 503 may send nothing more. It ends a
+// space, and after a failed commit it tries one without records, since clients that got a 503 may send nothing more. It ends a
 // segment that has become old, too.
 
 import { join } from 'node:path'
@@ -126,7 +126,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     const reason = diskError === null || message.includes(diskError) ? message : `${message} (${diskError})`
     isFailing = true
     if (error instanceof FilesGoneError) report({ state: 'files_gone', reason })
-    else if (errorCode(error) === 'full') report({ state: 'full', reason: `the disk has no room left: ${reason}` })
+    else if (errorCode(error) === 'full') report({ state: 'full', reason: `the disk has no space left: ${reason}` })
     else report({ state: 'unavailable', reason })
     return reason
   }

@@ -19,7 +19,7 @@ const all = { recordCountMax: 10_000, bytesMax: 100_000_000 }
 
 /**
  * Small beside the limits of 10 MB: what stands in side files, and goes when a segment ends, then makes no difference to whether
- * room is short, whenever the writer looked last.
+ * space is short, whenever the writer looked last.
  */
 const smallSegmentBytes = 400_000
 
@@ -146,7 +146,7 @@ describe('a log of segments', () => {
     assert.ok(oldest > 0 && oldest <= 30, `kept from ${oldest}`)
   })
 
-  it('is full at its limit, keeps what it has, and takes more when room was made', async t => {
+  it('is full at its limit, keeps what it has, and takes more when space was freed', async t => {
     const { writer, reader } = await opened(t, { segmentBytesMax: 60_000, logBytesMax: 600_000 })
     let acknowledged = 0
     const refused = await fillUp(writer, () => acknowledged++)
@@ -158,7 +158,7 @@ describe('a log of segments', () => {
     assert.equal((await reader.status('main', 0)).endOffset, acknowledged + 1)
   })
 
-  it('deletes processed segments of any age while room is short, oldest first, never what is not processed', async t => {
+  it('deletes processed segments of any age while space is short, oldest first, never what is not processed', async t => {
     let nowMs = 1_000
     const limits = { segmentBytesMax: smallSegmentBytes, logBytesMax: 10_000_000, nowMs: () => nowMs++ }
     const { writer, reader } = await opened(t, limits)
@@ -282,7 +282,7 @@ async function fillUp(writer: EventLogWriter, onAcknowledged: () => void, unitCo
   return undefined
 }
 
-/** Room is looked up now and then, not at every append. */
+/** Space is looked up now and then, not at every append. */
 async function untilTaken(writer: EventLogWriter, traffic: Traffic = 'live'): Promise<void> {
   const isTaken = async () => {
     try {
@@ -293,5 +293,5 @@ async function untilTaken(writer: EventLogWriter, traffic: Traffic = 'live'): Pr
       return false
     }
   }
-  await eventually(isTaken, { what: 'room in the log' })
+  await eventually(isTaken, { what: 'space in the log' })
 }

@@ -82,7 +82,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
   }
 }
 
-/** The streams whose processed segments have to be deleted to make room. */
+/** The streams whose processed segments have to be deleted to free space. */
 function shortStreams(limits: SpaceLimits): readonly LogStream[] {
   const { isShort, areImportsShort } = measureSpace(limits)
   if (isShort) return embeddedStreamNames

@@ -1,4 +1,4 @@
-// Checks that the data folder can be written and that its disk has room.
+// Checks that the data folder can be written and that its disk has space.
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
@@ -34,7 +34,7 @@ export async function checkDiskSpace(config: Config): Promise<Finding> {
   const found = `${readableBytes(freeBytes)} free; events are refused below ${readableBytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
     ? good('disk', found)
-    : bad('disk', found, 'make room, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
+    : bad('disk', found, 'free space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
 }
 
 /** The folder itself, or its nearest ancestor that exists. */

@@ -72,7 +72,7 @@ const lostRemedy =
 /** What to do about the state of a part of `/_readiness`. */
 function remedyOf(part: string, state: string): string {
   if (state === 'log_or_disk_full')
-    return 'make room on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
+    return 'free space on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
   if (state === 'log_files_removed') return 'start Pennon again; what is missing is counted then'
   if (state === 'state_files_removed')
     return 'stop Pennon, put state.db back or restore a backup, and start it again; events that it accepted meanwhile are in its log'

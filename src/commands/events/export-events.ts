@@ -224,7 +224,7 @@ export function describeWritten(rowCount: number, part: string, unclosed: Error 
 function explainFailure(error: unknown, file: string): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
-    return `The disk with ${file} is full. Make room for the rest.`
+    return `The disk with ${file} is full. Free space for the rest.`
   if (error instanceof ClientError) return message
   const cause = (error as Error).cause
   return `The download broke off (${cause instanceof Error ? cause.message : message}).`

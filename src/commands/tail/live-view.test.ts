@@ -112,7 +112,7 @@ describe('one connection to a live view', () => {
     for (const { detail } of [notFound, notFoundOnWire]) {
       const elsewhere = await watched(t, refusing(404, errorBody('not_found', detail)))
       assert.equal(elsewhere.isFinal, true)
-      assert.match(elsewhere.reason, /it answered 404: Unknown path\..* Check --host: .*PENNON_ADMIN_PORT/)
+      assert.match(elsewhere.reason, /it answered 404: Unknown path[.:].* Check --host: .*PENNON_ADMIN_PORT/)
     }
     const misread = await watched(t, refusing(400, errorBody('invalid_input', 'Must be one or more of main.', 'lane')))
     assert.deepEqual([misread.isFinal, misread.reason], [true, 'it answered 400: lane: Must be one or more of main.'])

@@ -198,7 +198,7 @@ async function requireSpace(
   const folder = dirname(file)
   const { bavail, bsize } = await statfs(folder)
   const kept = statSync(folder).dev === statSync(config.dataFolder).dev ? config.freeBytesMin : 0
-  // Generous room for headers and padding of small files.
+  // Generous space for headers and padding of small files.
   const bytes = Math.ceil(needed.bytesInAll * 1.02) + needed.draftBytes + 1024 * 1024
   if (bavail * bsize - kept >= bytes) return
   const beside = kept === 0 ? '' : `, beside the ${kept} bytes of PENNON_MIN_FREE_BYTES,`

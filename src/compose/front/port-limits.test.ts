@@ -33,7 +33,7 @@ async function unread(t: TestContext, connections: Connections, answerBytes: num
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
 }
 
-it('answers that nobody reads on the public port leave the room of the private API’s own port free', async t => {
+it('answers that nobody reads on the public port leave the budget of the private API’s own port free', async t => {
   const metrics = createMetrics()
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)
@@ -45,7 +45,7 @@ it('answers that nobody reads on the public port leave the room of the private A
   const heldMiB = async () => (await figure(/^pennon_answer_bytes (\d+)$/m)) / MiB
   const endedCount = () => figure(/^pennon_answers_ended_total{why="no_room"} (\d+)$/m)
 
-  // The system takes some megabytes of each. One room of 256 MiB would hold either the first two or the third.
+  // The system takes some megabytes of each. One budget of 256 MiB would hold either the first two or the third.
   for (const waiting of [1, 2]) {
     await unread(t, publicLimits.connections, 120 * MiB)
     await eventually(async () => (await heldMiB()) > waiting * 105)

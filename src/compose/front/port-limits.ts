@@ -1,4 +1,4 @@
-// Divides room for bodies, answers and connections between the ports of a process. A separate port of the private API has
+// Divides budgets for bodies, answers and connections between the ports of a process. A separate port of the private API has
 // its own part of each, and the port for dashboards of answers and connections, so that the operator can reach and configure the instance whatever happens on the public port.
 
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
@@ -105,5 +105,5 @@ export function composePortLimits(options: PortLimitsOptions): {
 const answerEndTexts: Record<AnswerEnd, string> = {
   stalled: 'answers are broken off whose readers take nothing',
   no_room:
-    'the room for answers is full; those of the slowest readers are broken off, of the address first that has most. A proxy that reads answers to their end keeps slow clients away',
+    'the budget for answers is used up; those of the slowest readers are broken off, of the address first that has most. A proxy that reads answers to their end keeps slow clients away',
 }

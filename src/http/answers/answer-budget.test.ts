@@ -67,7 +67,7 @@ async function startServer(t: TestContext, bytesMax = 1_000 * MiB) {
     await eventually(() => begunCount > before)
     return { client, isEnded: () => client.destroyed }
   }
-  /** As many ticks, and what the room does after each. */
+  /** As many ticks, and what the budget does after each. */
   const ticks = async (count: number) => {
     for (let index = 0; index < count; index++) {
       tick()
@@ -102,7 +102,7 @@ async function endedOf(asked: readonly Asked[]): Promise<boolean[]> {
   return asked.map(({ isEnded }) => isEnded())
 }
 
-describe('the room for answers', () => {
+describe('the budget for answers', () => {
   it('is taken by what waits for its reader, until it is read', async t => {
     const { budget, ask, ended } = await startServer(t)
     await ask('one', '/small')

@@ -9,12 +9,12 @@ import { everySecond, type StartTicks } from '../shared/every-second.ts'
 const MiB = 1024 * 1024
 
 export const answerBudgetBytes = 256 * MiB
-/** The room of a private API with its own port, whose answers come whatever happens on the public port. */
+/** The budget of a private API with its own port, whose answers come whatever happens on the public port. */
 export const adminAnswerBudgetBytes = 64 * MiB
 /** That of the port for dashboards, which has few connections. */
 export const eventsAnswerBudgetBytes = 32 * MiB
 
-/** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: others needed its room. */
+/** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: others needed its bytes. */
 export type AnswerEnd = 'stalled' | 'no_room'
 
 /** Returns how many bytes the system still holds for the peers of some sockets, by the numbers of their open files. */
@@ -36,7 +36,7 @@ export const readerLimits = {
   examinedTicks: 10,
   /** A reader of fewer ticks has not shown yet how fast it is. */
   youngTicks: 2,
-  /** What is left of a full room once readers were ended, so that the next answers need not look for others. */
+  /** What is left of a full budget once readers were ended, so that the next answers need not look for others. */
   shareLeft: 7 / 8,
 }
 /** What a request that waits behind an answer is charged beside its body. */
@@ -165,7 +165,7 @@ export class AnswerBudget {
     if (this.#waiting.length > 0) setImmediate(() => this.#beginWaiting())
   }
 
-  /** Ends the slowest reader of whoever holds most, again and again, until there is room. */
+  /** Ends the slowest reader of whoever holds most, again and again, until the budget suffices. */
   #endSlowest(): void {
     const senders = new Map<string, { heldBytes: number; readers: Reader[] }>()
     for (const reader of this.#readers.values()) {

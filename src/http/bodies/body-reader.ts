@@ -7,16 +7,16 @@ import { freeBytes } from '#core/free-bytes.ts'
 import { type IncomingBody, Pace } from './slow-bodies.ts'
 
 /**
- * `busy`: there is no room now. `too_large`: the body is over the route's limit. `stalled`: it arrives too slowly.
+ * `busy`: there is no budget left now. `too_large`: the body is over the route's limit. `stalled`: it arrives too slowly.
  * `broken`: its sender is gone.
  */
 export type BodyFault = 'busy' | 'too_large' | 'stalled' | 'broken'
 
 export type BodyDone = (fault: BodyFault | null, body: Buffer) => void
 
-/** The room that readers take memory from and return it to. */
+/** The budget that readers take memory from and return it to. */
 export interface ReaderBudget {
-  /** Takes room for that many more bytes of a body; false when there is none. */
+  /** Takes budget for that many more bytes of a body; false when there is none. */
   grow(bytes: number, reader: BodyReader): boolean
   give(bytes: number): void
 }
@@ -95,7 +95,7 @@ export class BodyReader implements IncomingBody {
     this.#done(fault, body)
   }
 
-  /** Moves the body into a buffer that holds `chunk` as well. False when there is no room. */
+  /** Moves the body into a buffer that holds `chunk` as well. False when there is no budget left. */
   #grow(length: number, chunk: Buffer): boolean {
     const isFirst = this.#length === 0
     const capacity = isFirst ? length : this.#capacityFor(length)

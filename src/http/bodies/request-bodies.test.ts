@@ -119,7 +119,7 @@ async function answerAll(): Promise<void> {
   await heldIs(0)
 }
 
-describe('the room for bodies', () => {
+describe('the budget for bodies', () => {
   it('is held from the arrival of a body until its answer, in its very length', async () => {
     const answers = [
       send('/wait', bytes(1)),

@@ -1,6 +1,6 @@
 // The bodies of requests while they arrive and are worked on. They share a bound, so that memory suffices however many
-// large ones are sent at once. Before a body is refused for lack of room (503, after which its sender retries), bodies
-// that hold much and bring little are ended to make room for it.
+// large ones are sent at once. Before a body is refused because the budget is used up (503, after which its
+// sender retries), bodies that hold much and bring little are ended to free budget for it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderBudget } from './body-reader.ts'
@@ -29,7 +29,7 @@ export const bodyLimits: BodyLimits = {
   smallBytesMax: 64 * KiB,
 }
 
-/** The room of a private API with its own port, which takes writes whatever happens on the public port. */
+/** The budget of a private API with its own port, which takes writes whatever happens on the public port. */
 export const adminBodyLimits: BodyLimits = {
   bytesMax: 64 * MiB,
   partsBytesMax: 56 * MiB,
@@ -37,7 +37,7 @@ export const adminBodyLimits: BodyLimits = {
   smallBytesMax: 64 * KiB,
 }
 
-/** Why a body was ended: it arrived too slowly, others needed its room, or it came in countless tiny pieces. */
+/** Why a body was ended: it arrived too slowly, others needed its bytes, or it came in countless tiny pieces. */
 export type EndedBody = 'stalled' | 'no_room' | 'tiny_pieces'
 
 export interface BodyBudgetOptions {
@@ -78,7 +78,7 @@ export class BodyBudget implements ReaderBudget {
   }
 
   /**
-   * Reads a whole body, which then takes up its length of the room until `giveBack`. After `busy` or `too_large` the
+   * Reads a whole body, which then takes up its length of the budget until `giveBack`. After `busy` or `too_large` the
    * rest may still be arriving, and the caller has to `drain` it.
    * @param bytesMax the route's limit, in bytes as received.
    */
@@ -134,7 +134,7 @@ export class BodyBudget implements ReaderBudget {
   }
 
   /**
-   * Returns the room of a body that was read, once `work` on it is over and its answer is made. The body is not needed
+   * Returns the budget of a body that was read, once `work` on it is over and its answer is made. The body is not needed
    * while the client reads the answer, however long that takes.
    */
   giveBack(bytes: number, response: ServerResponse, work: Promise<void> | null): void {
@@ -164,7 +164,7 @@ export class BodyBudget implements ReaderBudget {
     this.#heldBytes -= bytes
   }
 
-  /** Ends slow bodies, the slowest first, until that many more bytes have room; false when that does not help. */
+  /** Ends slow bodies, the slowest first, until that many more bytes fit; false when that does not help. */
   #endSlowest(bytes: number, limit: number, asker?: BodyReader): boolean {
     while (this.#heldBytes + bytes > limit) {
       const slowest = this.#slow.takeSlowest()

@@ -1,5 +1,5 @@
 // Bodies that are still arriving, and how fast each one is. A body that brings next to nothing is ended, so that a
-// connection cannot be kept busy with a byte now and then. When room is short, the body that takes longest to bring
+// connection cannot be kept busy with a byte now and then. When the budget is short, the body that takes longest to bring
 // what it holds is ended first: a sender that holds much and brings little keeps others out, a steady one does not.
 
 import { everySecond, type StartTicks } from '../shared/every-second.ts'
@@ -38,7 +38,7 @@ export const paceLimits = {
    */
   windowTicks: 10,
   windowBytesMin: 5 * 1024,
-  /** When room is short, a body that needs more ticks than this to bring what it holds may be ended. */
+  /** When the budget is short, a body that needs more ticks than this to bring what it holds may be ended. */
   refillTicksMax: 10,
   /** A body of fewer ticks has not shown yet how fast it is. */
   youngTicks: 2,

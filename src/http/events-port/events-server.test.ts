@@ -39,7 +39,7 @@ async function connection(t: TestContext, rows: Buffer) {
 
 const query = 'GET /?user=project_1&password=of-the-dashboards&query=SELECT+1 HTTP/1.1\r\nHost: x\r\n'
 
-it('answers of the port for dashboards that wait for their readers are charged to a room', async t => {
+it('answers of the port for dashboards that wait for their readers are charged to a budget', async t => {
   // More than the system takes for a connection whose client reads nothing.
   const rows = Buffer.alloc(24 * 1024 * 1024)
   const { client, metrics } = await connection(t, rows)

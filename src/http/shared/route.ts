@@ -50,7 +50,7 @@ export interface Route {
   readonly tooLarge?: WireError
   /** Called with that 413, so that refused events can be kept. */
   readonly refused?: (request: FastifyRequest, error: WireError) => void
-  /** Body of the 503 while other requests' bodies take all the room; the server has a generic one. */
+  /** Body of the 503 while other requests' bodies use up the budget; the server has a generic one. */
   readonly busy?: WireError
   /** A GET may bring a body, which is read for the handler. */
   readonly takesBodyOfGet?: true

@@ -1,6 +1,6 @@
-// How the stages of an import leave room on the disk of their folder: who runs them says when there is some.
+// How the stages of an import leave space on the disk of their folder: who runs them says when there is some.
 
-/** Called before every few MiB that are written. Ends once the disk has room for them. */
+/** Called before every few MiB that are written. Ends once the disk has space for them. */
 export type WaitForSpace = () => Promise<void>
 
 /** For whoever runs a stage on a disk that may be filled. */
@@ -8,7 +8,7 @@ export const unlimitedSpace: WaitForSpace = async () => {}
 
 /**
  * @param bytes that are about to be written.
- * @returns why they should not be, for people; null when there is room.
+ * @returns why they should not be, for people; null when there is space.
  * @throws JobStopped when there will never be.
  */
 export type FindSpaceProblem = (bytes: number) => string | null

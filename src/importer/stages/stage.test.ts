@@ -222,13 +222,13 @@ describe('staging', () => {
     )
   })
 
-  it('asks for room before each few bytes that it writes, and cuts nothing off before there is some', async t => {
+  it('asks for space before each few bytes that it writes, and cuts nothing off before there is some', async t => {
     const lines = Array.from({ length: 500 }, (_, index) => recordAt(index, (index * 7919) % 86_400))
     let askedLast = 0
     const grown: number[] = []
     const disk = { fullAt: Number.POSITIVE_INFINITY, asked: 0 }
     const waitForSpace = async () => {
-      if (++disk.asked > disk.fullAt) throw Object.assign(new Error('no room'), { code: 'ENOSPC' })
+      if (++disk.asked > disk.fullAt) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
       const bytes = bytesBelow(job.folder.path)
       grown.push(bytes - askedLast)
       askedLast = bytes
@@ -236,11 +236,11 @@ describe('staging', () => {
     const sizes = { held: 4_000, sorted: 5_000, part: 10_000 }
     const job = jobOf(t, [lines.join('')], { sizes, waitForSpace })
     disk.fullAt = 5
-    await assert.rejects(job.stage(), /no room/)
+    await assert.rejects(job.stage(), /no space/)
     const halfDone = bytesBelow(job.folder.file('spill'))
     assert.ok(halfDone > 4_000, `${halfDone}`)
     disk.fullAt = disk.asked
-    await assert.rejects(job.stage(), /no room/)
+    await assert.rejects(job.stage(), /no space/)
     assert.equal(bytesBelow(job.folder.file('spill')), halfDone)
     disk.fullAt = Number.POSITIVE_INFINITY
     await job.stage()

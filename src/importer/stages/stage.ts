@@ -117,7 +117,7 @@ async function sortOneDay(
   const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
   for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted, waitForSpace)) {
     checkPause(signal)
-    // A day of one part makes room: its lines go as soon as the part is written.
+    // A day of one part frees space: its lines go as soon as the part is written.
     if (!writer.holds(bytes)) await waitForSpace()
     writer.add(bytes, key)
     progress.add({ records: 1, bytes: bytes.length })

@@ -13,7 +13,7 @@ import type { SentJob } from '../send/sent-events.ts'
 import { type ExpectedPerson, newPerson } from './expected-person.ts'
 
 export const expectedPersonsFile = 'expected-persons.json'
-/** Persons of very many properties are not worth their room. */
+/** Persons of very many properties are not worth their space. */
 const charsMax = 16 * 1_024 * 1_024
 
 const schema = Type.Object({

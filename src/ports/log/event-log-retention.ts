@@ -30,8 +30,8 @@ export interface EventLogRetention {
   /** @throws PortError */
   measureSpace(): Promise<LogSpace>
   /**
-   * While room is short, deletes segments like `deleteBehind` but whatever their age, the oldest of all streams first.
-   * While only imports are short of room, deletes only theirs.
+   * While space is short, deletes segments like `deleteBehind` but whatever their age, the oldest of all streams first.
+   * While only imports are short of space, deletes only theirs.
    * @param processed for each stream, the offset before which all records have been processed.
    */
   reclaimSpace(processed: Readonly<Record<LogStream, number>>): Promise<{ deletedSegmentCount: number }>

@@ -28,7 +28,7 @@ export interface EventLogWriter {
 export type EventLogAppender = Pick<EventLogWriter, 'append'>
 
 /**
- * `full`: a limit is reached, and the reason names its setting; or the disk has no room left. `imports_full`: imports
+ * `full`: a limit is reached, and the reason names its setting; or the disk has no space left. `imports_full`: imports
  * have used up their share; live events are still accepted. `files_gone`: files with accepted records were removed or
  * replaced; nothing is accepted until a restart. `unavailable`: the last commit failed, or the log does not answer.
  * `reason` is a sentence for people, without the full stop.

@@ -94,7 +94,7 @@ it('keeps what a deferred project has waiting, however far the others are', asyn
   assert.equal(await retention.deleteNow(), 2)
 })
 
-it('deletes what is processed before its time while room is short, and keeps the rest', async t => {
+it('deletes what is processed before its time while space is short, and keeps the rest', async t => {
   const { append, oldest, retention, process } = await aLog(t, 3_000_000)
   await assert.rejects(
     async () => {
@@ -108,7 +108,7 @@ it('deletes what is processed before its time while room is short, and keeps the
   const goneCount = await retention.reclaimSpaceNow()
   assert.ok(goneCount >= 1 && goneCount <= 3, `${goneCount} went: no more than has to go`)
   assert.equal(await oldest(), goneCount)
-  await eventually(() => append(9).then(yes, no), { what: 'room in the log' })
+  await eventually(() => append(9).then(yes, no), { what: 'space in the log' })
 })
 
 const yes = () => true

@@ -1,5 +1,5 @@
 // Keeps the log small: deletes whole segments before the committed position once they are older than the retention, or
-// at any age while room is short, and packs complete segments. Unprocessed records are never deleted, however old. The
+// at any age while space is short, and packs complete segments. Unprocessed records are never deleted, however old. The
 // log itself decides where segments end.
 
 import type { LogStream } from '#core/events/log-stream.ts'
@@ -11,7 +11,7 @@ import { type ProgressStore, readDoneOffsets } from '../progress/find-progress.t
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 60_000
-/** The log's limits leave room for what arrives between two checks; writers check as often. */
+/** The log's limits leave space for what arrives between two checks; writers check as often. */
 const reclaimEveryMs = 1_000
 const packEveryMs = 5_000
 
@@ -19,7 +19,7 @@ export interface LogRetention {
   run(signal: AbortSignal): Promise<void>
   /** Runs one round. @returns how many segments were deleted for their age. @throws PortError */
   deleteNow(): Promise<number>
-  /** Deletes processed segments of any age if room is short. @returns how many. @throws PortError */
+  /** Deletes processed segments of any age if space is short. @returns how many. @throws PortError */
   reclaimSpaceNow(): Promise<number>
 }
 
@@ -60,7 +60,10 @@ export function createLogRetention(options: {
     if (!isShort && !areImportsShort) return 0
     const { deletedSegmentCount } = await log.reclaimSpace(await processed())
     if (deletedSegmentCount > 0)
-      logger.info({ segmentCount: deletedSegmentCount }, 'processed log segments deleted before their time, for room')
+      logger.info(
+        { segmentCount: deletedSegmentCount },
+        'processed log segments deleted before their time to free space',
+      )
     return deletedSegmentCount
   }
 
@@ -75,7 +78,7 @@ export function createLogRetention(options: {
           if (options.isHeld?.() !== true) await deleteNow()
         }),
         // Every worker on this disk does it, since a full disk takes no lease. Two workers delete the same files.
-        repeat(reclaimEveryMs, 'making room in the log', undefined, reclaimSpaceNow),
+        repeat(reclaimEveryMs, 'reclaiming log space', undefined, reclaimSpaceNow),
         repeat(packEveryMs, 'packing the log', mayRun, () => log.pack(signal)),
       ])
     },

@@ -1,4 +1,4 @@
-// An engine buffers the answer of a read until it is whole. Where its disk has no room for that, it cuts the answer off,
+// An engine buffers the answer of a read until it is whole. Where its disk has no space for that, it cuts the answer off,
 // to nothing if need be, and still answers with status 200. Only its count of the rows tells: read on as if nothing were
 // there, an undone import would take persons from live events that use them.
 

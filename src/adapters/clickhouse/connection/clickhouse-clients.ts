@@ -54,7 +54,7 @@ const answerBufferBytes = 1024 * 1024
 const graceMs = 500
 /** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
 const writeTimeoutMs = 60_000
-/** Room for what the server says of its progress (`longReadSettings`), some 300 bytes each time, for days. */
+/** Space for what the server says of its progress (`longReadSettings`), some 300 bytes each time, for days. */
 const writeHeaderBytesMax = 4 * 1024 * 1024
 
 /**

@@ -15,7 +15,7 @@ export interface HeldRows<Row> {
   readonly rowCount: number
   /**
    * In order, once; a batch is read before the next is asked for. Bytes that have become rows are held no more, so that
-   * the next page finds room.
+   * the next page finds space.
    */
   batches(): Generator<Iterable<Row>>
 }

@@ -228,8 +228,8 @@ function summaryOf(header: string | string[] | undefined): string | null {
 }
 
 /**
- * An answer that waits for the end of its query goes to a file. Without room for that, the engine answers 200 and sends no
- * byte; where there was room for a part, it breaks off. Only such an answer has its count in front of it.
+ * An answer that waits for the end of its query goes to a file. Without space for that, the engine answers 200 and sends no
+ * byte; where there was space for a part, it breaks off. Only such an answer has its count in front of it.
  */
 function hasRows(headers: ResponseHeaders): boolean {
   return headers['x-clickhouse-format'] !== 'Null' && (rowsAnswered(headers) ?? 0) > 0

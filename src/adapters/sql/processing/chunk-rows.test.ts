@@ -23,7 +23,7 @@ const mapped = (id: number, distinctId: string, over: Partial<MappedPersonRow> =
 })
 const withoutText = { properties: null, property_marks: null }
 
-describe('the room for the texts of a load', () => {
+describe('the budget for the texts of a load', () => {
   it('is shared by the rows, each of which may have two texts', () => {
     for (const [bytesMax, taken, rowCount, share] of [
       [100, 0, 5, 10],

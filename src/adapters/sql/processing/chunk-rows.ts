@@ -40,7 +40,7 @@ export class TextBudget {
     this.#bytesOf.set(projectId, (this.#bytesOf.get(projectId) ?? 0) + bytes)
   }
 
-  /** Each of so many rows may have two texts of this length without exceeding the room. */
+  /** Each of so many rows may have two texts of this length without exceeding the budget. */
   textBytesOfEach(rowCount: number): number {
     return Math.min(Math.floor(this.leftBytes / (2 * Math.max(rowCount, 1))), longestTextBytes)
   }
@@ -150,7 +150,7 @@ export function loadedGroupsOf(
 /** Bytes of a loaded mapping, its id included, counted as text. */
 const mappingBytes = 256
 
-/** How many rows of other distinct ids still fit into the room. */
+/** How many rows of other distinct ids still fit into the budget. */
 export function personMappingCountMax(budget: TextBudget): number {
   return Math.min(Math.floor(budget.leftBytes / mappingBytes), longestTextBytes)
 }

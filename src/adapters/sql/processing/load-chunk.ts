@@ -151,7 +151,7 @@ function jobStatusOf(row: ImportJobRow): ImportJobStatus {
   }
 }
 
-/** The groups found before the room is exceeded. */
+/** The groups found before the budget is exceeded. */
 function* loadGroups(
   reads: ChunkReads,
   wanted: readonly GroupKey[],

@@ -68,7 +68,7 @@ export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, c
       latest = progress
       draw()
     },
-    /** Makes room for another line. */
+    /** Moves to another line. */
     clear,
     end(): void {
       clearInterval(timer)

@@ -16,7 +16,7 @@ describe('the reserve on the disk of an import', () => {
     assert.equal(lackOn({ free: 125, total: 1_000 }, 100 * mebibyte), null)
     assert.match(
       lackOn({ free: 124, total: 1_000 }, 100 * mebibyte)!,
-      /^WARNING: the disk of \/job is full but for a reserve: 124\.0 MiB are free; 125\.0 MiB .* stay free .*make room, and it goes on by itself.* PENNON_MIN_FREE_BYTES lower/,
+      /^WARNING: the disk of \/job is full but for a reserve: 124\.0 MiB are free; 125\.0 MiB .* stay free .*free space, and it goes on by itself.* PENNON_MIN_FREE_BYTES lower/,
     )
   })
 

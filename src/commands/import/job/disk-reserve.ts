@@ -1,5 +1,5 @@
 // What an import leaves free on the disk of its folder: a service on the same disk answers 503 to all capture once less than
-// PENNON_MIN_FREE_BYTES is free. Source: ours; `pennon backup` leaves the same room.
+// PENNON_MIN_FREE_BYTES is free. Source: ours; `pennon backup` leaves the same space.
 
 import { statfsSync } from 'node:fs'
 import { readableBytes } from '#commands/readable-bytes.ts'
@@ -12,7 +12,7 @@ export interface DiskSize {
   readonly totalBytes: number
 }
 
-/** Room for what the service itself writes while the import waits: at the limit, its capture would have stopped. */
+/** Space for what the service itself writes while the import waits: at the limit, its capture would have stopped. */
 const reserveShare = 1.25
 
 /** @throws JobStopped for a setting of another kind. */
@@ -41,7 +41,7 @@ export function diskReserve(path: string, freeBytesMin: number, look = diskOf): 
     const next = bytes === 0 ? '' : `, and files that come need ${readableBytes(bytes)}`
     return (
       `WARNING: the disk of ${path} is full but for a reserve: ${readableBytes(freeBytes)} are free${next}; ${kept} stay free for a service on the same disk. ` +
-      'Nothing that is done is lost: make room, and it goes on by itself. Or stop it, set PENNON_MIN_FREE_BYTES lower for this command, and start it again.'
+      'Nothing that is done is lost: free space, and it goes on by itself. Or stop it, set PENNON_MIN_FREE_BYTES lower for this command, and start it again.'
     )
   }
 }

@@ -30,7 +30,7 @@ export interface StageRun extends Job {
   readonly signal: AbortSignal
   /** The reserve on the folder's disk, for what downloads. */
   readonly findSpaceProblem: FindSpaceProblem
-  /** Waits for room beside it. */
+  /** Waits for space beside it. */
   readonly waitForSpace: WaitForSpace
 }
 

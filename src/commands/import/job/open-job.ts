@@ -137,5 +137,5 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 export function fullDiskText({ path }: JobFolder): string {
-  return `the disk of ${path} is full. Nothing that is done is lost: make room, then run again: pennon import run ${quoted(path)}`
+  return `the disk of ${path} is full. Nothing that is done is lost: free space, then run again: pennon import run ${quoted(path)}`
 }

@@ -10,7 +10,7 @@ export interface Confirmation {
   /** What to know before. */
   readonly facts?: readonly string[]
   /** Why it is asked at all, where that is not plain. */
-  readonly why?: string
+  readonly reason?: string
   /** Says the name in a script; `--project` unless given. */
   readonly option?: string
   /** What the project is to the import; its `target` unless given. */
@@ -25,7 +25,7 @@ export interface Confirmation {
 export async function confirmTarget(
   name: string,
   given: string | undefined,
-  { what, scripted, facts = [], why, option = '--project', whose = 'target' }: Confirmation,
+  { what, scripted, facts = [], reason, option = '--project', whose = 'target' }: Confirmation,
 ): Promise<void> {
   if (given !== undefined) {
     if (given !== name)
@@ -33,8 +33,8 @@ export async function confirmTarget(
     return
   }
   const inScript = `say which project it is for: ${scripted} ${option} ${JSON.stringify(name)}`
-  if (!canAsk()) refuse(printable(why === undefined ? inScript : `${why} S${inScript.slice(1)}`))
-  for (const fact of why === undefined ? facts : [why, ...facts]) process.stdout.write(`${printable(fact)}\n`)
+  if (!canAsk()) refuse(printable(reason === undefined ? inScript : `${reason} S${inScript.slice(1)}`))
+  for (const fact of reason === undefined ? facts : [reason, ...facts]) process.stdout.write(`${printable(fact)}\n`)
   const typed = await ask(`Type the name of the ${whose} to ${what} (${name})`)
   if (typed !== name) refuse('that is another name; nothing was changed')
 }

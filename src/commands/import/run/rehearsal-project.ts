@@ -72,7 +72,7 @@ export async function agreeOnProject(
       ...{ option: '--rehearsal-project-name', whose: 'rehearsal project' },
       what: 'send to it',
       scripted: `pennon import run ${quoted(path)} --rehearsal-project ${projectKey}`,
-      why:
+      reason:
         hasOthers === null
           ? 'Whether the rehearsal project has events of its own cannot be seen, and what is sent there is part of it at once.'
           : 'The rehearsal project has events that are of no rehearsal, and what is sent there is part of it at once.',

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { retryWhenDiskFull, spaceBesideReserve } from './wait-for-space.ts'
 
 const mebibyte = 2 ** 20
-const diskFull = (code: string) => Object.assign(new Error('no room'), { code })
+const diskFull = (code: string) => Object.assign(new Error('no space'), { code })
 
 /** A stage that fails for so many calls, on a disk whose free bytes come from a list, the last one again and again. */
 function aWait(failures: readonly string[], freeBytes: readonly number[]) {
@@ -49,7 +49,7 @@ function aWait(failures: readonly string[], freeBytes: readonly number[]) {
 }
 
 describe('a stage on a disk that is full', () => {
-  it('is called again once somebody has made room, and says so meanwhile', async () => {
+  it('is called again once somebody has freed space, and says so meanwhile', async () => {
     const wait = aWait(['ENOSPC', 'SQLITE_FULL'], [0, 10, mebibyte - 1, mebibyte, 5, mebibyte + 5])
     assert.equal(await wait.ended, 'done')
     assert.equal(wait.calls(), 3)
@@ -59,7 +59,7 @@ describe('a stage on a disk that is full', () => {
     assert.match(wait.said[3]!, message)
   })
 
-  it('looks how full the disk is before it says so, since somebody may make room at once', async () => {
+  it('looks how full the disk is before it says so, since space may be freed at once', async () => {
     const wait = aWait(['ENOSPC'], [0, mebibyte])
     await wait.ended
     assert.equal(wait.looksBeforeSaying(), 1)
@@ -74,8 +74,8 @@ describe('a stage on a disk that is full', () => {
   it('ends when it is interrupted, and at once for any other reason', async () => {
     const wait = aWait(['ENOSPC'], [0])
     wait.interrupted.abort(new Error('paused'))
-    await assert.rejects(wait.ended, /no room|paused/)
-    await assert.rejects(aWait(['EACCES'], [0]).ended, /no room/)
+    await assert.rejects(wait.ended, /no space|paused/)
+    await assert.rejects(aWait(['EACCES'], [0]).ended, /no space/)
   })
 })
 
@@ -85,7 +85,7 @@ describe('a stage on a disk that has nothing left but the reserve', () => {
     const said: string[] = []
     let [looks, sleeps] = [0, 0]
     const waitForSpace = spaceBesideReserve(
-      bytes => (beyond[Math.min(looks++, beyond.length - 1)]! * mebibyte < bytes ? 'WARNING: no room' : null),
+      bytes => (beyond[Math.min(looks++, beyond.length - 1)]! * mebibyte < bytes ? 'WARNING: no space' : null),
       {
         progress: { say: line => said.push(line), waiting: reason => said.push(`waiting: ${reason}`) },
         signal: isInterrupted ? AbortSignal.abort(new Error('paused')) : new AbortController().signal,
@@ -105,11 +105,11 @@ describe('a stage on a disk that has nothing left but the reserve', () => {
   it('waits where it is, says so once, and goes on when there is a little more than the reserve', async () => {
     const pause = aPause([-1, -1, 0.5, 1])
     await pause.ended
-    assert.deepEqual(pause.said, ['WARNING: no room', 'waiting: the disk is full', 'waiting: null'])
+    assert.deepEqual(pause.said, ['WARNING: no space', 'waiting: the disk is full', 'waiting: null'])
     assert.equal(pause.sleeps(), 2)
   })
 
-  it('says nothing while there is room, and ends when it is interrupted', async () => {
+  it('says nothing while there is space, and ends when it is interrupted', async () => {
     const pause = aPause([0])
     await pause.ended
     assert.deepEqual(pause.said, [])

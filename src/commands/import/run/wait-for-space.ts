@@ -1,5 +1,5 @@
 // Runs a stage of a job, however long its disk is full in between: every stage goes on from what is kept, so it is called
-// again once there is room. Source: ours; `pennon import fetch` does the same for each file.
+// again once there is space. Source: ours; `pennon import fetch` does the same for each file.
 
 import { statfsSync } from 'node:fs'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
@@ -18,7 +18,7 @@ export interface SpaceOptions {
 
 const lookEveryMs = 1_000
 const fullDisk = 'the disk is full'
-/** A stage that is called again writes more than this, and one that finds no room has read its files in vain. */
+/** A stage that is called again writes more than this, and one that finds no space has read its files in vain. */
 const spaceBytesMin = 1024 * 1024
 /** Quotas and used-up inodes may give way without a byte more: the first time after a minute, then ever more seldom. */
 const tryAnywayMs = { first: 60_000, max: 600_000 }
@@ -57,10 +57,10 @@ async function waitUntilFreed(
   { folder, progress, signal, clock, freeBytes = freeBytesOf }: SpaceOptions,
   waitMsMax: number,
 ): Promise<void> {
-  // Before anybody is told, who may make room at once.
+  // Before anybody is told, who may free space at once.
   const enough = freeBytes(folder.path) + spaceBytesMin
   progress.say(
-    `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: make room, and it goes on by itself.`,
+    `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: free space, and it goes on by itself.`,
   )
   progress.waiting(fullDisk)
   const untilMs = clock.nowMs() + waitMsMax
