@@ -45,7 +45,7 @@ export function firstSteps(
 
 const stopping = `  Stop with Ctrl-C; the data stays.${moreInReadme}`
 
-/** Effects of settings that a newcomer would mistake for a fault: a line each, with the way out. */
+/** Effects of settings that a newcomer would mistake for a fault: a line each, with the remedy. */
 function cautions({ importOnly, freeBytesMin, dataFolder, host }: Config): string[] {
   const { bavail, bsize } = statfsSync(dataFolder)
   const freeBytes = bavail * bsize

@@ -8,7 +8,7 @@ export interface WireError {
   readonly code: string
   readonly detail: string
   readonly attr: string | null
-  /** The way out in Pennon, when PostHog's text names another one. When absent, the body has no such field. */
+  /** The remedy in Pennon, when PostHog's text names another one. When absent, the body has no such field. */
   readonly hint?: string
 }
 

@@ -82,7 +82,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     assert.doesNotMatch(stderr, words)
   })
 
-  it('says what is missing and the way out on a disk that is smaller than the reserve', async t => {
+  it('says what is missing and the remedy on a disk that is smaller than the reserve', async t => {
     const disk = aDisk(t, 8)
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '8MiB' })
     await commands.plan([new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(100, 6))])

@@ -176,7 +176,7 @@ describe('Ctrl-C at an import whose service is away', () => {
   })
 })
 
-it('a file in place of the folder of an import is refused by every command, with the way out', async t => {
+it('a file in place of the folder of an import is refused by every command, with the remedy', async t => {
   const commands = new ImportCommands(tempDir(t))
   commands.file('job', line)
   const fixed = commands.file('fixed.jsonl', line)

@@ -1,5 +1,5 @@
 // A page has as many rows as its limit while there are more: whoever steps through a list by `offset` takes a shorter
-// one for the last. What cannot be is refused, with the way out. Where `next` is the only way on, a page ends early.
+// one for the last. What cannot be is refused, with the remedy. Where `next` is the only way on, a page ends early.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -88,7 +88,7 @@ describe('pennon doctor', () => {
     assert.match(output, /Nothing to mend\.\n$/)
   })
 
-  it('names a port in use, a folder that is a file, a store that is away and a file that is no database, each with a way out', async t => {
+  it('names a port in use, a folder that is a file, a store that is away and a file that is no database, each with a remedy', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'file')
     writeFileSync(file, 'text')
@@ -153,7 +153,7 @@ describe('pennon doctor', () => {
     assert.match(remedy!, /set GEOIP_DATABASE to a GeoLite2-City\.mmdb/)
   })
 
-  it('prints a warning with its way out, and nothing to mend', async t => {
+  it('prints a warning with its remedy, and nothing to mend', async t => {
     const geoipFile = join(tempDir(t), 'old-city.mmdb')
     writeFileSync(
       geoipFile,

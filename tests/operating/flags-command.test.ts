@@ -156,7 +156,7 @@ describe('pennon flags', () => {
     ['a pair is none', ['explain', 'search', 'ada', '--property', 'plan'], {}, /--property has a name and a value/],
   ]
   for (const [what, args, over, says] of stuck)
-    it(`ends with exit code 2 and one line with the way out when ${what}`, async () => {
+    it(`ends with exit code 2 and one line with the remedy when ${what}`, async () => {
       const { exitCode, stdout, stderr } = await flags(args, over)
       assert.match(stderr, says)
       assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 2])
@@ -274,7 +274,7 @@ describe('pennon flags, changing one', () => {
     assert.deepEqual([again.version, await version('steps')], [7, 7])
   })
 
-  it('ends with exit code 2 and the way out where the flag does not allow it', async () => {
+  it('ends with exit code 2 and the remedy where the flag does not allow it', async () => {
     const before = await version('search')
     for (const command of ['create', 'archive']) await linesOf([command, 'put-away', '--yes'])
     for (const [args, says] of [

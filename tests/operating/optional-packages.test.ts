@@ -23,7 +23,7 @@ describe('without its optional packages, Pennon', () => {
     for (const end of ends) await end()
   })
 
-  it('refuses a start without CLICKHOUSE_URL, names both ways out, and makes no folder', async t => {
+  it('refuses a start without CLICKHOUSE_URL, names both remedies, and makes no folder', async t => {
     const dataFolder = join(tempDir(t), 'data')
     assert.equal(
       await refusedStart(dataFolder, {}, { tree }),

@@ -1,5 +1,5 @@
 // The private API of an instance, as the commands call it: by fetch, with a personal key, in one project. What goes wrong
-// is said in one line with the way out.
+// is said in one line with the remedy.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'

@@ -74,7 +74,7 @@ describe('the conditions of a flag in words', () => {
   })
 })
 
-describe('the way out for a flag that is not there', () => {
+describe('the remedy for a flag that is not there', () => {
   const keys = ['pl', 'new-checkout']
   const cases: [flag: string, says: RegExp][] = [
     ['new-chekout', /^Did you mean new-checkout\? All of them: /],

@@ -36,7 +36,7 @@ in a file: export, an editor, import.
 A terminal gets tables and colours, a file or a pipe tables without colours, and --json what the private API answers.
 
 Exit codes: 0 done; 1 the instance failed or did not answer in time, or the output could not be written; 2 no key, a key
-without the right, no instance at the address, or no such flag; one line on stderr says which, and the way out.`,
+without the right, no instance at the address, or no such flag; one line on stderr says which, and the remedy.`,
     )
 
   asking(flags.command('list').description('list flags, newest first'))

@@ -1,4 +1,4 @@
-// Finds what is wrong with the stores in a data folder, each fault with its file and a way out: for a start, which is
+// Finds what is wrong with the stores in a data folder, each fault with its file and a remedy: for a start, which is
 // refused before it makes anything, and for `pennon doctor`, which reads the stores through.
 
 import { existsSync, statSync } from 'node:fs'
@@ -103,7 +103,7 @@ export async function findForeignLog(config: Config): Promise<StoreFault | null>
   }
 }
 
-/** A line for people that says what is wrong in its first sentence, and the way out in the others. */
+/** A line for people that says what is wrong in its first sentence, and the remedy in the others. */
 export function faultOfLine(line: string): StoreFault {
   const [found, ...remedy] = line.replace(/\.$/, '').split('. ')
   return { found: found!, remedy: remedy.join('. ') }

@@ -124,7 +124,7 @@ describe('old events on the live stream', () => {
   const old = (count: number) =>
     Array.from({ length: count }, () => anEvent('e', 'ada', {}, { timestampMs: Date.UTC(2024, 0, 1) }))
 
-  it('are told of when they look like bulk data, with the way out', async () => {
+  it('are told of when they look like bulk data, with the remedy', async () => {
     const world = aWorld()
     await world.apply(...old(120), ...Array.from({ length: 100 }, () => anEvent('e', 'ada')))
     const [warning] = world.state.warnings.filter(({ type }) => type === 'old_events_sent_live')

@@ -42,7 +42,7 @@ describe('a file of a job', () => {
     }
   })
 
-  it('is named with the way out when it is damaged', t => {
+  it('is named with the remedy when it is damaged', t => {
     const folder = new JobFolder(tempDir(t))
     folder.writeJson('whole.json', { v: 1, parts: [{ n: 1 }] })
     const whole = readFileSync(folder.file('whole.json'), 'utf8')

@@ -56,5 +56,5 @@ export interface ImportSource {
   prepare(config: JsonObject, context: SourceContext): RecordConverter
 }
 
-/** The configuration cannot be used; the message names the key and the way out. */
+/** The configuration cannot be used; the message names the key and the remedy. */
 export class ImportConfigError extends Error {}

@@ -31,7 +31,7 @@ describe('the rejects of sending', () => {
     assert.deepEqual(await reasons(folder, Buffer.byteLength(text)), ['server_refused:bad_thing'])
   })
 
-  it('stop with a way out when the file lacks what the checkpoint counts, and are not filled with zeros', async t => {
+  it('stop with a remedy when the file lacks what the checkpoint counts, and are not filled with zeros', async t => {
     const { folder, path, length } = await withReject(t)
     truncateSync(path, length - 5)
     const damaged = /0\.sent\.jsonl is damaged\. Put back a copy of it, or delete checkpoint\.json and run again/

@@ -99,7 +99,7 @@ describe('staging', () => {
     assert.equal(said[20], '30 files in all are damaged.')
   })
 
-  it('refuses more files than a manifest can list, with the way out', async t => {
+  it('refuses more files than a manifest can list, with the remedy', async t => {
     const job = jobOf(t, [])
     const { folder, plan, source, signal } = job
     const { converter } = jobConversion(plan, source, () => null)

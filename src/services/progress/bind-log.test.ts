@@ -120,7 +120,7 @@ describe('bindLog', () => {
     assert.equal(done.length, 2)
   })
 
-  it('changes nothing when it refuses, and names folder, state and way out', async () => {
+  it('changes nothing when it refuses, and names folder, state and remedy', async () => {
     const { done, result } = bound({ id: 'b', hasSegments: true }, followed(), 'PostgreSQL at db')
     const refused = await result
     assert.ok(!refused.ok)

@@ -26,7 +26,7 @@ describe('the reserve on the disk of an import', () => {
     assert.match(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 76 * mebibyte)!, message)
   })
 
-  it('stops an import on a disk that is smaller than that, with the way out', () => {
+  it('stops an import on a disk that is smaller than that, with the remedy', () => {
     assert.throws(
       () => lackOn({ free: 90, total: 124 }, 100 * mebibyte),
       (error: unknown) =>

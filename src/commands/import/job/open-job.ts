@@ -35,7 +35,7 @@ export function openJob(path: string): Job {
   return { folder, plan, source: sourceNamed(plan.source) }
 }
 
-/** Refuses a path at which there can be no folder. @param begin how an import is begun, for the way out. */
+/** Refuses a path at which there can be no folder. @param begin how an import is begun, for the remedy. */
 export function checkIsFolder(path: string, begin: string): void {
   // The first of its parents that is there has to be a folder too.
   for (let at = resolve(path); ; at = dirname(at)) {

@@ -1,4 +1,4 @@
-// Why a rehearsed job is not to be approved as it is, and the ways out. Source: docs/wire/import.md §2.6.
+// Why a rehearsed job is not to be approved as it is, and the remedies. Source: docs/wire/import.md §2.6.
 
 import { counted } from '#core/counted.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
