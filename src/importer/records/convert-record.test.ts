@@ -8,8 +8,8 @@ const eventOf = (text: string): Conversion => ({
   events: [{ uuid: 'u', event: 'Tap', distinctId: 'ada', timeUs: 7, properties: { text } }],
 })
 
-describe('what becomes of a record', () => {
-  it('is what its converter makes of it, a refusal as a value', () => {
+describe('the outcome of a record', () => {
+  it("is the converter's outcome, with a thrown reject as a value", () => {
     const events = eventOf('x')
     assert.equal(convertRecord({ convert: () => events }, record), events)
     const refuse = (detail?: string) => ({
@@ -23,7 +23,7 @@ describe('what becomes of a record', () => {
     })
   })
 
-  it('is a skip where nothing can come of it, so that it does not count among those that give events', () => {
+  it('is a skip if no event can result, so that the record does not count as converted', () => {
     const ids = { userId: 'ada', deviceId: 'd', timeUs: 7, properties: {} }
     const group = { type: 'org', key: 'acme', properties: null, distinctId: 'ada', timeUs: 7 }
     const outcomeOf = (said: object) => convertRecord({ convert: () => ({ events: [], ...said }) }, record)
@@ -33,15 +33,15 @@ describe('what becomes of a record', () => {
       assert.deepEqual(outcomeOf(said), { events: [], ...said })
   })
 
-  it('is an error where the converter has one', () => {
+  it('is an exception when the converter throws anything but a reject', () => {
     const convert = () => {
       throw new TypeError('a mistake')
     }
     assert.throws(() => convertRecord({ convert }, record), TypeError)
   })
 
-  it('is a refusal when an event is larger than may be sent, by its bytes', () => {
-    // Two bytes each, with a name, an id and `{"text":""}` around them, and room for the envelope.
+  it('is a reject when an event has more bytes than may be sent', () => {
+    // Two bytes per character, plus name, id and `{"text":""}`, plus the envelope.
     const fitting = 'é'.repeat(499_822)
     assert.equal('events' in convertRecord({ convert: () => eventOf(fitting) }, record, 499_822), true)
     assert.partialDeepStrictEqual(convertRecord({ convert: () => eventOf(`${fitting}é`) }, record, 499_823), {

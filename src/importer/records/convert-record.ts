@@ -1,4 +1,4 @@
-// What becomes of one record, in the same words for `convert`, the rehearsal and the send.
+// The outcome of one record, identical for `convert`, the rehearsal and sending.
 
 import { groupEventProperties, isLink, withSet } from './generated-events.ts'
 import type { RecordConverter, SourceRecord } from './import-source.ts'
@@ -12,16 +12,16 @@ import {
 } from './imported-event.ts'
 import { checkDrops, withoutLongGroups } from './service-drops.ts'
 
-/** The receiver discards larger events without a word. Source: docs/wire/import.md §2.5. */
+/** The receiver silently discards larger events. Source: docs/wire/import.md §2.5. */
 export const eventBytesMax = 1_000_000
-/** What an event has on its way beside its properties, name and id: uuid, time and marks, with the longest id of a job. */
+/** Bytes of a sent event besides its properties, name and id: uuid, time and marker properties with the longest job id. */
 export const envelopeBytesMax = 330
-/** A record repeats a value in an event a few times at most; characters have up to three bytes, escapes up to six. */
+/** An event repeats a value of its record a few times at most; a character has up to three bytes, an escape up to six. */
 const expansionMax = 12
 
 /**
- * @param textLength how long the record is as a text; the events of a short one need not be measured.
- * @returns what the converter makes of the record; its refusal as a value.
+ * @param textLength length of the record's text; the events of a short record need not be measured.
+ * @returns the converter's outcome, with a thrown RecordReject as a value.
  */
 export function convertRecord(
   converter: RecordConverter,
@@ -41,12 +41,12 @@ export function convertRecord(
   }
 }
 
-/** Such a record would count among those that give events, although none can come of it. */
+/** Whether no event can result from the record, which would otherwise count as converted. */
 function saysNothing({ events, groups = [], links = [] }: ConvertedRecord): boolean {
   return events.length === 0 && groups.length === 0 && !links.some(isLink)
 }
 
-/** As if all that is told of a person or a group were news. @throws RecordReject */
+/** Measures the largest events that can result, with every property of a person or group as if it were new. @throws RecordReject */
 function checkSizes({ events: [first, ...others], groups = [], person }: ConvertedRecord): void {
   if (first !== undefined) checkSize(person === undefined ? first : withSet(first, person.properties))
   for (const event of others) checkSize(event)

@@ -10,18 +10,18 @@ import { contentHash, contentUuid, mixpanelUuid, rootUuid, sessionUuid } from '.
 const bytesOf = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 
 describe('the uuid of an imported event', () => {
-  it('has the root that names these rules', () => {
+  it('is derived from the root uuid of these rules', () => {
     const dns = bytesOf('6ba7b810-9dad-11d1-80b4-00c04fd430c8')
     const root = bytesOf(uuidV5(dns, 'historical-import.v1'))
     assert.equal(rootUuid('heap', 'pageviews', '42'), uuidV5(root, 'heap\npageviews\n42'))
   })
 
-  it("is PostHog's own for an $insert_id of Mixpanel", () => {
+  it('equals the one that PostHog derives from an $insert_id of Mixpanel', () => {
     assert.equal(mixpanelUuid('ins-0001'), uuidV5(Buffer.from('posthog_mixpanel'), 'ins-0001'))
     assert.equal(mixpanelUuid('ins-0001'), 'c438ff46-f75b-5901-8dc6-c68078337757')
   })
 
-  it('depends on what a record says, not on how it is written', () => {
+  it('depends on the content of a record, not on its formatting', () => {
     const uuidOf = (text: string) => contentUuid('generic', parseJson(text) as JsonObject)
     const uuid = uuidOf('{"a":1,"b":{"c":[true,null],"d":"é"}}')
     assert.equal(uuidOf('{ "b" : {"d":"\\u00e9","c":[true,null]}, "a" : 1.0 }'), uuid)
@@ -29,7 +29,7 @@ describe('the uuid of an imported event', () => {
     assert.notEqual(contentUuid('posthog', { a: 1 }), contentUuid('generic', { a: 1 }))
   })
 
-  it('tells apart records whose ids differ in a digit that no double holds', () => {
+  it('differs for ids that differ in a digit that no double holds', () => {
     const uuidOf = (id: string) => contentUuid('generic', parseJson(`{"id":${id}}`) as JsonObject)
     assert.notEqual(uuidOf('9007199254740993'), uuidOf('9007199254740992'))
     assert.equal(uuidOf('9007199254740992'), contentUuid('generic', { id: 2 ** 53 }))
@@ -37,14 +37,14 @@ describe('the uuid of an imported event', () => {
 })
 
 describe('canonical JSON', () => {
-  it('is that of RFC 8785', () => {
+  it('follows RFC 8785', () => {
     const text =
       '{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],"string":"\\u20ac$\\u000F\\nA\'B\\"\\\\\\"/","literals":[null,true,false]}'
     assert.equal(
       canonicalJson(parseJson(text)),
       '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\\u000f\\nA\'B\\"\\\\\\"/"}',
     )
-    // Keys in the order of UTF-16 units, not of code points.
+    // Keys are sorted by UTF-16 units, not by code points.
     assert.equal(
       canonicalJson({ '\ufb33': 1, '\u{1f600}': 2, '1': 3, '\r': 4 }),
       '{"\\r":4,"1":3,"\u{1f600}":2,"\ufb33":1}',
@@ -52,7 +52,7 @@ describe('canonical JSON', () => {
     assert.equal(canonicalJson(parseJson('[-0,-0.0,1.0]')), '[0,0,1]')
   })
 
-  it('is the same in any order of keys, and reads back as what it was', () => {
+  it('is the same for any order of keys, and parses to the same value', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), record => {
         const reversed = Object.fromEntries(Object.entries(record).toReversed())
@@ -63,7 +63,7 @@ describe('canonical JSON', () => {
     )
   })
 
-  it('makes the hash of a group', () => {
+  it('is the input of content hashes', () => {
     assert.equal(contentHash({}), hash('sha256', '{}'))
     assert.equal(contentHash({ b: 1, a: 2 }), hash('sha256', '{"a":2,"b":1}'))
   })

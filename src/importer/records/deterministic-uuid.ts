@@ -1,4 +1,4 @@
-// Uuids that are the same on every run, so that sending a record again never doubles it.
+// Deterministic uuids, so that sending a record again never duplicates its events.
 // Source: docs/wire/import.md §1.0 (sessions), §2.3.
 
 import { hash } from 'node:crypto'
@@ -6,9 +6,9 @@ import { uuidV5 } from '#core/events/uuid-v5.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { canonicalJson } from './canonical-json.ts'
 
-/** UUIDv5 of `historical-import.v1` in the DNS namespace. A change of any rule needs a new name, hence a new root. */
+/** UUIDv5 of `historical-import.v1` in the DNS namespace. Changing any rule needs a new name and so a new root. */
 const root = namespaceOf('9b8097fb-81cb-5930-84dd-6d0df26c84cd')
-/** The 16 ASCII bytes `posthog_mixpanel`: PostHog's own importer uses it, so its rows and ours are the same events. */
+/** The ASCII bytes of `posthog_mixpanel`, as in PostHog's own importer, so that its events and ours have the same uuids. */
 const mixpanelNamespace = namespaceOf('706f7374-686f-675f-6d69-7870616e656c')
 
 /** @param parts joined by line feeds; an absent part is an empty text. */
@@ -20,7 +20,7 @@ export function mixpanelUuid(insertId: string): string {
   return uuidV5(mixpanelNamespace, insertId)
 }
 
-/** For records without an id: of their content, whatever the order of keys and blanks. */
+/** For records without an id: depends on their content, not on the order of keys or on white space. */
 export function contentUuid(source: string, record: JsonObject): string {
   return rootUuid(source, 'content', contentHash(record))
 }
@@ -32,15 +32,15 @@ export function contentHash(content: JsonValue): string {
 
 /**
  * The UUIDv7 of a session: its start, then the first ten bytes of a SHA-256 of what names it.
- * @param startMs when the session began, whole ms. One that a UUIDv7 cannot hold becomes the nearest that it can: such
- *   a time is refused where it is that of the record.
+ * @param startMs when the session began, whole ms, clamped to what a UUIDv7 can hold. Records with times beyond that are
+ *   refused elsewhere.
  * @param parts source, `session`, device or site, session id.
  */
 export function sessionUuid(startMs: number, ...parts: readonly string[]): string {
   const start = Math.max(0, Math.min(startMs, 2 ** 48 - 1))
     .toString(16)
     .padStart(12, '0')
-  // As text from the start: a buffer of 16 bytes takes longer than the hash that goes into it.
+  // Built as text, since filling a buffer of 16 bytes takes longer than the hash.
   const named = hash('sha256', parts.join('\n'))
   const variant = ((Number.parseInt(named[4]!, 16) & 0x3) | 0x8).toString(16)
   return `${start.slice(0, 8)}-${start.slice(8)}-7${named.slice(1, 4)}-${variant}${named.slice(5, 8)}-${named.slice(8, 20)}`

@@ -5,19 +5,19 @@ import { checkedId, chooseId, eventIdText, idText, illegalForMixpanel, legalId }
 import { RecordReject } from './imported-event.ts'
 
 describe('the text of an id', () => {
-  // The third is written as a double of it would be, so that reading it keeps a plain number.
+  // The third is written as JavaScript would write its double, so the parser keeps a plain number.
   for (const literal of ['7', '-12', '7325461098234567000', '8123456789012345678', '18446744073709551616'])
     it(`keeps every digit of ${literal}`, () => {
       assert.equal(idText(parseJson(literal)), literal)
     })
 
-  it('is absent for what is no id', () => {
+  it('is null for values that are no id', () => {
     for (const literal of ['1.5', '1e30', 'true', 'null', '[]', '{}']) assert.equal(idText(parseJson(literal)), null)
   })
 })
 
 describe('a distinct id', () => {
-  const nobody = [
+  const placeholders = [
     '',
     ' ',
     '(not set)',
@@ -31,24 +31,24 @@ describe('a distinct id', () => {
     '[object Object]',
     'False',
   ]
-  for (const text of nobody)
+  for (const text of placeholders)
     it(`is not ${JSON.stringify(text)}`, () => {
       assert.equal(legalId(text), null)
     })
 
-  it('may look like a word for nobody in other letters', () => {
+  it('may differ from a placeholder by its case, or contain one', () => {
     assert.deepEqual(
       ['NULL', 'nan', '00', 'guest-1'].map(text => legalId(text)),
       ['NULL', 'nan', '00', 'guest-1'],
     )
   })
 
-  it('is not what Mixpanel refuses, where records are from there', () => {
+  it('is not one that Mixpanel refuses, in records from Mixpanel', () => {
     assert.equal(legalId('N/A', illegalForMixpanel), null)
     assert.equal(legalId('N/A'), 'N/A')
   })
 
-  it('is the first legal candidate, and never one after an id that is too long', () => {
+  it('is the first legal candidate, and is refused when that one is too long', () => {
     const candidates = ['guest', 42, 'ada'].map(value => ({ value, field: 'id' }))
     assert.equal(chooseId(candidates, 'id'), '42')
     const long = { value: 'x'.repeat(201), field: 'id' }
@@ -56,7 +56,7 @@ describe('a distinct id', () => {
     assert.throws(() => chooseId([], 'id'), new RecordReject('distinct_id_missing', 'id'))
   })
 
-  it('has 200 characters at most, however many units they are made of', () => {
+  it('has 200 characters at most, counted as code points', () => {
     for (const character of ['x', '😀']) {
       const longest = character.repeat(200)
       assert.equal(checkedId(longest), longest)
@@ -66,7 +66,7 @@ describe('a distinct id', () => {
 })
 
 describe('the id of an event', () => {
-  it('is absent where it says nothing', () => {
+  it('is null for an empty value', () => {
     for (const value of [undefined, null, '', ' ', '(not set)', {}]) assert.equal(eventIdText(value), null)
     assert.deepEqual(['0', 'null', 7].map(eventIdText), ['0', 'null', '7'])
   })

@@ -11,9 +11,9 @@ const illegalInAnyCase = new Set(
   'anonymous guest distinctid distinct_id id not_authenticated email undefined true false'.split(' '),
 )
 const illegalAsWritten = new Set(['[object Object]', 'NaN', 'None', 'none', 'null', '0'])
-/** Nearly all ids have another length, and need no comparing. */
+/** Nearly all ids have other lengths and skip the comparison. */
 const illegalLengths = new Set([...illegalInAnyCase, ...illegalAsWritten].map(({ length }) => length))
-/** What Mixpanel's own import refuses too. */
+/** Ids that Mixpanel's own import refuses too. */
 export const illegalForMixpanel: ReadonlySet<string> = new Set(
   '00000000-0000-0000-0000-000000000000 anon nil n/a na unknown <nil> -1 [] {}'.split(' '),
 )
@@ -24,17 +24,17 @@ export interface IdCandidate {
   readonly field: string
 }
 
-/** @returns the id as text: texts as they are, integers as decimal digits; null for everything else. */
+/** @returns a text unchanged, an integer as its decimal digits; null for everything else. */
 export function idText(value: JsonValue | undefined): string | null {
   if (typeof value === 'string') return value
-  // A number beyond 2^53 that is none of the kept literals is exactly what was written: see `numberOrLiteral`.
+  // Beyond 2^53, a plain number is exact: inexact ones are kept as literals (see `numberOrLiteral`).
   if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : null
   return isRawNumber(value) && /^-?\d+$/.test(value.rawJSON) ? value.rawJSON : null
 }
 
 /**
- * The id that a source gave an event, as text.
- * @returns null where it says nothing: a uuid made of that would make one event of all that have none.
+ * The source's id of an event, as text.
+ * @returns null for an empty value: a uuid derived from it would merge all events without an id into one.
  */
 export function eventIdText(value: JsonValue | undefined): string | null {
   return isEmptyValue(value) ? null : idText(value)
@@ -48,7 +48,7 @@ export function isIllegalId(id: string, alsoIllegal?: ReadonlySet<string>): bool
   )
 }
 
-/** @returns the id, or null when it is absent or a text that means nobody. */
+/** @returns the id; null when it is absent or a placeholder such as `anonymous`. */
 export function legalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<string>): string | null {
   const id = idText(value)
   return id === null || isIllegalId(id, alsoIllegal) ? null : id
@@ -56,7 +56,7 @@ export function legalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<
 
 /**
  * The first legal candidate.
- * @param field what a reject names when no candidate is there at all.
+ * @param field named in the reject when no candidate is legal.
  * @throws RecordReject `distinct_id_missing`, `distinct_id_too_long`.
  */
 export function chooseId(candidates: readonly IdCandidate[], field: string, alsoIllegal?: ReadonlySet<string>): string {
@@ -67,7 +67,7 @@ export function chooseId(candidates: readonly IdCandidate[], field: string, also
   throw new RecordReject('distinct_id_missing', field)
 }
 
-/** Whether the service would cut the id. */
+/** Whether the service would truncate the id. */
 export function isIdTooLong(id: string): boolean {
   return isLongerThan(id, distinctIdLengthMax)
 }

@@ -9,7 +9,7 @@ import { SourceConfig } from './source-config.ts'
 const context: SourceContext = { nowMs: Date.UTC(2026, 0, 15), holdLiveWindow: false, findFact: () => null }
 const uuid = '018f3a10-0000-7000-8000-000000000701'
 
-/** Gives an event of the name that the record has, which it calls `source:…` where that is another. */
+/** Converts each record to an event with the record's name, and with `from` as the source's name. */
 class NamedRecords implements RecordConverter {
   readonly #facts = [{ kind: 'k', key: 'a', value: 'b' }]
 
@@ -40,15 +40,15 @@ function namesOf(record: JsonObject, eventNames: JsonObject) {
   return outcome.events.map(each => [each.event, each.sourceName, each.uuid])
 }
 
-describe('other names for the events of a source', () => {
-  it('replace the names that its own mapping gives, once, and no uuid', () => {
+describe('event_names', () => {
+  it('replaces, once, the names that the mapping of the source gives, and keeps uuids', () => {
     const names = { 'Page View': '$pageview', $pageview: 'Viewed' }
     assert.deepEqual(namesOf({ event: 'Page View' }, names), [['$pageview', 'Page View', uuid]])
     assert.deepEqual(namesOf({ event: '$pageview', from: 'page' }, names), [['Viewed', 'page', uuid]])
     assert.deepEqual(namesOf({ event: 'toString' }, names), [['toString', undefined, uuid]])
   })
 
-  it('leave skips and the facts of records as they are', () => {
+  it('does not affect skips and the facts of records', () => {
     const converter = product.prepare({ event_names: { a: 'b' } }, context)
     const record = { value: {}, table: null, ordinal: 1 }
     assert.deepEqual(converter.convert(record), skipped('filtered'))
@@ -57,16 +57,20 @@ describe('other names for the events of a source', () => {
   })
 
   const refused: readonly (readonly [string, JsonObject[string], RegExp])[] = [
-    ['that are no object', ['a'], /^event_names in the configuration of product has to be an object$/],
-    ['that are no text', { a: 5 }, /^event_names\.a .* has to be a text$/],
-    ['that are empty', { a: ' ' }, /"a": " ", and a name may not be empty$/],
-    ['for an empty one', { '': 'a' }, /a name may not be empty$/],
-    ['that are too long', { a: 'x'.repeat(201) }, /a name has 200 characters at most$/],
-    ['that link persons', { a: '$merge_dangerously' }, /\$merge_dangerously cannot be renamed, nor can/],
+    ['as no object', ['a'], /^event_names in the configuration of product has to be an object$/],
+    ['with a new name that is no text', { a: 5 }, /^event_names\.a .* has to be a text$/],
+    ['with an empty new name', { a: ' ' }, /"a": " ", and a name may not be empty$/],
+    ['for an empty name', { '': 'a' }, /a name may not be empty$/],
+    ['with a new name that is too long', { a: 'x'.repeat(201) }, /a name has 200 characters at most$/],
+    [
+      'with the name of an event that links persons',
+      { a: '$merge_dangerously' },
+      /\$merge_dangerously cannot be renamed, nor can/,
+    ],
     ['for events that link persons', { $identify: 'a' }, /\$identify cannot be renamed/],
   ]
   for (const [which, eventNames, message] of refused)
-    it(`are refused ${which}`, () => {
+    it(`is refused ${which}`, () => {
       assert.throws(() => product.prepare({ event_names: eventNames }, context), { message })
     })
 })

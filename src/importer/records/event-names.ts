@@ -1,5 +1,5 @@
-// Other names for events, which every source takes in its configuration: what an export calls "Page View" is only counted as
-// a page view under the name that the receiver knows. Source: docs/wire/import.md §1.0 (`event_names`).
+// Renames events as configured by `event_names`, which every source accepts: an export's "Page View" only counts as a page
+// view under the name that the receiver knows. Source: docs/wire/import.md §1.0 (`event_names`).
 
 import type { JsonObject } from '#core/json.ts'
 import { ImportConfigError, type ImportSource, type RecordConverter } from './import-source.ts'
@@ -8,10 +8,10 @@ import { eventNameLengthMax, isLongerThan } from './record-fields.ts'
 import { eventNamesKey, SourceConfig } from './source-config.ts'
 import { EventNameWatch } from './unseen-names.ts'
 
-/** They link or describe somebody by what they hold, which a name alone neither gives nor takes away. */
+/** Events that link or describe persons by their properties, which a new name can neither add nor remove. */
 const identityEvents = ['$identify', '$create_alias', '$merge_dangerously', '$groupidentify']
 
-/** The source with `event_names`: the new name by the one that its own mapping gives. Uuids stay as they are. */
+/** Applies `event_names` to the names that the source's own mapping gives. Uuids do not change. */
 export function withEventNames(source: ImportSource): ImportSource {
   const { name, summary } = source
   return {
@@ -71,16 +71,16 @@ function eventNamesIn(source: string, config: JsonObject): ReadonlyMap<string, s
   return names
 }
 
-/** @returns why a text can be no name of an event there; null when it can. */
+/** @returns why `event_names` cannot contain this name; null when it can. */
 function problemOf(name: string): string | null {
   if (name.trim() === '') return 'a name may not be empty'
   if (isLongerThan(name, eventNameLengthMax)) return `a name has ${eventNameLengthMax} characters at most`
   return identityEvents.includes(name)
-    ? `${name} cannot be renamed, nor can another event become one: it links or describes somebody`
+    ? `${name} cannot be renamed, nor can another event become one: it links or describes a person`
     : null
 }
 
-/** @returns what somebody has to say to have an event sent under another name; null where a name is not enough. */
+/** @returns the option that renames the event; null where a name is not enough. */
 export function renamingAdvice(from: string, to: string): string | null {
   if (identityEvents.includes(to)) return null
   return `--config FILE, where FILE holds ${JSON.stringify({ [eventNamesKey]: { [from]: to } })}`

@@ -34,12 +34,12 @@ const cases: readonly [
 ]
 
 for (const [name, schema, takes, refuses] of cases)
-  it(`takes ${name} as it should be, and nothing else`, () => {
+  it(`a schema for ${name} accepts valid values only`, () => {
     for (const value of takes) assert.equal(isOf(schema, value), true, JSON.stringify(value))
     for (const value of refuses) assert.equal(isOf(schema, value), false, JSON.stringify(value))
   })
 
-it('names the place of each fault', () => {
+it('a schema reports the place of each fault', () => {
   const schema = Type.Object({ days: Type.Array(day), 'a/b~c': Type.Optional(strict) })
   assert.deepEqual(schema.faults({ days: [{ day: 'a' }, { day: 1 }, {}], 'a/b~c': { day: 'a', dya: 1 } }), [
     { at: '/days/1/day', what: 'must be string' },

@@ -1,21 +1,21 @@
-// What a file of an import has to hold, so that one that was damaged or edited is noticed where it is read and not where a
-// value of the wrong kind is used. Keys that a schema does not name are let be, unless it is strict: later versions may
-// write more. These few kinds are our own because a library of schemas takes longer to load than most commands run.
+// Validates files of an import, so that a damaged or edited one is noticed when it is read and not when a value of the wrong
+// type is used. Unknown keys are allowed unless a schema is strict, since later versions may write more of them. These few
+// types are our own because a schema library takes longer to load than most commands run.
 
 import type { JsonObject } from '#core/json.ts'
 
 export interface Fault {
   /** A JSON pointer; empty for the whole value. */
   readonly at: string
-  /** The rest of a sentence about the place. */
+  /** Completes a sentence that starts with the place, such as `must be string`. */
   readonly what: string
-  /** The keys that a strict object should not have. */
+  /** The keys that a strict object must not have. */
   readonly unknownKeys?: readonly string[]
 }
 
 export interface Schema<T> {
   readonly faults: (value: unknown) => readonly Fault[]
-  /** Never there: names the type to the compiler. */
+  /** Never set: carries the type for the compiler. */
   readonly type?: T
 }
 
@@ -45,7 +45,7 @@ function kind<T>(what: string, isOfKind: (value: unknown) => boolean): Schema<T>
   return { faults: value => (isOfKind(value) ? none : faults) }
 }
 
-/** Named as in JSON Schema and in the library that checks requests. */
+/** Named as in TypeBox, which validates requests. */
 export const Type = {
   Number: () => kind<number>('must be number', Number.isFinite),
   Boolean: () => kind<boolean>('must be boolean', value => typeof value === 'boolean'),
@@ -100,7 +100,7 @@ export const Type = {
       },
     }
   },
-  /** An object whose keys are somebody else's. */
+  /** An object with arbitrary keys. */
   Record: <T>(entry: Schema<T>): Schema<Record<string, T>> => ({
     faults: value =>
       isObject(value) ? faultsOfEntries(Object.entries(value), () => entry) : [{ at: '', what: 'must be object' }],
@@ -112,11 +112,11 @@ export const Type = {
     },
   }),
   Optional: <T>({ faults }: Schema<T>): OptionalSchema<T> => ({ faults, isOptional: true }),
-  /** For a type that is narrower than what is checked. */
+  /** For a type that is narrower than its check. */
   Unsafe: <T>({ faults }: Schema<unknown>): Schema<T> => ({ faults }),
 }
 
-/** An object of which nothing else is known. */
+/** Any object. */
 export const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}))
 
 export function orNull<T>(schema: Schema<T>): Schema<T | null> {

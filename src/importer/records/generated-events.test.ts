@@ -22,13 +22,13 @@ const group = (properties: JsonObject | null): GroupSnapshot => ({
   timeUs: 7,
 })
 
-/** The events of records that follow each other. */
+/** The events of consecutive records. */
 function eventsOf(...records: Partial<ConvertedRecord>[]) {
   const ledger = memoryLedger()
   return records.map(record => eventsOfRecord('heap', { events: [own], ...record }, ledger))
 }
 
-it('adds to what an event sets of its person, which is an object or nothing', () => {
+it('withSet merges into the $set of an event, and replaces one that is no object', () => {
   for (const [$set, all] of [
     [
       { a: 1, b: 1 },
@@ -40,7 +40,7 @@ it('adds to what an event sets of its person, which is an object or nothing', ()
 })
 
 describe('the events of a record', () => {
-  it('are groups, then links, then its own', () => {
+  it('are those of groups, then links, then its own', () => {
     const { events } = eventsOf({ links: [link()], groups: [group({})] })[0]!
     assert.deepEqual(
       events.map(({ event }) => event),
@@ -55,7 +55,7 @@ describe('the events of a record', () => {
     })
   })
 
-  it('link a device with its first user, once, and say where others use it too', () => {
+  it('link a device to its first user once, with a note when another user shares it', () => {
     const outcomes = eventsOf(
       { links: [link()] },
       { links: [link()] },
@@ -73,7 +73,7 @@ describe('the events of a record', () => {
     )
   })
 
-  it('have no second link where the record is one, and keep what it says when that is refused', () => {
+  it('contain no second link for a record that is one; a refused one becomes a $set', () => {
     const identify = { ...own, event: '$identify', properties: { $anon_distinct_id: 'd', $set: { plan: 'pro' } } }
     const ofAda = { events: [identify], links: [link({ isOwnEvent: true })] }
     const ofBob = { events: [{ ...identify, distinctId: 'bob' }], links: [link({ userId: 'bob', isOwnEvent: true })] }
@@ -84,31 +84,36 @@ describe('the events of a record', () => {
     assert.deepEqual(outcomes[2], { events: [set], notes: ['shared_device'] })
   })
 
-  it('link nobody with themselves, and no one who is nobody or too long', () => {
+  it('link no id to itself, to a placeholder or to an id that is too long', () => {
     for (const deviceId of ['d', '😀'.repeat(101)]) assert.equal(isLink({ userId: 'ada', deviceId }), true)
     for (const deviceId of ['ada', 'null', '', 'x'.repeat(201)])
       assert.equal(isLink({ userId: 'ada', deviceId }), false)
     assert.deepEqual(eventsOf({ links: [link({ deviceId: 'guest' })] })[0]!.events, [own])
   })
 
-  it('tell of a group when something about it is new, and of what it has no more', () => {
-    const said = eventsOf(
+  it('include a $groupidentify only when properties of a group change, and unset the removed ones', () => {
+    const groupEvents = eventsOf(
       { groups: [group({ tier: 'gold' })] },
       { groups: [group({ tier: 'gold' })] },
       { groups: [group(null)] },
       { groups: [group({ seats: 5 })] },
     ).map(({ events }) => events.slice(0, -1).map(({ uuid, properties }) => ({ uuid, ...properties })))
-    const told = (set: JsonObject) => ({
+    const expected = (set: JsonObject) => ({
       uuid: rootUuid('groupidentify', 'heap', 'org', 'acme', contentHash(set)),
       $group_type: 'org',
       $group_key: 'acme',
       $group_set: set,
     })
-    assert.deepEqual(said, [[told({ tier: 'gold' })], [], [], [{ ...told({ seats: 5 }), $group_unset: ['tier'] }]])
+    assert.deepEqual(groupEvents, [
+      [expected({ tier: 'gold' })],
+      [],
+      [],
+      [{ ...expected({ seats: 5 }), $group_unset: ['tier'] }],
+    ])
     assert.deepEqual(eventsOf({ groups: [group(null)] })[0]!.events[0]!.properties.$group_set, {})
   })
 
-  it('set of a person what is news, beside what the event sets itself', () => {
+  it("set the changed properties of a person, in addition to the event's own $set", () => {
     const person = (properties: JsonObject) => ({ person: { distinctId: 'ada', properties } })
     const sets = { ...own, properties: { $set: { $os: 'Linux' } } }
     const outcomes = eventsOf(
@@ -120,6 +125,6 @@ describe('the events of a record', () => {
       outcomes.map(({ events }) => events.map(({ properties }) => properties.$set)),
       [[{ $os: 'Linux', plan: 'pro', tags: ['a'] }, undefined], [{ plan: 'team' }], [undefined]],
     )
-    assert.deepEqual(own.properties, { n: 1 }, 'the record itself stays as it is')
+    assert.deepEqual(own.properties, { n: 1 }, 'the record itself is not changed')
   })
 })

@@ -1,4 +1,4 @@
-// Events that no source record holds as such: the link of a user and a device, and what is said of a group.
+// Generates the events that no source record contains as such: links of a user and a device, and properties of groups.
 // Source: docs/wire/import.md §0, I1 to I4, §1.1 (groups), §2.3.
 
 import { isJsonObject, type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
@@ -22,7 +22,7 @@ export interface RecordEvents {
   readonly notes: readonly RecordNote[]
 }
 
-/** The events of one record, after what the ledger knows of those before it. */
+/** The events of one record, given what the ledger knows from earlier records. */
 export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
   const generated = generatedByRecord(source, record, ledger)
   const own = ownEvents(withNews(record, ledger), generated.isOwnLinkRefused)
@@ -35,13 +35,13 @@ export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: 
 export interface GeneratedEvents {
   readonly groups: readonly ImportedEvent[]
   readonly links: readonly ImportedEvent[]
-  /** What comes of links that are not made. */
+  /** For links that were not made. */
   readonly notes: readonly RecordNote[]
-  /** The record's own event is an identification on a device of somebody else. */
+  /** The record's own event identifies a user on a device that is linked to another user. */
   readonly isOwnLinkRefused: boolean
 }
 
-/** What a record brings beside its own events. */
+/** The events that a record causes in addition to its own. */
 export function generatedByRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): GeneratedEvents {
   const groups: ImportedEvent[] = []
   const links: ImportedEvent[] = []
@@ -61,7 +61,7 @@ export function generatedByRecord(source: string, record: ConvertedRecord, ledge
   return { groups, links, notes, isOwnLinkRefused }
 }
 
-/** An identification that is refused still says something of its person, so it becomes a `$set`. */
+/** A refused identification still carries properties of its person, so it becomes a `$set`. */
 export function ownEvents(events: readonly ImportedEvent[], isOwnLinkRefused: boolean): readonly ImportedEvent[] {
   const [first, ...others] = events
   if (first === undefined || !isOwnLinkRefused) return events
@@ -69,12 +69,12 @@ export function ownEvents(events: readonly ImportedEvent[], isOwnLinkRefused: bo
   return [{ ...first, event: '$set', properties }, ...others]
 }
 
-/** Whether the pair can be linked: two ids that are not the same, mean somebody and can be sent. */
+/** Whether the pair can be linked: two different ids that are no placeholders and can be sent. */
 export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
   return userId !== deviceId && [userId, deviceId].every(isLinkable)
 }
 
-/** The service's own rule is wider where an id is in quotes or has a NUL. */
+/** `isIllegalDistinctId` is the service's own rule, which also covers ids in quotes or with a NUL. */
 function isLinkable(id: string): boolean {
   return !isIllegalId(id) && !isIdTooLong(id) && !isIllegalDistinctId(id)
 }
@@ -94,8 +94,8 @@ export function linkEventWithoutUuid(link: IdentityLink): Omit<ImportedEvent, 'u
 }
 
 /**
- * @param before what was last said of the group; null at first sight.
- * @returns null when nothing is new.
+ * @param before the group's last known properties; null for a new group.
+ * @returns null when nothing has changed.
  */
 export function groupEvent(source: string, group: GroupSnapshot, before: JsonObject | null): ImportedEvent | null {
   if (before !== null && (group.properties === null || isSameJson(before, group.properties))) return null
@@ -110,12 +110,12 @@ export function groupEvent(source: string, group: GroupSnapshot, before: JsonObj
   }
 }
 
-/** What is said of a group at first sight. */
+/** The properties of the first event of a group. */
 export function groupEventProperties({ type, key, properties }: GroupSnapshot): JsonObject {
   return { $group_type: type, $group_key: key, $group_set: properties ?? {} }
 }
 
-/** The record's own events, the first of them with the person's properties that differ from those known. */
+/** The record's own events, with the person's changed properties in the `$set` of the first. */
 function withNews(record: ConvertedRecord, ledger: ImportLedger): readonly ImportedEvent[] {
   const [first, ...others] = record.events
   if (record.person === undefined || first === undefined) return record.events
@@ -123,7 +123,7 @@ function withNews(record: ConvertedRecord, ledger: ImportLedger): readonly Impor
   return [withSet(first, news), ...others]
 }
 
-/** The properties that differ from those known before. */
+/** The properties that differ from the known ones. */
 export function newsOf({ properties }: PersonSnapshot, before: JsonObject | null): JsonObject {
   if (before === null) return properties
   const news: JsonObject = {}

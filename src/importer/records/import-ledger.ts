@@ -1,25 +1,25 @@
-// What an import remembers between records: which device was linked to whom, what was last said of a group and of a
-// person. `convert` keeps it in memory; a job keeps it in its folder. Source: docs/wire/import.md §0, I1 to I4, §1.1.
+// What an import remembers between records: the user that each device is linked to, and the last properties of groups and
+// persons. `convert` keeps it in memory, a job in its folder. Source: docs/wire/import.md §0, I1 to I4, §1.1.
 
 import type { JsonObject } from '#core/json.ts'
 
 export interface ImportLedger {
   /**
    * Links a device to its first user.
-   * @returns `linked` when it is news, `known` for the same pair again, `shared` when the device has another user.
+   * @returns `linked` for a new link, `known` for the same pair again, `shared` when the device has another user.
    */
   link(deviceId: string, userId: string): 'linked' | 'known' | 'shared'
   /**
-   * Keeps what is said of the group now.
-   * @param properties null for a record that only names the group: what was said before stays.
-   * @returns what was last said of it; null at first sight.
+   * Stores the properties of a group.
+   * @param properties null for a record that only names the group, which keeps the stored ones.
+   * @returns the properties stored before; null for a new group.
    */
   group(type: string, key: string, properties: JsonObject | null): JsonObject | null
-  /** @returns what was last said of the person, or null; keeps what is said now. */
+  /** Stores the properties of a person. @returns those stored before; null for a new person. */
   person(distinctId: string, properties: JsonObject): JsonObject | null
 }
 
-/** An empty ledger that ends with the process. */
+/** An empty ledger in memory. */
 export function memoryLedger(): ImportLedger {
   const userByDevice = new Map<string, string>()
   const groups = new Map<string, JsonObject>()

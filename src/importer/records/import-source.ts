@@ -1,5 +1,5 @@
-// What an adapter of a source gives: a converter of its records. Adding a source is one file with one of these and a row
-// in `sources/sources.ts`.
+// The interface of a source: a converter of its records. To add a source, implement `ImportSource` in a file and add a row
+// to `sources/sources.ts`.
 
 import type { JsonObject } from '#core/json.ts'
 import type { Conversion } from './imported-event.ts'
@@ -8,37 +8,37 @@ import type { UnseenNames } from './unseen-names.ts'
 
 /** One parsed record. */
 export interface SourceRecord {
-  /** With number literals kept, so that ids of 64 bits keep every digit. */
+  /** Keeps number literals, so that 64-bit ids lose no digit. */
   readonly value: JsonObject
-  /** Name of the table or file that the record comes from, without folder and extension; null when unknown. */
+  /** Name of the record's table or file, without folder and extension; null when unknown. */
   readonly table: string | null
-  /** Its number among those of its part, from 1; tells identical records apart with `keep_identical`. */
+  /** Its number within its part, from 1. Distinguishes identical records with `keep_identical`. */
   readonly ordinal: number
 }
 
-/** A fact that later records need, such as the identity of a Heap user: kept before any record is converted. */
+/** A fact that other records need, such as the identity of a Heap user. All are collected before any record is converted. */
 export interface SourceFact {
   readonly kind: string
   readonly key: string
   readonly value: string
 }
 
-/** The clock that it has is the only one. */
+/** Its `nowMs` is the only clock of a converter. */
 export interface SourceContext extends TimeWindow {
   /** A fact that `factsOf` gave for any record of the job, or the configuration. */
   readonly findFact: (kind: string, key: string) => string | null
-  /** Where somebody wants to know which names of the configuration no record has. */
+  /** Set when the caller wants to know which configured names no record has. */
   readonly unseenNames?: UnseenNames | undefined
 }
 
 export interface RecordConverter {
   /** @throws RecordReject */
   convert(record: SourceRecord): Conversion
-  /** The facts that this record holds for others. Absent where no record needs another. */
+  /** The facts in this record that other records need. Absent if the source has none. */
   factsOf?(record: SourceRecord): readonly SourceFact[]
   /**
-   * When a record happened that says nothing without the facts of others, which are not known yet when records are sorted
-   * into days. Absent where there are no such records.
+   * The time of a record that cannot be converted yet when records are sorted into days, since the facts of other records
+   * are not known. Absent if the source has no such records.
    * @returns null for all other records.
    * @throws RecordReject
    */

@@ -1,56 +1,56 @@
-// What one record of another product becomes: events, a reject or a skip. Source: docs/wire/import.md §1.0, §2.1, §2.6.
+// The outcome of converting one record: events, a reject or a skip. Source: docs/wire/import.md §1.0, §2.1, §2.6.
 
 import type { CookielessDrop } from '#core/capture/cookieless-event.ts'
 import type { DropReason } from '#core/events/event-drops.ts'
 import type { JsonObject } from '#core/json.ts'
 
-/** An event as it is sent, without the marker properties that every event of a job gets on its way out. */
+/** An event to be sent, without the marker properties that sending adds to every event of a job. */
 export interface ImportedEvent {
-  /** Lower case. The same on every run. */
+  /** Lower case, deterministic. */
   readonly uuid: string
   readonly event: string
-  /** What the source calls it, for the report; absent where that is its own name, or no record holds it as such. */
+  /** The source's name for it, for the report; absent if equal to `event` or if the event was generated. */
   readonly sourceName?: string
   readonly distinctId: string
   /** The record names no person, so many events of the source share this id. */
   readonly isIdFilledIn?: true
   /** Microseconds since 1970, a safe integer. */
   readonly timeUs: number
-  /** The record says a day, or nothing, so many events of the source have this time. */
+  /** The record has only a day, or no time, so many events of the source share this time. */
   readonly isTimeFilledIn?: true
   readonly properties: JsonObject
 }
 
-/** A user and a device that one record names together, which becomes at most one `$identify` per device. */
+/** A user and a device that one record names together. Becomes at most one `$identify` per device. */
 export interface IdentityLink {
   readonly userId: string
   readonly deviceId: string
   readonly timeUs: number
-  /** What the `$identify` carries beside `$anon_distinct_id`. */
+  /** Properties of the `$identify` in addition to `$anon_distinct_id`. */
   readonly properties: JsonObject
   /** The first event of the record is that `$identify`, so none has to be generated. */
   readonly isOwnEvent?: boolean
 }
 
-/** The properties of a group as one record shows them, which become a `$groupidentify` when they are news. */
+/** The properties of a group in one record. Becomes a `$groupidentify` when they are new. */
 export interface GroupSnapshot {
   readonly type: string
   readonly key: string
-  /** null where the record only names the group, which says nothing of the properties that it has. */
+  /** Null if the record only names the group. */
   readonly properties: JsonObject | null
   /** The sender of the event. */
   readonly distinctId: string
   readonly timeUs: number
 }
 
-/** All properties of a person as one record shows them; those that are news join the `$set` of its first event. */
+/** The properties of a person in one record. New ones are added to the `$set` of its first event. */
 export interface PersonSnapshot {
   readonly distinctId: string
   readonly properties: JsonObject
 }
 
 /**
- * What the rehearsal counts beside events, rejects and skips, as `name` or `name:detail`.
+ * Counted by the rehearsal in addition to events, rejects and skips, as `name` or `name:detail`.
  * Source: docs/wire/import.md §1.1 to §1.9, §2.7.
  */
 export type RecordNote = string
@@ -60,12 +60,12 @@ export interface ConvertedRecord {
   readonly links?: readonly IdentityLink[]
   readonly groups?: readonly GroupSnapshot[]
   readonly person?: PersonSnapshot
-  /** Names of fields that no event carries, for the report's list of what was not carried over. */
+  /** Names of fields that no event carries, for the report's list of dropped fields. */
   readonly dropped?: readonly string[]
   readonly notes?: readonly RecordNote[]
 }
 
-/** Why the service refuses or drops events, as far as an event says it of itself. */
+/** Reasons for which the service refuses or drops an event, as far as the event alone decides. */
 export type ServiceDrop =
   | DropReason
   | CookielessDrop
@@ -73,7 +73,7 @@ export type ServiceDrop =
   | 'invalid_cookieless_mode'
   | 'invalid_json'
 
-/** Why a record is refused; other `server_refused:<reason>` come with sending. Source: docs/wire/import.md §2.6. */
+/** Why a record is refused; sending adds other `server_refused:<reason>`. Source: docs/wire/import.md §2.6. */
 export type RejectReason =
   | `server_refused:${ServiceDrop}`
   | 'compressed_input'
@@ -101,7 +101,7 @@ export type RejectReason =
   | 'merge_needs_approval'
   | 'group_type_limit'
 
-/** Why a record gives no event although nothing is wrong with it. Source: docs/wire/import.md §2.6. */
+/** Why a valid record produces no event. Source: docs/wire/import.md §2.6. */
 export type SkipReason =
   | 'session_marker'
   | 'goal_conversion_duplicate'
@@ -122,7 +122,7 @@ export interface Skipped {
 
 export type Conversion = ConvertedRecord | Rejected | Skipped
 
-/** Thrown by the readers of fields and caught once per record, so that a converter reads like the mapping that it is. */
+/** Thrown by field readers and caught once per record, so that a converter reads like a mapping. */
 export class RecordReject extends Error {
   readonly reason: RejectReason
   /** The path of the field in the source record, such as `properties.time`; null when the whole record is at fault. */

@@ -1,4 +1,4 @@
-// Which events join two ids into one person, whether a record is one or the scan made it.
+// Which events join two ids into one person, both those of records and generated ones.
 
 import { ownValue } from '#core/json.ts'
 import { isLink } from './generated-events.ts'
@@ -11,7 +11,7 @@ const joinedBy: Readonly<Record<string, string>> = {
   $merge_dangerously: 'alias',
 }
 
-/** @returns the id whose person is joined with that of the event; null for events that join nobody. */
+/** @returns the id whose person the event joins with its own; null for events that join none. */
 export function joinedId({ event, distinctId, properties }: ImportedEvent): string | null {
   const key = Object.hasOwn(joinedBy, event) ? joinedBy[event]! : null
   const id = key === null ? undefined : ownValue(properties, key)

@@ -1,18 +1,18 @@
-// What the address of a page says: the properties that live events have too, so that one filter finds both.
+// Splits page URLs into the properties that live events have, so that one filter matches both.
 // Source: docs/wire/import.md §1.1 to §1.7.
 
 import type { JsonObject } from '#core/json.ts'
 import { put } from './record-fields.ts'
 
-/** Parts that a source names in fields of its own are left to those. */
+/** Which parts to set; false for parts that the source has in separate fields. */
 export interface AddressParts {
   readonly host: boolean
   readonly path: boolean
 }
 
 /**
- * Sets `$current_url`, and `$host` and `$pathname` where they are wanted. An address that cannot be read, such as a path
- * alone, is kept as it is and gives no parts.
+ * Sets `$current_url`, and the wanted parts `$host` and `$pathname`. A text that is no absolute URL, such as a path, is kept
+ * in `$current_url` without parts.
  */
 export function putAddress(properties: JsonObject, url: string | null, parts: AddressParts): void {
   if (url === null) return

@@ -4,13 +4,13 @@ import { RecordReject } from './imported-event.ts'
 import { eventName } from './record-fields.ts'
 
 describe('the name of an event', () => {
-  it('is missing where it is absent or blank', () => {
+  it('is refused as missing when it is absent or blank', () => {
     for (const value of [undefined, null, '', '  ', '\t'])
       assert.throws(() => eventName(value, 'event'), new RecordReject('event_missing', 'event'))
     assert.equal(eventName(' Paid ', 'event'), ' Paid ')
   })
 
-  it('has 200 characters at most, however many units they are made of', () => {
+  it('has 200 characters at most, counted as code points', () => {
     for (const character of ['x', '😀']) {
       const longest = character.repeat(200)
       assert.equal(eventName(longest, 'event'), longest)

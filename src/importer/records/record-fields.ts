@@ -1,4 +1,4 @@
-// Reads fields of source records, and collects the properties of events without the empty values that products write.
+// Reads fields of source records, and sets properties of events without the empty values that products write.
 // Source: docs/wire/import.md §1.0 (empty values).
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, parseJson, setOwn } from '#core/json.ts'
@@ -7,12 +7,12 @@ import { RecordReject } from './imported-event.ts'
 
 const emptyTexts = new Set(['', '(not set)', '(not provided)'])
 
-/** Whether a value says nothing and is dropped: null, a blank text, or what products write for "unknown". */
+/** Whether a value is dropped as empty: null, a blank text, or a placeholder that products write for "unknown". */
 export function isEmptyValue(value: JsonValue | undefined): boolean {
   if (value === undefined || value === null) return true
   if (typeof value !== 'string') return false
   const first = value.charCodeAt(0)
-  // Nearly all texts begin with neither a blank nor a bracket, and are not trimmed to be told apart.
+  // Fast path: nearly all texts start with neither white space nor a bracket, so they need no trimming.
   return first > blank && first !== openingBracket && first < firstBeyondAscii ? false : emptyTexts.has(value.trim())
 }
 
@@ -20,13 +20,13 @@ const blank = 0x20
 const openingBracket = 0x28
 const firstBeyondAscii = 0x80
 
-/** A text field, or null when it is absent, empty or no text. */
+/** @returns null when the field is absent, empty or no text. */
 export function textField(record: JsonObject, key: string): string | null {
   const value = ownValue(record, key)
   return typeof value === 'string' && !isEmptyValue(value) ? value : null
 }
 
-/** An object field; absent and null count as empty. */
+/** @returns an empty object when the field is no object. */
 export function objectField(record: JsonObject, key: string): JsonObject {
   const value = ownValue(record, key)
   return isJsonObject(value) ? value : {}
@@ -47,7 +47,7 @@ export function eventName(value: JsonValue | undefined, field: string): string {
 /** In characters. */
 export const eventNameLengthMax = 200
 
-/** Whether a text has more characters than so many, of which some are two UTF-16 units: the service counts them once. */
+/** Counts code points, as the service does, and not UTF-16 units. */
 export function isLongerThan(text: string, characterCountMax: number): boolean {
   if (text.length <= characterCountMax) return false
   if (text.length > 2 * characterCountMax) return true
@@ -56,10 +56,10 @@ export function isLongerThan(text: string, characterCountMax: number): boolean {
   return false
 }
 
-/** No product writes a record that nests deeper, and code that follows it down would run out of stack. */
+/** No product writes records that nest deeper, and recursive code would overflow its stack. */
 export const recordNestingMax = 500
 
-/** The value that a text field is the JSON of; undefined when it is no JSON, or nests deeper than a record may. */
+/** Parses JSON in a text field. @returns undefined when it is no JSON, or nests deeper than a record may. */
 export function jsonInText(text: string): JsonValue | undefined {
   if (nestsDeeperThan(text, recordNestingMax)) return undefined
   try {
@@ -79,7 +79,7 @@ export function putAll(properties: JsonObject, from: JsonObject): void {
   for (const [key, value] of Object.entries(from)) put(properties, key, value)
 }
 
-/** Adds `$set` and `$set_once` where they hold anything. */
+/** Adds `$set` and `$set_once` unless they are empty. */
 export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonObject; setOnce?: JsonObject }): void {
   const { set = {}, setOnce = {} } = updates
   for (const [name, update] of [
@@ -92,7 +92,7 @@ export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonOb
   }
 }
 
-/** The properties of these names that are there. */
+/** The properties with these names, without empty ones. */
 export function pickProperties(properties: JsonObject, keys: readonly string[]): JsonObject {
   const picked: JsonObject = {}
   for (const key of keys) put(picked, key, ownValue(properties, key))

@@ -7,12 +7,12 @@ import { recordTime } from './record-time.ts'
 const nowMs = Date.UTC(2026, 0, 15)
 
 describe('the time of a record', () => {
-  it('is read to the microsecond, up to an hour ahead of the clock', () => {
+  it('is exact to the microsecond, and at most an hour ahead of the clock', () => {
     assert.equal(read('2024-05-01 12:00:00.123456'), Date.UTC(2024, 4, 1, 12) * 1_000 + 123_456)
     assert.equal(read('2026-01-15T01:00:00Z'), Date.UTC(2026, 0, 15, 1) * 1_000)
   })
 
-  it('is refused within the live window only when the job holds that back', () => {
+  it('is refused within the live window only if the job holds that back', () => {
     const recent = '2026-01-13T00:00:01Z'
     assert.equal(read(recent), Date.UTC(2026, 0, 13, 0, 0, 1) * 1_000)
     assert.throws(() => read(recent, true), { reason: 'within_live_window', field: 'at' })
@@ -30,7 +30,7 @@ describe('the time of a record', () => {
     ['2026-01-15T01:00:01Z', 'timestamp_future'],
   ]
   for (const [value, reason] of refused)
-    it(`refuses ${JSON.stringify(value)} as ${reason}`, () => {
+    it(`is refused as ${reason} for ${JSON.stringify(value)}`, () => {
       const converter = { convert: () => ({ events: [], time: read(value) }) }
       const record = { value: {}, table: null, ordinal: 1 }
       const outcome = convertRecord(converter, record)

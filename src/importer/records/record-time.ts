@@ -1,5 +1,5 @@
-// The time of a record: without one that can be read and believed the record is refused, because the clock of the import
-// says nothing of when something happened. Source: docs/wire/import.md §1.0.
+// The time of a record. A record without a valid and plausible time is refused, because the time of the import is no
+// substitute. Source: docs/wire/import.md §1.0.
 
 import type { JsonValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
@@ -9,7 +9,7 @@ import { checkTime, type TimeWindow } from './time-window.ts'
 
 /**
  * @param window the context of the converter.
- * @param field what a reject names.
+ * @param field named in a reject.
  * @returns microseconds since 1970.
  * @throws RecordReject `timestamp_missing`, `timestamp_invalid`, `timestamp_zone_unknown`, `timestamp_out_of_range`,
  *   `timestamp_future`, `within_live_window`.

@@ -35,7 +35,7 @@ describe('events that the service drops', () => {
     ],
   ]
   for (const [reason, field, name, properties] of dropped)
-    it(`are refused beforehand in its words: ${reason} of ${name}, also beside others of their record`, () => {
+    it(`are refused in advance with its reason, also next to good events: ${reason} of ${name}`, () => {
       const rejected = { rejected: { reason: `server_refused:${reason}`, field } }
       const event = eventOf(name, properties)
       assert.deepEqual(converted({ events: [event] }), rejected)
@@ -43,14 +43,14 @@ describe('events that the service drops', () => {
       assert.notEqual(dropFixOf(`server_refused:${reason}`), null)
     })
 
-  it('are refused also where a link becomes such an event', () => {
+  it('are refused when a link would become such an event', () => {
     const link = { userId: 'ada', deviceId: 'd', timeUs: 7, properties: { alias: 5 } }
     assert.deepEqual(converted({ events: [], links: [link] }), {
       rejected: { reason: 'server_refused:invalid_alias', field: 'alias' },
     })
   })
 
-  it('are none for their age, for what they say of no link, and for a key of 400 characters', () => {
+  it('do not include old events, events with properties of links, and a group key of 400 characters', () => {
     const kept = [
       eventOf('Tap', { alias: 5, $anon_distinct_id: 5, $process_person_profile: false }),
       eventOf('$groupidentify', { $group_type: 'org', $group_key: 'x'.repeat(400) }),
@@ -60,7 +60,7 @@ describe('events that the service drops', () => {
     assert.equal(converted(record), record)
   })
 
-  it('are not made of a group whose key is too long, which is noted, while the record is kept', () => {
+  it('are not generated for a group whose key is too long: the record is kept, with a note', () => {
     const group = (key: string) => ({ type: 'org', key, properties: {}, distinctId: 'ada', timeUs: 7 })
     assert.deepEqual(
       converted({ events: [good], groups: [group('x'.repeat(401)), group('y')], notes: ['invalid_uuid'] }),

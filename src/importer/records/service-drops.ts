@@ -1,5 +1,5 @@
-// Records whose events the service would refuse, or take and then drop, for what they are: asked of its own rules beforehand,
-// so that a rehearsal counts them and nothing is sent in vain. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
+// Rejects records whose events the service would refuse or drop because of their content. Applies the service's own rules in
+// advance, so that a rehearsal counts such records and none is sent. Source: docs/wire/import.md §2.6; docs/wire/ingestion.md 6.
 
 import { dropOfImport } from '#core/capture/cookieless-event.ts'
 import { storedName } from '#core/capture/normalize-event.ts'
@@ -12,7 +12,7 @@ import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
 import { linkEventWithoutUuid } from './generated-events.ts'
 import { type ConvertedRecord, type ImportedEvent, RecordReject, type ServiceDrop } from './imported-event.ts'
 
-/** @throws RecordReject for a record with an event that would be refused or dropped. */
+/** @throws RecordReject when the service would refuse or drop an event of the record. */
 export function checkDrops({ events, links = [], groups = [], person }: ConvertedRecord): void {
   for (const event of events) checkEvent(event)
   for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(linkEventWithoutUuid(link))
@@ -21,8 +21,8 @@ export function checkDrops({ events, links = [], groups = [], person }: Converte
 }
 
 /**
- * The record for a project that takes every event without a person: it links nobody.
- * @throws RecordReject for a record that joins persons, or that does nothing but link.
+ * The record for a project that stores events without persons: without its links.
+ * @throws RecordReject for a record that joins persons, or that consists only of links.
  */
 export function withoutPersons(record: ConvertedRecord): ConvertedRecord {
   const { events, links = [] } = record
@@ -32,7 +32,7 @@ export function withoutPersons(record: ConvertedRecord): ConvertedRecord {
   return links.length === 0 ? record : { ...record, links: [] }
 }
 
-/** The record without what it tells of groups whose key is too long: its own events are stored all the same. */
+/** The record without groups whose key is too long. Its own events are stored regardless. */
 export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
   const { groups = [], notes = [] } = record
   if (groups.length === 0) return record
@@ -43,9 +43,8 @@ export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
 }
 
 /**
- * The service refuses a request with a value that nests deeper.
- * @param within the property of an event in which the properties are sent; null for those of the event itself.
- * @throws RecordReject
+ * @param within the event property that contains the properties; null for the event's own.
+ * @throws RecordReject for nesting so deep that the service would refuse the whole request.
  */
 function checkNesting(properties: JsonObject, within: '$set' | '$group_set' | null): void {
   if (!isDeeperThan(properties, within === null ? nestingDepthMax : nestingDepthMax - 1)) return
@@ -57,15 +56,15 @@ function checkNesting(properties: JsonObject, within: '$set' | '$group_set' | nu
 function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = false): void {
   const { event, distinctId, properties } = checked
   checkNesting(properties, null)
-  // The only event that is left out before it has a person or a time.
+  // `findDrop` does not cover this event: the service drops it before it looks at persons and times.
   if (event === '$performance_event') throw rejectOf('dropped_performance_event')
   const cookielessMode = properties.$cookieless_mode
   if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw rejectOf('invalid_cookieless_mode')
   const cookielessDrop = cookielessMode === true ? dropOfImport(distinctId) : null
   if (cookielessDrop !== null) throw rejectOf(cookielessDrop)
-  // Its uuid would only be told in a warning.
+  // The uuid only appears in warnings.
   const captured = { uuid: '', distinctId, name: storedName(event, true), historicalMigration: true }
-  // Its age drops no event of an import.
+  // No imported event is dropped because of its age.
   const ageless = { ...captured, receivedAtMs: 0, timestampMs: 0 }
   const isPersonless = isProjectPersonless || properties.$process_person_profile === false
   const drop = findDrop(ageless, properties, { ingestion: noIngestionSettings }, isPersonless)
@@ -91,7 +90,7 @@ const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; read
   },
   cookieless_timestamp_out_of_range: {
     field: 'distinct_id',
-    fix: "The id of all visitors of the cookieless mode is nobody's: give the event an id, or leave the record out.",
+    fix: 'All visitors in cookieless mode share this id: give the event its own id, or leave the record out.',
   },
   invalid_cookieless_mode: { field: '$cookieless_mode', fix: 'Leave out $cookieless_mode, which is true or false.' },
   invalid_json: {
@@ -104,7 +103,7 @@ const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; read
   },
 }
 
-/** @returns null for a reason that only sending finds. */
+/** @returns null for a reason that is only known when sending. */
 export function dropFixOf(reason: `server_refused:${string}`): string | null {
   return drops[reason.slice('server_refused:'.length) as ServiceDrop]?.fix ?? null
 }

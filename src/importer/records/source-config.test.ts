@@ -6,7 +6,7 @@ import { SourceConfig } from './source-config.ts'
 const config = (values: JsonObject) => new SourceConfig('mixpanel', values)
 
 describe('the configuration of a source', () => {
-  it('gives what is set, and nothing for what is not', () => {
+  it('returns the values of keys that are set, and defaults for the others', () => {
     const set = config({
       a: true,
       b: 'x',
@@ -37,7 +37,7 @@ describe('the configuration of a source', () => {
     assert.deepEqual([none.wholeNumber('f'), none.object('g'), none.texts('g').size], [null, null, 0])
   })
 
-  it('is refused for a value of the wrong kind, naming the key and what it has to be', () => {
+  it('is refused for a value of the wrong type, naming the key and the expected type', () => {
     const wrong = config({ a: 'yes', b: 5, c: '+02:00', d: 'June', e: 'three', f: 1.5, g: [], h: { i: 1 } })
     const messages = [
       () => wrong.flag('a'),

@@ -1,12 +1,12 @@
-// Reads the configuration of a source. A key that no one asks for is a mistake of its writer, so it is refused instead of
-// ignored: an import with a misspelt zone would be wrong by hours, for ever.
+// Reads the configuration of a source. A key that the source does not read is refused, not ignored: an import with a misspelt
+// time zone key would be wrong by hours for ever.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from './import-source.ts'
 import { isZoneName, readTime } from './source-time.ts'
 
-/** Read for every source by `withEventNames`, so no source has to ask for it. */
+/** Read for every source by `withEventNames`, so sources do not read it. */
 export const eventNamesKey = 'event_names'
 
 export class SourceConfig {
@@ -47,7 +47,7 @@ export class SourceConfig {
     return readTime(value, { zone: 'UTC' }, key) ?? this.#refuse(key, 'has to be a time such as 2024-06-01T00:00:00Z')
   }
 
-  /** @returns one of the choices, the first when none is set. */
+  /** @returns one of the choices; the first when the key is not set. */
   choice<T extends string>(key: string, choices: readonly [T, ...T[]]): T {
     const value = this.text(key)
     if (value === null) return choices[0]
@@ -74,7 +74,7 @@ export class SourceConfig {
     return new Map(entries as [string, string][])
   }
 
-  /** Has to be called when all keys are read. @throws ImportConfigError for a key that none of the readers asked for. */
+  /** Call it after reading all keys. @throws ImportConfigError for a key that was not read. */
   end(): void {
     for (const key of Object.keys(this.#config)) {
       if (this.#known.includes(key)) continue

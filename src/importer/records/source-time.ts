@@ -1,5 +1,5 @@
-// Reads the times of records, in any of the forms that exports use, and writes those of events. Instants are
-// microseconds since 1970. Source: docs/wire/import.md §1.0, §1.9.
+// Parses the times of records, in every format that exports use, and formats those of events. Instants are microseconds
+// since 1970. Source: docs/wire/import.md §1.0, §1.9.
 
 import { isRawNumber, type JsonValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
@@ -11,11 +11,11 @@ export const usPerSecond = 1_000_000
 export type EpochUnit = 's' | 'ms' | 'us' | 'ns'
 
 export interface TimeForm {
-  /** IANA name of the zone of texts that name none; null refuses them. `UTC` where a product always exports UTC. */
+  /** IANA zone of texts that name none; null refuses them. `UTC` for a product that always exports UTC. */
   readonly zone: string | null
-  /** The unit of numbers; by their size unless given. */
+  /** The unit of numbers. Default: inferred from their size. */
   readonly unit?: EpochUnit
-  /** What comes first in dates such as `01.09.2026` and `1/9/2026`, which are no times unless it is known. */
+  /** The order in dates such as `01.09.2026` and `1/9/2026`, which are invalid without it. */
   readonly dateOrder?: DateOrder
 }
 
@@ -29,8 +29,8 @@ const yearLast =
 const numeral = /^-?\d+(?:\.\d+)?$/
 
 /**
- * @returns microseconds since 1970, or null for a value that is no time.
- * @throws RecordReject `timestamp_zone_unknown` for a text without a zone where the form has none either.
+ * @returns microseconds since 1970; null for a value that is no time.
+ * @throws RecordReject `timestamp_zone_unknown` if neither the text nor the form has a zone.
  */
 export function readTime(value: JsonValue, form: TimeForm, field: string): number | null {
   if (typeof value === 'number') return fromNumber(value, form.unit)
@@ -52,7 +52,7 @@ export function readTime(value: JsonValue, form: TimeForm, field: string): numbe
   return wallClockToUtc(wallUs, form.zone) + inSecondUs
 }
 
-/** The parts of a date whose year stands last, as `text` has them. */
+/** The parts of a date with the year last, in the order of `text`. */
 function yearFirst(trimmed: string, order: DateOrder | undefined): readonly (string | undefined)[] | null {
   const parts = order === undefined ? null : yearLast.exec(trimmed)
   if (parts === null) return null
@@ -61,17 +61,17 @@ function yearFirst(trimmed: string, order: DateOrder | undefined): readonly (str
 }
 
 /**
- * The instant at which clocks in a zone show a time. An hour that a clock change repeats means its first pass, one that
- * it leaves out the time after the change.
- * @param wallUs the shown time as if it were UTC, whole seconds.
+ * The instant of a local time in a zone. In an hour that a clock change repeats it is the first pass; in a skipped hour, the
+ * time after the change.
+ * @param wallUs the local time as if it were UTC, whole seconds.
  */
 export function wallClockToUtc(wallUs: number, zone: string): number {
   if (zone === 'UTC') return wallUs
   const wallMs = wallUs / usPerMs
   const kept = changes.get(zone) ?? new Map<number, number>()
   changes.set(zone, kept)
-  // Clocks change on quarters of an hour, so all times of one quarter have one offset. Only few did within one, such as
-  // those of Newfoundland at a minute past midnight; the times of such a quarter are asked for one by one.
+  // Clocks change on quarters of an hour, so all times of a quarter have one offset. The few exceptions, such as
+  // Newfoundland at a minute past midnight, are not cached.
   const quarter = Math.floor(wallMs / quarterMs)
   let offsetMs = kept.get(quarter)
   if (offsetMs === undefined) {
@@ -84,13 +84,13 @@ export function wallClockToUtc(wallUs: number, zone: string): number {
   return wallUs - offsetMs * usPerMs
 }
 
-/** By how much the clocks of the zone are ahead of UTC when they show a time. */
+/** How far the zone is ahead of UTC at a local time. */
 function zoneOffsetMs(wallMs: number, zone: string): number {
   const iso = new Date(wallMs).toISOString().slice(0, -1)
   return wallMs - Temporal.PlainDateTime.from(iso).toZonedDateTime(zone).epochMilliseconds
 }
 
-/** The date, `YYYY-MM-DD`, that begins at this instant's UTC day. */
+/** The UTC date of an instant, `YYYY-MM-DD`. */
 export function utcDay(timeUs: number): string {
   const day = Math.floor(timeUs / usPerDay)
   let text = dayTexts.get(day)
@@ -102,7 +102,7 @@ export function utcDay(timeUs: number): string {
   return text
 }
 
-/** Records come in the order of their days, or are of some years in any order. */
+/** Records come sorted by day, or unsorted from a few years, so few days are in use. */
 const dayTexts = new Map<number, string>()
 const keptDaysMax = 10_000
 
@@ -114,7 +114,7 @@ export function timeText(timeUs: number): string {
   return us === 0 ? iso : `${iso.slice(0, -1)}${String(us).padStart(3, '0')}Z`
 }
 
-/** Whether the text is the IANA name of a zone; fixed offsets are none, because they know no daylight saving. */
+/** Whether the text is an IANA zone name. Fixed offsets are refused, because they ignore daylight saving. */
 export function isZoneName(name: string): boolean {
   if (/^[+-]|^(?:etc\/)?gmt[+-]|^[emh]st$/i.test(name)) return false
   try {
@@ -129,13 +129,13 @@ const quarterMs = 900_000
 const keptQuartersMax = 10_000
 const changes = new Map<string, Map<number, number>>()
 
-/** @returns the unit that makes a time between 1971 and some thousand years on. Source: docs/wire/import.md §1.9. */
+/** @returns the unit in which the number is a time between 1971 and some thousand years later. Source: docs/wire/import.md §1.9. */
 function unitOf(value: number): EpochUnit {
   const size = Math.abs(value)
   return size < 1e11 ? 's' : size < 1e14 ? 'ms' : size < 1e17 ? 'us' : 'ns'
 }
 
-/** By the digits that it is written with, so that it is the same time as in a text. */
+/** Uses the decimal digits of a fraction, so that a number and the same text give the same time. */
 function fromNumber(value: number, unit: EpochUnit = unitOf(value)): number | null {
   return Number.isInteger(value) && unit !== 'ns' ? fromEpoch(value, unit) : fromNumeral(String(value), unit)
 }
@@ -144,13 +144,13 @@ function fromEpoch(value: number, unit: EpochUnit): number | null {
   return counted(Math.round(value * usPerUnit[unit]))
 }
 
-/** A time that cannot be counted exactly is still before or after all others, so that it is refused for what it is. */
+/** Clamps to safe integers, so that a far time is refused as too early or too late and not as invalid. */
 function counted(us: number): number | null {
   if (Number.isNaN(us)) return null
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(us, Number.MAX_SAFE_INTEGER))
 }
 
-/** Exact for numbers of more digits than a double holds: nanoseconds, or seconds with six decimals. */
+/** Exact for more digits than a double holds, as in nanoseconds or in seconds with six decimals. */
 function fromNumeral(literal: string, unit: EpochUnit = unitOf(Number(literal))): number | null {
   const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(literal) ?? []
   if (whole === undefined) return fromEpoch(Number(literal), unit)
@@ -162,7 +162,7 @@ function fromNumeral(literal: string, unit: EpochUnit = unitOf(Number(literal)))
 function wallClock(year: number, month: number, day: number, hour: number, minute: number, second: number) {
   if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60) return null
   const midnightMs = new Date(0).setUTCFullYear(year, month - 1, day)
-  // A day that its month does not have would silently become one of the next month.
+  // Date would silently turn a day that the month does not have into one of the next month.
   if (new Date(midnightMs).getUTCDate() !== day) return null
   return (midnightMs + ((hour * 60 + minute) * 60 + Math.min(second, 59)) * 1_000) * usPerMs
 }

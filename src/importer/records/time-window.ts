@@ -5,7 +5,7 @@ import { usPerMs } from './source-time.ts'
 
 const earliestUs = Date.UTC(1971, 0, 1) * usPerMs
 const aheadMsMax = 3_600_000
-/** Events younger than this are sent and counted as `recent`, or held back when the job says so. */
+/** Events younger than this are sent and counted as `recent`, or held back if the job is so configured. */
 export const liveWindowMs = 48 * 3_600_000
 
 export interface TimeWindow {

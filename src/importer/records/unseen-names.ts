@@ -1,29 +1,29 @@
-// What a configuration names of the records of a job, such as the fields of a mapping, and which of it no record has: most
-// often a typing error, which would give wrong data without a word. Only a rehearsal asks, since it reads every record and
-// begins again where it is stopped, so what it has seen need not be kept.
+// Finds names in a configuration, such as the fields of a mapping, that no record has: usually a typing error, which would
+// silently give wrong data. Only a rehearsal does this. It reads every record and always starts from the beginning, so the
+// names seen need not be stored.
 
 import { nearMiss } from '#core/nearest-name.ts'
 
 export interface UnseenName {
   readonly kind: 'field' | 'event'
   readonly name: string
-  /** Which key of the configuration names it, such as `groups.company`. */
+  /** The configuration key that contains the name, such as `groups.company`. */
   readonly key: string
-  /** The name among those that records have that was probably meant; null where none is near. */
+  /** A similar name that records have and that was probably meant; null if there is none. */
   readonly near: string | null
-  /** Whether only a field of the record itself would be it, and not one of an object in it. */
+  /** Set when the name means only a field of the record itself, not one of a nested object. */
   readonly isOwn?: true
 }
 
-/** Looks out for some names. */
+/** Watches records for configured names. */
 export interface NameWatch {
-  /** Whether it has not seen all of them yet. */
+  /** Whether some names have not been seen yet. */
   readonly isWaiting: boolean
   unseen(): readonly UnseenName[]
 }
 
 export class UnseenNames {
-  /** Names of columns, which the head of a file has also where no row fills them. */
+  /** Column names from the headers of files; they count as seen even if no row fills them. */
   readonly columns: ReadonlySet<string>
   readonly #watches: NameWatch[] = []
 
@@ -44,10 +44,10 @@ export class UnseenNames {
   }
 }
 
-/** Names that records have may be made of ids, as many as there are records. */
+/** Bounded, since names in records may contain ids, so that there are as many as records. */
 const knownMax = 1_000
 
-/** Names that were seen, as many as are worth comparing with one that was not. */
+/** Names that records have, for suggesting the name that was meant. */
 export class KnownNames {
   readonly #names = new Set<string>()
 
@@ -60,7 +60,7 @@ export class KnownNames {
   }
 }
 
-/** Looks out for the names of events that `event_names` gives other names. */
+/** Watches for the event names that `event_names` renames. */
 export class EventNameWatch implements NameWatch {
   readonly #waiting: Set<string>
   readonly #known = new KnownNames()
@@ -82,7 +82,7 @@ export class EventNameWatch implements NameWatch {
   }
 
   unseen(): readonly UnseenName[] {
-    // Without any event, the names of others say nothing.
+    // Without any event, no name is known to be wrong.
     if (!this.#hasSeen) return []
     return [...this.#waiting].map(name => ({
       kind: 'event' as const,
