@@ -70,7 +70,7 @@ describe('rejected events', () => {
     for (const id of [aReject(2, 3).rejectId, aReject(1, 9).rejectId, 'x', 'replays', '%00']) {
       const { status, body } = await world.api.call('GET', `${rejectsPath}${id}/`)
       assert.deepEqual([status, body.code], [404, 'not_found'], id)
-      assert.match(body.detail, /no reject of this id/)
+      assert.match(body.detail, /no reject with this id/)
     }
     assert.deepEqual((await world.list(`?id=${aReject(2, 3).rejectId}`)).results, [])
     const reader = await world.api.addKey(['query:read'])
