@@ -23,7 +23,7 @@ describe('a ledger with other rows than were approved', () => {
     const refused = await commands.call('run')
     assert.equal(refused.exitCode, 2, refused.stderr)
     const path = join(commands.job, 'ledger.db')
-    assert.ok(refused.stderr.includes(`pennon: ${path} is damaged. Delete it and run again: it is made anew`))
+    assert.ok(refused.stderr.includes(`pennon: ${path} is damaged. Delete it and run again: it is rebuilt`))
     rmSync(path)
     const again = await commands.call('run')
     assert.equal(again.exitCode, 0, again.stderr)

@@ -23,7 +23,7 @@ describe('an approval', () => {
   const parts = { plan, manifest, ledgerSha256: 'def' }
   const approval = approve(parts, '2026-01-15T01:00:00.000Z')
 
-  it('holds for what was approved, whatever order the keys of the plan are read in', () => {
+  it('still holds when the keys of the plan are read in another order', () => {
     const read = JSON.parse(
       JSON.stringify({ ...plan, target: Object.fromEntries(Object.entries(plan.target!).reverse()) }),
     )
@@ -34,7 +34,7 @@ describe('an approval', () => {
     assert.equal(approve(parts, 'another time').sha256, approval.sha256)
   })
 
-  it('names what changed', () => {
+  it('lists what changed since it was given', () => {
     const other = { ...manifest, parts: [] } as Manifest
     assert.deepEqual(changesSince(approval, { ...parts, manifest: other }), ['the staged bytes (manifest.json)'])
     assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, config: {} } }), [
@@ -49,9 +49,9 @@ describe('an approval', () => {
     assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, limits } }), ['the limits'])
   })
 
-  it('is of what the scan found, and holds while none has ended', () => {
+  it('covers the result of the scan, and holds before any scan has finished', () => {
     assert.deepEqual(changesSince(approval, { ...parts, ledgerSha256: 'other' }), [
-      'what the scan found of persons, groups and devices',
+      'the persons, groups and devices that the scan found',
     ])
     assert.deepEqual(changesSince(approval, { ...parts, ledgerSha256: null }), [])
   })

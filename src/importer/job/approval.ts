@@ -1,4 +1,4 @@
-// `approval.json`: what a person signed off, as hashes. Sending begins only while all of them agree.
+// `approval.json`: hashes of what the operator approved. Sending starts only if all of them still match.
 // Source: docs/wire/import.md §2.1 (stage 5), §2.4 ("other mapping, other bytes, other target").
 
 import type { JsonObject } from '#core/json.ts'
@@ -14,7 +14,7 @@ export interface ApprovalHashes {
   readonly mapping: string
   readonly target: string
   readonly limits: string
-  /** The sum over the ledger of the scan; null where none has ended. */
+  /** The scan ledger's checksum; null if no scan has finished. */
   readonly ledger: string | null
 }
 
@@ -23,7 +23,7 @@ export interface Approval {
   readonly jobId: string
   readonly approvedAt: string
   readonly hashes: ApprovalHashes
-  /** The hash of `hashes`, by which the checkpoint and the service know the approval. */
+  /** Hash of `hashes`: identifies the approval in the checkpoint and at the service. */
   readonly sha256: string
 }
 
@@ -47,15 +47,15 @@ export function manifestSha256(manifest: Manifest): string {
   return sha256Hex(JSON.stringify(manifest))
 }
 
-/** What an approval is of. */
+/** What an approval covers. */
 export interface ApprovedParts {
   readonly plan: ImportPlan
   readonly manifest: Manifest
-  /** Null where no scan has ended. */
+  /** Null if no scan has finished. */
   readonly ledgerSha256: string | null
 }
 
-/** @param target null gives a hash too, that of no target. */
+/** @param target null is hashed too: "no target" is also something to approve. */
 export function targetSha256(target: ImportPlan['target']): string {
   return sha256Hex(canonicalJson(target as unknown as JsonObject))
 }
@@ -81,10 +81,10 @@ const changedNames: Record<keyof ApprovalHashes, string> = {
   mapping: 'the source or its configuration',
   target: 'the target',
   limits: 'the limits',
-  ledger: 'what the scan found of persons, groups and devices',
+  ledger: 'the persons, groups and devices that the scan found',
 }
 
-/** @returns in words, what is not as it was approved; empty when everything is. */
+/** @returns descriptions of what changed since the approval; empty when nothing did. */
 export function changesSince({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
   const now = approvalHashes(parts)
   const names = Object.keys(changedNames) as (keyof ApprovalHashes)[]

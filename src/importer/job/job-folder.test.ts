@@ -9,7 +9,7 @@ import { JobFolder } from './job-folder.ts'
 import { JobStopped } from './job-paused.ts'
 
 describe('a file of a job', () => {
-  it('is read as it was written, and null without one', t => {
+  it('reads back as it was written, and as null when missing', t => {
     const folder = new JobFolder(tempDir(t))
     const schema = Type.Object({ a: Type.Number() })
     assert.equal(folder.readJson('plan.json', schema), null)
@@ -18,14 +18,14 @@ describe('a file of a job', () => {
     assert.equal(readFileSync(folder.file('deep/er/plan.json'), 'utf8'), '{\n  "a": 1\n}\n')
   })
 
-  it('is not written through a link, wherever that leads', t => {
+  it('is never written through a symbolic link', t => {
     const folder = new JobFolder(tempDir(t))
     const foreign = folder.file('foreign')
     for (const name of ['plan.json', 'plan.json.next', 'rejects/0.jsonl.next', 'spill/2024-05-01.lines']) {
       mkdirSync(dirname(folder.file(name)), { recursive: true })
       symlinkSync(foreign, folder.file(name))
     }
-    for (const content of ['', 'of somebody else']) {
+    for (const content of ['', 'foreign']) {
       if (content !== '') writeFileSync(foreign, content)
       folder.write('plan.json', 'own')
       assert.equal(readFileSync(folder.file('plan.json'), 'utf8'), 'own')
@@ -42,7 +42,7 @@ describe('a file of a job', () => {
     }
   })
 
-  it('is named with the remedy when it is damaged', t => {
+  it('is named with a remedy when it is damaged', t => {
     const folder = new JobFolder(tempDir(t))
     folder.writeJson('whole.json', { v: 1, parts: [{ n: 1 }] })
     const whole = readFileSync(folder.file('whole.json'), 'utf8')
@@ -68,7 +68,7 @@ describe('a file of a job', () => {
           (error: Error) =>
             error instanceof JobStopped &&
             error.message.startsWith(`${folder.file(name)} is damaged. `) &&
-            /run again|approve again|Put back a copy/.test(error.message),
+            /run again|approve again|Restore it from a copy/.test(error.message),
           `${name}: ${text}`,
         )
       }

@@ -1,10 +1,10 @@
-// The folder of a job: where its files are, and how they are written so that a crash leaves the old one or the new one.
+// The folder of a job: the layout of its files, and writes that leave either the old or the new file after a crash.
 //
 //   plan.json  manifest.json  stats.json  approval.json  progress.json  ledger.db  lock.db
 //   raw/                        what was fetched, a file per part of the source
-//   spill/                      while staging: records by event day, in the order of the raw files
+//   spill/                      during staging: records by event day, in the order of the raw files
 //   staged/<event day>/<n>.jsonl.zst
-//   scanned/<event day>/<n>.jsonl.zst      what the scan found for each line of the part
+//   scanned/<event day>/<n>.jsonl.zst      the scan's result for each line of the part
 //   rehearsal/report.{json,md,html}  rehearsal/samples.jsonl
 //   rejects/<event day>/<n>.jsonl
 
@@ -25,25 +25,24 @@ import { appendToFile, cutFile, openNewFile } from '../read/own-files.ts'
 import { isOf, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
-/** With the last file of a rehearsal gone, it is made anew with all of them. */
-const rehearseAgain = 'Delete rehearsal/report.json in the same folder and run again: the rehearsal is made anew'
+/** A rehearsal writes report.json last: without it, the next run repeats the whole rehearsal. */
+const rehearseAgain = 'Delete rehearsal/report.json in the same folder and run again: the rehearsal is repeated'
 
-/** What to do about a damaged file that is not simply made anew. */
+/** Remedies for damaged files that need more than "delete it and run again". */
 const remedies: Readonly<Record<string, string>> = {
   'plan.json':
-    'Put back a copy of it. Without one, discard the import at the service if some of it is sent, and plan it in another folder',
+    'Restore it from a copy. Without one, discard the import at the service if part of it was sent, and plan it in another folder',
   'manifest.json':
-    'Delete it and run again: it is made anew from the files of the export, and is the same as long as they are',
+    'Delete it and run again: it is rebuilt from the files of the export, and is identical if they are unchanged',
   'fetch.db':
-    'Delete it, and fetch.db-wal where there is one, and fetch again with the same options: files that came whole are not asked for again',
-  'approval.json': 'Delete it and approve again with pennon import approve: of the same job it is the same',
-  'checkpoint.json':
-    'Delete it and run again: everything is sent once more, and what the service has already counts once',
+    'Delete it, and fetch.db-wal if it exists, and fetch again with the same options: complete files are not downloaded again',
+  'approval.json': 'Delete it and approve again with pennon import approve: the same job gets the same approval',
+  'checkpoint.json': 'Delete it and run again: everything is sent again, and the service stores each event only once',
   'rehearsal/report.md': rehearseAgain,
   'rehearsal/samples.jsonl': rehearseAgain,
   rejects: rehearseAgain,
   'service-job.json':
-    'Put back a copy of it; it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
+    'Restore it from a copy: it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
 }
 
 const lineFeed = 0x0a
@@ -60,10 +59,10 @@ export class JobFolder {
   }
 
   /**
-   * @param schema of all that is read of the file.
-   * @param decode what the file holds, and its text, as the schema has it; as it is unless given.
-   * @returns what the file holds; null when there is none.
-   * @throws JobStopped for a file of another kind, with what to do about it.
+   * @param schema covers every property that the caller reads.
+   * @param decode converts the stored object (and its text) to the form that `schema` describes; identity by default.
+   * @returns null when there is no such file.
+   * @throws JobStopped, with the remedy, for a file that does not match the schema.
    */
   readJson<T>(
     name: string,
@@ -84,8 +83,8 @@ export class JobFolder {
   }
 
   /**
-   * @param text of a line of the file.
-   * @throws JobStopped for a line of another kind, with what to do about the file.
+   * @param text one line of the file.
+   * @throws JobStopped, with the remedy, for a line that does not match the schema.
    */
   parseLine<T>(name: string, text: string, schema: Schema<T>): T {
     const value = objectIn(text)
@@ -94,9 +93,8 @@ export class JobFolder {
   }
 
   /**
-   * The lines of a file that `appendLine` writes; none when there is none. One that a crash cut short counts as not written,
-   * and is cut off.
-   * @throws JobStopped for a line of another kind, with what to do about the file.
+   * Reads a file that `appendLine` writes; a missing file has no lines. A last line that a crash left incomplete is cut off.
+   * @throws JobStopped, with the remedy, for a line that does not match the schema.
    */
   readLines<T>(name: string, schema: Schema<T>): T[] {
     const path = this.file(name)
@@ -110,7 +108,7 @@ export class JobFolder {
     return lines
   }
 
-  /** It is on the disk when this returns. */
+  /** Returns once the line is on disk. */
   appendLine(name: string, value: unknown): void {
     const path = this.file(name)
     const isNew = !existsSync(path)
@@ -122,7 +120,7 @@ export class JobFolder {
     this.write(name, `${JSON.stringify(value, null, 2)}\n`)
   }
 
-  /** Writes a file whole or not at all, also when the machine goes down. */
+  /** Replaces the file atomically, even if the machine crashes. */
   write(name: string, content: string | Uint8Array): void {
     const path = this.file(name)
     mkdirSync(dirname(path), { recursive: true })
@@ -140,7 +138,7 @@ export class JobFolder {
   }
 
   damaged(name: string): JobStopped {
-    const remedy = remedies[name] ?? remedies[name.split('/')[0]!] ?? 'Delete it and run again: it is made anew'
+    const remedy = remedies[name] ?? remedies[name.split('/')[0]!] ?? 'Delete it and run again: it is rebuilt'
     return new JobStopped(`${this.file(name)} is damaged. ${remedy}`)
   }
 
@@ -149,24 +147,23 @@ export class JobFolder {
   }
 }
 
-/** Whether a job is planned in a folder, or an export was fetched into it: what lies there is no export of its own. */
+/** Whether a job was planned in a folder or an export fetched into it, so that its files must not be imported as an export. */
 export function isJobFolder(path: string): boolean {
   const has = (name: string) => existsSync(join(path, name))
   return has('fetch.db') || (has('plan.json') && has('lock.db'))
 }
 
-/** @returns null for anything but JSON of an object. */
+/** @returns null unless `text` is a JSON object. */
 export function objectIn(text: string): object | null {
   try {
     const value = parsePlainJson(text)
     return typeof value === 'object' && !Array.isArray(value) ? value : null
   } catch {
-    // That it is no JSON is all that the caller has to know.
     return null
   }
 }
 
-/** A new name is on the disk once its folder is: without that, a power failure may leave the file of before, or none. */
+/** Makes new names durable: without it, a power failure may leave the previous file, or none. */
 export function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {

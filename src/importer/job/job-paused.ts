@@ -1,17 +1,17 @@
-/** The user, or a limit that the user set, stopped a stage; what is done is kept, and the next run goes on. */
+/** The user, or a limit that the user set, stopped a stage. Finished work is kept, and the next run continues from it. */
 export class JobPaused extends Error {}
 
-/** What has to be done before a job goes on, where the same command would only stop again. */
+/** What the user must do before the job can continue, where the same command would only stop again. */
 export interface Remedy {
-  /** A command that goes on, with FOLDER for the folder of the job; null where no command does it. */
+  /** The command that continues the job, with FOLDER as placeholder for its folder; null where no command does. */
   readonly command: string | null
-  /** In words, without a full stop; FOLDER as well. */
+  /** A sentence without its full stop; may contain FOLDER too. */
   readonly why: string
 }
 
-/** The job cannot go on as it is; the message says what to do. */
+/** The job cannot continue without the user; the message says what to do. */
 export class JobStopped extends Error {
-  /** Null where the same command may go on. */
+  /** Null where the same command may continue. */
   readonly remedy: Remedy | null
 
   constructor(message: string, remedy: Remedy | null = null) {

@@ -1,4 +1,4 @@
-// What the personal key of an import has to be allowed, in one place for help, plans and refusals.
+// The scopes that an import's personal key needs, shared by help, plans and refusals.
 
 export const importKeyScopes: readonly string[] = ['import_job:write', 'project:read', 'query:read', 'person:read']
 
@@ -8,7 +8,7 @@ export function listScopes(scopes: readonly string[]): string {
 
 export const importKeyScopeList: string = listScopes(importKeyScopes)
 
-/** @param given of a key; `*` is all of them, and whoever may write may read. */
+/** @param given a key's scopes: `*` stands for all of them, and a `:write` scope includes `:read`. */
 export function missingScopes(given: readonly string[]): readonly string[] {
   if (given.includes('*')) return []
   return importKeyScopes.filter(scope => !given.includes(scope) && !given.includes(scope.replace(/:read$/, ':write')))

@@ -7,7 +7,7 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { JobPaused } from './job-paused.ts'
 import { checkLedger, JobLedger, LedgerDamage } from './ledger.ts'
 
-it('a fact is the same text before and after the ledger was opened again', t => {
+it('a fact reads the same before and after the ledger is reopened', t => {
   const path = join(tempDir(t), 'ledger.db')
   const found = (ledger: JobLedger) => ['cut \ud83c', 'whole 🎈'].map(key => ledger.findFact('alias', key))
   const ledger = new JobLedger(path)
@@ -26,7 +26,7 @@ it('a fact is the same text before and after the ledger was opened again', t => 
 
 const { signal } = new AbortController()
 
-it('a ledger with a row that no scan wrote has another sum, whichever table it is in', async t => {
+it('a change to a row of any table changes the checksum of the ledger', async t => {
   const path = ledgerWithRows(tempDir(t))
   const ledger = new JobLedger(path)
   const sum = await ledger.sha256(signal)
@@ -46,12 +46,12 @@ it('a ledger with a row that no scan wrote has another sum, whichever table it i
   }
 })
 
-it('the sum over a ledger can be paused', async t => {
+it('computing the checksum of a ledger can be paused', async t => {
   const path = ledgerWithRows(tempDir(t))
   await assert.rejects(checkLedger(path, '', AbortSignal.abort()), JobPaused)
 })
 
-it('a row of the ledger that is no JSON is damage', t => {
+it('a row of the ledger that is not JSON counts as damage', t => {
   const path = ledgerWithRows(tempDir(t))
   execute(path, "UPDATE generated SET event = '{'")
   const ledger = new JobLedger(path)

@@ -1,5 +1,5 @@
-// The ledger of a job, a SQLite file: the facts that records hold for others, which device belongs to whom, what was last
-// said of groups and persons, and the events that come of it. What it holds depends on the staged bytes alone.
+// The ledger of a job, a SQLite file: facts that one record holds about others, the user of each device, the latest
+// properties of groups and persons, and the events generated from all that. Its content depends on the staged bytes alone.
 // Source: docs/wire/import.md §0, I1 to I6.
 
 import { existsSync } from 'node:fs'
@@ -16,10 +16,10 @@ import { isSqliteDamage } from './sqlite-damage.ts'
 /** Groups are sent before links. Source: docs/wire/import.md §2.5. */
 export type GeneratedKind = 'group' | 'link'
 
-/** How many persons and groups are held that the file does not have yet. */
+/** How many changed persons and groups are buffered before they are written. */
 const changedMax = 20_000
-/** How many characters are kept in memory of what the file has; the rest is looked up. */
-const keptChars = { snapshots: 4 << 20, facts: 4 << 20, users: 4 << 20 }
+/** Sizes of the in-memory caches, in characters. */
+const cacheChars = { snapshots: 4 << 20, facts: 4 << 20, users: 4 << 20 }
 
 const schema = `
   CREATE TABLE IF NOT EXISTS fact (kind TEXT, key TEXT, value TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
@@ -32,17 +32,18 @@ const schema = `
   CREATE TABLE IF NOT EXISTS moment (name BLOB PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;`
 
-/** What the file holds is not what a scan writes. */
+/** The file does not hold what a scan writes. */
 export class LedgerDamage extends Error {}
 
 /**
- * @param expected the sum that a scan gave.
- * @throws LedgerDamage for another sum. @throws JobPaused
+ * @param expected the checksum that the scan returned.
+ * @throws LedgerDamage if the checksum differs. @throws JobPaused
  */
 export async function checkLedger(path: string, expected: string, signal: AbortSignal): Promise<void> {
   const ledger = new JobLedger(path)
   try {
-    if ((await ledger.sha256(signal)) !== expected) throw new LedgerDamage(`${path} holds other rows than were scanned`)
+    if ((await ledger.sha256(signal)) !== expected)
+      throw new LedgerDamage(`${path} does not hold the rows that the scan wrote`)
   } finally {
     ledger.close()
   }
@@ -51,33 +52,33 @@ export async function checkLedger(path: string, expected: string, signal: AbortS
 export class JobLedger implements ImportLedger {
   readonly #database: Database.Database
   readonly #statements
-  /** As the file has them. */
-  readonly #snapshots = new RecentMap<JsonObject>(keptChars.snapshots)
-  /** As the file will have them. */
+  /** Cached rows of the file. */
+  readonly #snapshots = new RecentMap<JsonObject>(cacheChars.snapshots)
+  /** Rows not yet written. */
   readonly #changed = new Map<string, { readonly kind: string; readonly key: string; properties: JsonObject }>()
-  readonly #facts = new RecentMap<string | null>(keptChars.facts)
-  readonly #users = new RecentMap<string | null>(keptChars.users)
+  readonly #facts = new RecentMap<string | null>(cacheChars.facts)
+  readonly #users = new RecentMap<string | null>(cacheChars.users)
 
   /** @throws LedgerDamage */
   constructor(path: string) {
     const database = new Database(path)
     try {
-      // What is lost with the power is scanned again. The log may hold many commits before its pages go into the file: they
-      // change the same pages again and again, of persons and devices in no order.
+      // Commits lost in a power failure are scanned again. Checkpoint rarely: persons and devices come in no order, so
+      // commits keep changing the same pages.
       database.exec(
         `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; ${schema}`,
       )
       this.#statements = statementsOf(database)
     } catch (error) {
       database.close()
-      throw isDamage(error) ? new LedgerDamage(`${path} is no ledger`, { cause: error }) : error
+      throw isDamage(error) ? new LedgerDamage(`${path} is not a ledger`, { cause: error }) : error
     }
     this.#database = database
   }
 
   /**
-   * @returns the answer of a ledger that is whole; null where there is none, or one that holds something else than a scan
-   *   writes. Everything in it is read for that.
+   * Checks the whole file, then runs `question` on it.
+   * @returns null if the file is missing or damaged.
    */
   static ask<T>(path: string, question: (ledger: JobLedger) => T): T | null {
     if (!existsSync(path)) return null
@@ -93,7 +94,7 @@ export class JobLedger implements ImportLedger {
     }
   }
 
-  /** The sum over all that sending takes from it. @throws LedgerDamage, JobPaused */
+  /** The checksum of the rows that sending reads. @throws LedgerDamage, JobPaused */
   async sha256(signal: AbortSignal): Promise<string> {
     try {
       return await sumOfLedger(this.#database, signal)
@@ -102,7 +103,7 @@ export class JobLedger implements ImportLedger {
     }
   }
 
-  /** Everything until `commit` counts only with it. */
+  /** Starts a transaction that `commit` or `rollback` ends. */
   begin(): void {
     this.#database.exec('BEGIN')
   }
@@ -112,7 +113,7 @@ export class JobLedger implements ImportLedger {
     this.#database.exec('COMMIT')
   }
 
-  /** Forgets everything since `begin`. */
+  /** Drops everything since `begin`. */
   rollback(): void {
     this.#changed.clear()
     this.#snapshots.clear()
@@ -126,17 +127,17 @@ export class JobLedger implements ImportLedger {
   }
 
   putFact(fact: SourceFact): void {
-    // As the file will have it: what is known must not depend on whether it was looked up.
+    // Make well-formed first, as SQLite stores it, so that cached and re-read values are equal.
     const [key, value] = [fact.key.toWellFormed(), fact.value.toWellFormed()]
     const name = nameOf(fact.kind, key)
-    // Every record of a person may say the same of it.
+    // Each record of a person may repeat the same fact.
     if (this.#facts.get(name) === value) return
     this.#statements.putFact.run(fact.kind, key, value)
     this.#facts.set(name, value, value.length)
   }
 
-  findFact(kind: string, asked: string): string | null {
-    const key = asked.toWellFormed()
+  findFact(kind: string, rawKey: string): string | null {
+    const key = rawKey.toWellFormed()
     const name = nameOf(kind, key)
     const known = this.#facts.get(name)
     if (known !== undefined) return known
@@ -157,7 +158,7 @@ export class JobLedger implements ImportLedger {
     return 'linked'
   }
 
-  /** @returns the user that a device is linked to; null for other ids. */
+  /** @returns the user that the device is linked to; null for an id that is not linked. */
   userOf(deviceId: string): string | null {
     const known = this.#users.get(deviceId)
     if (known !== undefined) return known
@@ -166,7 +167,7 @@ export class JobLedger implements ImportLedger {
     return user
   }
 
-  /** How many devices users came to, and to how many of them more than one. */
+  /** How many devices have a user, and how many have more than one. */
   deviceCounts(): { readonly all: number; readonly shared: number } {
     const count = (table: string) =>
       (this.#database.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n
@@ -182,8 +183,8 @@ export class JobLedger implements ImportLedger {
   }
 
   /**
-   * A group that is again what it once was has the uuid of before, of which the receiver takes one: only the last one
-   * leaves the group as it is.
+   * A group that returns to earlier properties gets the same uuid again, and the receiver stores a uuid once. Only the
+   * latest event is kept, since that one decides the final properties.
    */
   addGenerated(kind: GeneratedKind, event: ImportedEvent): void {
     if (kind === 'group') this.#statements.forgetGroup.run(event.uuid)
@@ -197,14 +198,14 @@ export class JobLedger implements ImportLedger {
 
   /**
    * Groups first, then links, each by time and uuid.
-   * @param skipped how many of them are left out.
+   * @param skipped how many to leave out at the start.
    * @throws LedgerDamage
    */
   *generatedEvents(skipped = 0): IterableIterator<ImportedEvent> {
     type Row = { kind: string; time_us: number; uuid: string; id: number; event: string }
     const page = (where: string, offset: number) =>
       `SELECT * FROM generated ${where} ORDER BY kind, time_us, uuid, id LIMIT 1000 OFFSET ${offset}`
-    // In pages, so that no statement stays open while events are sent.
+    // Read in pages, so that no statement stays open while events are sent.
     const next = this.#database.prepare<[string, number, string, number], Row>(
       page('WHERE (kind, time_us, uuid, id) > (?, ?, ?, ?)', 0),
     )
@@ -216,9 +217,9 @@ export class JobLedger implements ImportLedger {
   }
 
   /**
-   * Keeps what a scan saw of the timestamp group that it is at.
+   * Adds a name to the timestamp group that the scan is reading.
    * @param name hex.
-   * @returns whether it is new.
+   * @returns whether the name is new to the group.
    */
   addTimestampName(name: string): boolean {
     return this.#statements.putTimestampName.run(Buffer.from(name, 'hex')).changes > 0
@@ -228,12 +229,12 @@ export class JobLedger implements ImportLedger {
     this.#statements.forgetTimestampGroup.run()
   }
 
-  /** @returns null where there is none. @throws LedgerDamage for one of another kind. */
+  /** @returns null if none is stored. @throws LedgerDamage if it does not match the schema. */
   readProgress<T>(name: string, schema: Schema<T>): T | null {
     const text = this.#statements.progress.get(name)?.value
     if (text === undefined) return null
     const value = jsonIn(text)
-    if (!isOf(schema, value)) throw new LedgerDamage(`the progress of ${name} is not what it has to be`)
+    if (!isOf(schema, value)) throw new LedgerDamage(`the progress of ${name} does not match its schema`)
     return value
   }
 
@@ -276,7 +277,7 @@ export class JobLedger implements ImportLedger {
 function statementsOf(database: Database.Database) {
   return {
     fact: database.prepare<[string, string], { value: string }>('SELECT value FROM fact WHERE kind = ? AND key = ?'),
-    // A row that stays as it is costs no page of the log, and nearly all of them do.
+    // Skip unchanged rows, which are nearly all of them: rewriting them would cost pages of the WAL.
     putFact: database.prepare(
       'INSERT INTO fact VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value WHERE value <> excluded.value',
     ),
@@ -306,16 +307,16 @@ function storedJson(text: string): JsonObject {
     const value = parseJson(text)
     if (isJsonObject(value)) return value
   } catch (cause) {
-    throw new LedgerDamage('a row of the ledger is no JSON', { cause })
+    throw new LedgerDamage('a row of the ledger is not JSON', { cause })
   }
-  throw new LedgerDamage('a row of the ledger is no object of JSON')
+  throw new LedgerDamage('a row of the ledger is not a JSON object')
 }
 
 function jsonIn(text: string): unknown {
   try {
     return parsePlainJson(text)
   } catch {
-    // No schema has room for it.
+    // No schema accepts undefined.
     return undefined
   }
 }
@@ -324,7 +325,7 @@ function nameOf(kind: string, key: string): string {
   return `${kind}\n${key}`
 }
 
-/** Whether both are the same text. */
+/** Whether both would be written as the same text, including the order of keys. */
 function isSameInOrder(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false

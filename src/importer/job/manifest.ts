@@ -10,23 +10,23 @@ export interface RawSource {
   readonly path: string
   readonly sha256: string
   readonly bytes: number
-  /** When the file was last changed, epoch ms; the hash is taken again only where this or the size differs. */
+  /** When the file was last changed, epoch ms. The file is hashed again only if this or its size differs. */
   readonly changedMs: number
 }
 
-/** Where records stand: a file, or one inside an archive, and the table that it holds. */
+/** A file that holds records, possibly inside an archive, and the table that it is an export of. */
 export interface RawObject {
   readonly object: string
   readonly table: string | null
   /** The names in the header of CSV. */
   readonly columns?: readonly string[]
-  /** What is between the cells of CSV, where that is no comma. */
+  /** The delimiter of CSV, if it is not a comma. */
   readonly delimiter?: CsvDelimiter
-  /** As in `CsvShape`, where it is so. */
+  /** As in `CsvShape`; absent for false. */
   readonly hasEscapes?: boolean
-  /** Where it cannot be read any further: how many records came before, and why. */
+  /** Where the file becomes unreadable: how many records precede that point, and why. */
   readonly damage?: { readonly records: number; readonly line: number; readonly why: string }
-  /** Lines without a record: counted, since there may be any number of them, and not staged. */
+  /** Lines without a record: only counted, not staged, since there may be any number of them. */
   readonly blank?: { readonly count: number; readonly firstLine: number }
 }
 
@@ -39,10 +39,10 @@ export interface Manifest {
   readonly toolVersion: string
   readonly mappingSha256: string
   readonly raw: readonly RawSource[]
-  /** Lines of parts name them by their index. */
+  /** Lines of parts refer to these by index. */
   readonly objects: readonly RawObject[]
   readonly parts: readonly StagedPart[]
-  /** `records` are those staged. Distinct ids are counted by the scan, which alone knows facts of other records. */
+  /** `records` counts staged records. Only the scan can count distinct ids, since they depend on facts of other records. */
   readonly totals: { readonly records: number; readonly bytes: number; readonly days: number }
   /** First and last UTC day of the times that could be read. */
   readonly sourceRange: { readonly first: string; readonly last: string } | null
@@ -87,17 +87,17 @@ export function readManifest(folder: JobFolder): Manifest | null {
   return folder.readJson(manifestFile, manifestSchema, stored => withKeys(stored as StoredObject, camelCase))
 }
 
-/** Lines of the raw files that hold nothing. */
+/** How many lines of the raw files are blank. */
 export function blankLinesOf({ objects }: Manifest): number {
   return objects.reduce((sum, { blank }) => sum + (blank?.count ?? 0), 0)
 }
 
-/** All that the raw files hold, as every figure of a job counts them. */
+/** How many records the raw files hold, blank lines included: all figures of a job count them this way. */
 export function recordsRead(manifest: Manifest): number {
   return manifest.totals.records + blankLinesOf(manifest)
 }
 
-/** Keys in the file are written as in docs/wire/import.md §2.2. */
+/** Keys in the file are spelled as in docs/wire/import.md §2.2. */
 export function writeManifest(folder: JobFolder, manifest: Manifest): void {
   folder.writeJson(manifestFile, withKeys(manifest as unknown as StoredObject, snakeCase))
 }
@@ -105,7 +105,7 @@ export function writeManifest(folder: JobFolder, manifest: Manifest): void {
 type Stored = string | number | null | readonly Stored[] | StoredObject
 type StoredObject = { readonly [key: string]: Stored }
 
-/** No key of a manifest is a text of somebody else. */
+/** Safe to rename all keys: none in a manifest comes from an export. */
 function withKeys(value: StoredObject, rename: (key: string) => string): StoredObject {
   return Object.fromEntries(Object.entries(value).map(([key, entry]) => [rename(key), within(entry, rename)]))
 }

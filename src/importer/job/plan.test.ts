@@ -24,7 +24,7 @@ describe('the plan of an import', () => {
     assert.equal(mappingSha256(read), mappingSha256(plan))
   })
 
-  it('of a version before is refused, with the last version that opens it', t => {
+  it('is refused in an older format, naming the last version that opens it', t => {
     const folder = new JobFolder(tempDir(t))
     folder.writeJson('plan.json', { v: 1, jobId: 'job-1' })
     assert.throws(

@@ -1,5 +1,5 @@
-// `plan.json`: what a job imports, from where to where, and under which rules. Fixed before anything is staged; another
-// choice stages anew. Source: docs/wire/import.md §2.1, §2.2.
+// `plan.json`: what a job imports, from where to where, and under which rules. Fixed before staging; changing it means
+// staging again. Source: docs/wire/import.md §2.1, §2.2.
 
 import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
 import { isTooOld } from '#ports/unfit-schema-error.ts'
@@ -13,35 +13,34 @@ import { sha256Hex } from './sha256.ts'
 export interface ImportTarget {
   /** Address of the instance, without a slash at the end. */
   readonly address: string
-  /** Address of the private API, where an instance serves that on a port of its own; `address` when absent. */
+  /** Address of the private API, if the instance serves it on a separate port; `address` when absent. */
   readonly apiAddress?: string
   /** The project's public API key. */
   readonly projectKey: string
-  /** As the instance tells them to a personal key; null when it could not be asked. */
+  /** As the instance reports it to a personal key; null if it could not be asked. The same goes for the name. */
   readonly projectId: string | null
   readonly projectName: string | null
 }
 
-/** Limits that the approval is given for. */
+/** Limits that the approval covers. */
 export interface ImportLimits {
   /** Share of rejected records above which the job pauses, 0 to 1. Source: docs/wire/import.md §2.6. */
   readonly maxRejectShare: number
-  /** Whether files that cannot be read to their end are imported as far as they go; else the job stops for them. */
+  /** Whether files that become unreadable are imported up to that point; otherwise the job stops at them. */
   readonly allowsDamagedFiles?: true
   /** Refuse events of the last 48 hours instead of sending them as `recent`. */
   readonly holdLiveWindow: boolean
-  /** The target deletes what is older, in days; null when it keeps everything or could not be asked. */
+  /** The age in days at which the target deletes events; null if it keeps everything or could not be asked. */
   readonly retentionDays: number | null
   readonly groupTypesMax: number
-  /** How the service treats the events and their values, in its own words; as usual when absent. */
+  /** How the service treats the events and their values, in the form of its API; absent for the default. */
   readonly joining?: JsonObject
-  /** Whether the project takes events that it would drop for their age if they were live. */
+  /** Whether the project accepts imported events so old that it would drop them if they were live. */
   readonly acceptsOld?: boolean
-  /** The project takes every event without a person: it drops those that join persons. */
+  /** The project stores every event without a person, and drops events that merge persons. */
   readonly isPersonless?: boolean
 }
 
-/** Where the private API of a target is. */
 export function apiAddressOf({ address, apiAddress = address }: ImportTarget): string {
   return apiAddress
 }
@@ -49,19 +48,19 @@ export function apiAddressOf({ address, apiAddress = address }: ImportTarget): s
 export interface ImportPlan {
   readonly v: 2
   readonly jobId: string
-  /** ISO 8601. The only clock of the conversion, so that every later run gives the same events. */
+  /** ISO 8601. The only clock that conversion uses, so that every later run yields the same events. */
   readonly createdAt: string
   readonly toolVersion: string
   readonly source: string
-  /** As the source's `prepare` takes it. */
+  /** The argument of the source's `prepare`. */
   readonly config: JsonObject
-  /** Present where the time of the profiles in `config` is that of the last event staged, since no other was given. */
+  /** Present if no profile time was given, so that `config` holds the time of the last staged event instead. */
   readonly isProfileTimeFound?: true
-  /** In the order in which they are read; of what is fetched, once all of it is there. */
+  /** In reading order. Of a fetched export, filled in once everything is downloaded. */
   readonly files: readonly RawFile[]
-  /** What `pennon import fetch` began the folder with; null for files that were there. */
+  /** The options of the `pennon import fetch` that created the folder; null for local files. */
   readonly fetch: JsonObject | null
-  /** What the texts hold; null to find out from each file. */
+  /** Null to detect the format of each file. */
   readonly format: 'json' | 'csv' | null
   /** Null for a rehearsal without a target. */
   readonly target: ImportTarget | null
@@ -102,7 +101,7 @@ const planSchema = Type.Object({
   }),
 })
 
-/** @throws JobStopped for a folder that this version cannot go on with. */
+/** @throws JobStopped for a job that this version cannot continue. */
 export function readPlan(folder: JobFolder): ImportPlan | null {
   return folder.readJson(planFile, planSchema, (stored, text) => {
     if ('v' in stored && stored.v === 1)
@@ -113,7 +112,7 @@ export function readPlan(folder: JobFolder): ImportPlan | null {
   })
 }
 
-/** A filter compares 64-bit ids by all of their digits, of which `JSON.parse` keeps some. */
+/** Filters compare all digits of 64-bit ids, and `JSON.parse` would round them. */
 function withExactConfig(stored: object, text: string): object {
   if (!mayKeepLiterals(text)) return stored
   const { config } = parseJson(text) as JsonObject
@@ -125,7 +124,7 @@ export function writePlan(folder: JobFolder, plan: ImportPlan): void {
 }
 
 /**
- * Changes with everything that decides what becomes of a record.
+ * Changes with everything that can change the events of a record.
  * @returns hex.
  */
 export function mappingSha256(plan: ImportPlan): string {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ProgressTracker } from './progress-figures.ts'
 
-describe('the figures of progress', () => {
-  it('tell the rate of the last ten seconds, the mean, and the time that is left', () => {
+describe('the progress figures', () => {
+  it('give the rate of the last ten seconds, the mean rate and the remaining time', () => {
     let nowMs = 1_000
     const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
     tracker.begin('scan', { records: 10_000 })
@@ -19,7 +19,7 @@ describe('the figures of progress', () => {
     )
   })
 
-  it('know the time that is left by bytes where the number of records is not known', () => {
+  it('estimate the remaining time by bytes when the number of records is unknown', () => {
     let nowMs = 0
     const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
     tracker.begin('stage', { bytes: 4_000 })
@@ -29,12 +29,12 @@ describe('the figures of progress', () => {
     assert.equal(tracker.figures().etaSeconds, 15)
   })
 
-  it('count what an earlier run did for how far the stage is, and not for how fast', () => {
+  it('count work of an earlier run towards the total, but not towards the rate', () => {
     let nowMs = 1_000
     const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
     tracker.begin('send', { records: 10_000 })
     tracker.add({ records: 8_000, isEarlier: true })
-    assert.equal(tracker.figures().etaSeconds, null, 'nothing is known of the rate yet')
+    assert.equal(tracker.figures().etaSeconds, null, 'the rate is not known yet')
     nowMs += 5_000
     tracker.add({ records: 500 })
     const { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds } = tracker.figures()
@@ -49,7 +49,7 @@ describe('the figures of progress', () => {
     assert.equal(tracker.figures().etaSeconds, 5)
   })
 
-  it('tell no time that is left before a part of the work is done that says something of the rest', () => {
+  it('give no remaining time before 5 s and 1 % of the work, or a minute, have passed', () => {
     let nowMs = 0
     const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
     tracker.begin('send', { records: 100_000 })
@@ -63,10 +63,10 @@ describe('the figures of progress', () => {
     assert.equal(etaAfter(5_000, 0), 245)
     tracker.begin('send', { records: 100_000 })
     assert.equal(etaAfter(15_000, 500), null, 'less than a hundredth')
-    assert.equal(etaAfter(65_000, 0), 11_940, 'after a minute all the same')
+    assert.equal(etaAfter(65_000, 0), 11_940, 'after a minute in any case')
   })
 
-  it('begin anew with each stage, and keep how the run ended', () => {
+  it('start at zero with each stage, and store how the run ended', () => {
     const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
     tracker.begin('stage', {})
     tracker.add({ records: 5, rejects: 2, retries: 1 })

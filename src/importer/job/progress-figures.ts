@@ -1,4 +1,4 @@
-// Rates and the time that is left, of what a stage has done. Source: docs/wire/import.md §2.8.
+// Computes rates and the remaining time from the work that a stage has done. Source: docs/wire/import.md §2.8.
 
 import { orNull, Type } from '../records/file-schema.ts'
 import type { Remedy } from './job-paused.ts'
@@ -6,18 +6,18 @@ import { type ProgressState, type StageName, type StageProgress, stageNames } fr
 
 export const progressFile = 'progress.json'
 
-/** What `progress.json` holds and a line of progress shows. */
+/** The content of `progress.json`, also printed as a progress line. */
 export interface ProgressFigures extends ProgressState {
   readonly v: 1
   readonly pid: number
   readonly state: 'running' | 'paused' | 'stopped' | 'done'
-  /** What stopped it, or what comes next; null while it runs. */
+  /** Why it stopped, or the next step; null while it runs. */
   readonly message: string | null
-  /** What has to be done where the same command would stop again; absent where it would not. */
+  /** What the user must do first, if the same command would stop again; otherwise absent. */
   readonly wayOut?: Remedy
   readonly startedAt: string
   readonly updatedAt: string
-  /** Records, over the last ten seconds. */
+  /** Over the last ten seconds. */
   readonly recordsPerSecond: number
   /** Since this run began the stage. */
   readonly meanRecordsPerSecond: number
@@ -48,10 +48,10 @@ export const progressSchema = Type.Object({
 })
 
 const windowMs = 10_000
-/** The first seconds say nothing of the rest: a stage begins slowly. */
+/** No estimate in the first seconds: a stage starts slowly. */
 const etaAfterMs = 5_000
 const etaAfterShare = 0.01
-/** A share of very much work takes long too. */
+/** Of a huge stage, even a hundredth takes long: estimate after a minute in any case. */
 const etaAlwaysAfterMs = 60_000
 
 export interface FiguresOptions {
@@ -63,10 +63,10 @@ export class ProgressTracker implements StageProgress {
   readonly #options: FiguresOptions
   readonly #startedMs: number
   #stageMs: number
-  /** Points of the last ten seconds, a second apart or more. */
+  /** Samples of the last ten seconds, at least a second apart. */
   #points: { readonly ms: number; readonly records: number }[] = []
   #state: { -readonly [Key in keyof ProgressState]: ProgressState[Key] } = emptyState('plan')
-  /** What earlier runs did of this stage. */
+  /** The part of this stage that earlier runs did. */
   #earlier = { records: 0, bytes: 0 }
 
   constructor(options: FiguresOptions) {
@@ -141,7 +141,7 @@ export class ProgressTracker implements StageProgress {
     return first === undefined || nowMs === first.ms ? 0 : ((doneHere - first.records) * 1_000) / (nowMs - first.ms)
   }
 
-  /** By whichever the stage knows the end of. */
+  /** Estimates by records, or by bytes if the total of records is unknown. */
   #eta(nowMs: number): number | null {
     const { recordsDone, recordsTotal, bytesDone, bytesTotal } = this.#state
     const { records, bytes } = this.#earlier

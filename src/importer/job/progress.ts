@@ -1,4 +1,5 @@
-// How far a job is: kept in `progress.json` for `pennon import status` in another terminal, and shown by who runs it.
+// How far a job is: stored in `progress.json` for `pennon import status` in another terminal, and printed by the running
+// command.
 // Source: docs/wire/import.md §2.8.
 
 export const stageNames = ['plan', 'fetch', 'stage', 'scan', 'rehearse', 'approve', 'send', 'verify'] as const
@@ -6,32 +7,32 @@ export type StageName = (typeof stageNames)[number]
 
 export interface ProgressState {
   readonly stage: StageName
-  /** The event day at work; null where a stage does not go by days. */
+  /** The event day in progress; null in a stage that does not work by days. */
   readonly day: string | null
   readonly recordsDone: number
-  /** What is counted, such as `groups and links`; records of the files unless given. */
+  /** The unit of the counts, such as `groups and links`; absent for records of the files. */
   readonly unit?: string
-  /** Null while it is not known. */
+  /** Null while unknown. */
   readonly recordsTotal: number | null
   readonly bytesDone: number
   readonly bytesTotal: number | null
   readonly rejects: number
   readonly retries: number
-  /** Such as `source limit, 14 min`; null when nothing is waited for. */
+  /** The reason, such as `source limit, 14 min`; null when not waiting. */
   readonly waiting: string | null
 }
 
-/** What stages tell of themselves. */
+/** Through which a stage reports its progress. */
 export interface StageProgress {
-  /** Begins a stage; all figures are zero again. */
+  /** Begins a stage and resets all figures to zero. */
   begin(stage: StageName, totals: { records?: number | null; bytes?: number | null; unit?: string }): void
   /**
    * Adds to the figures; cheap enough for every record.
-   * @param done.isEarlier an earlier run did it: it counts for how far the stage is, and not for how fast it goes.
+   * @param done.isEarlier done by an earlier run: counts towards how far the stage is, but not towards its rate.
    */
   add(done: { records?: number; bytes?: number; rejects?: number; retries?: number; isEarlier?: boolean }): void
   day(day: string | null): void
   waiting(reason: string | null): void
-  /** A line that people should see, such as a warning. */
+  /** Prints a line for the user, such as a warning. */
   say(line: string): void
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { RecentMap } from './recent-map.ts'
 
-it('what is used again is kept among any number of others, which are forgotten', () => {
+it('a cache keeps an entry in constant use while it evicts any number of others', () => {
   const recent = new RecentMap<number>(2_000)
   recent.set('used', -1, 2)
   for (let index = 0; index < 1_000; index++) {
@@ -17,7 +17,7 @@ it('what is used again is kept among any number of others, which are forgotten',
   assert.equal(recent.get('999'), undefined)
 })
 
-it('what is larger than all others together is not kept', () => {
+it('a cache does not keep an entry larger than its bound', () => {
   const recent = new RecentMap<string>(1_000)
   recent.set('small', 's', 1)
   recent.set('large', 'l', 1_000)

@@ -1,12 +1,12 @@
-// Keeps what was used last, within a bound. Entries are of two generations, and the older one is forgotten as a whole once
-// the younger one is full: what is used again and again stays, at the cost of a plain map.
+// A bounded cache of recently used entries, as cheap as a plain map. It has two generations: when the younger one is full,
+// it replaces the older one. A hit in the older generation moves the entry to the younger one, so hot entries stay.
 
 interface Entry<Value> {
   readonly value: Value
   readonly weight: number
 }
 
-/** What an entry takes beside its texts, in characters. */
+/** Overhead of an entry, in characters. */
 const entryWeight = 100
 
 export class RecentMap<Value> {
@@ -15,7 +15,7 @@ export class RecentMap<Value> {
   #old = new Map<string, Entry<Value>>()
   #youngWeight = 0
 
-  /** @param weightMax how many characters each of the generations may hold. */
+  /** @param weightMax how many characters each generation may hold. */
   constructor(weightMax: number) {
     this.#weightMax = weightMax
   }
@@ -28,7 +28,7 @@ export class RecentMap<Value> {
     return old?.value
   }
 
-  /** @param chars how many the value takes. */
+  /** @param chars the size of the value in characters. */
   set(key: string, value: Value, chars: number): void {
     const weight = entryWeight + key.length + chars
     if (weight > this.#weightMax) this.delete(key)
@@ -47,7 +47,7 @@ export class RecentMap<Value> {
     this.#youngWeight = 0
   }
 
-  /** What the older generation has of the key is hidden by it. */
+  /** A stale entry in the older generation may stay: `get` looks in the younger one first. */
   #put(key: string, entry: Entry<Value>): void {
     const added = entry.weight - (this.#young.get(key)?.weight ?? 0)
     if (this.#youngWeight + added <= this.#weightMax) this.#youngWeight += added
