@@ -51,7 +51,7 @@ it('a damaged file of a job is named by what only tells of the job', async t => 
     const { exitCode, stderr } = await commands.call(...command)
     const said = `${name} ${content}: ${stderr}`
     assert.equal(exitCode, 2, said)
-    assert.match(stderr, /^(\{.*\}\n)?pennon: [^\n]* is damaged\. (Delete|Put back) [^\n]*\n$/, said)
+    assert.match(stderr, /^(\{.*\}\n)?pennon: [^\n]* is damaged\. (Delete|Restore it from) [^\n]*\n$/, said)
     assert.ok(stderr.includes(`${path} is damaged`), said)
     if (before === null) rmSync(path)
     else writeFileSync(path, before)

@@ -333,7 +333,10 @@ describe('an import from the command line', () => {
       assert.equal((await commands.call('run')).exitCode, 0)
     }
     writeFileSync(join(commands.job, 'plan.json'), '')
-    assert.match((await commands.call('run')).stderr, /^pennon: .*plan\.json is damaged\. Restore it from a copy\..*\n$/)
+    assert.match(
+      (await commands.call('run')).stderr,
+      /^pennon: .*plan\.json is damaged\. Restore it from a copy\..*\n$/,
+    )
   })
 
   it('says at once what is wrong with a plan', async t => {

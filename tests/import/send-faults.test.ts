@@ -212,7 +212,7 @@ describe('sending an import', () => {
       assert.ok(error instanceof TooManyRefused)
       // Whatever share is allowed, nothing of this would be taken.
       assert.equal(error.refused, error.events)
-      assert.match(error.message, /took none of the first \d events: .*import_closed \(The import is closed\.\)/)
+      assert.match(error.message, /accepted none of the first \d events: .*import_closed \(The import is closed\.\)/)
       return true
     })
     standIn.fault = () => null
@@ -241,7 +241,7 @@ describe('sending an import', () => {
       standIn.fault = () => ({ status, body: { detail: 'Who are you?' } })
       await assert.rejects(
         sendStage(options),
-        /does not take the project's key: Who are you\?\. Check the key, and that the region/,
+        /does not accept the project's key: Who are you\?\. Check the key, and that the address/,
       )
       assert.equal(standIn.requests, 1)
     })
@@ -311,7 +311,7 @@ describe('sending an import', () => {
       { target: 'http://127.0.0.1:1' },
       /Sending began with the target http:.* and now it is http:\/\/127\.0\.0\.1:1\./,
     ],
-    ['mapping', { mappingSha256: 'other' }, /a mapping of the hash mapping, and now it is other/],
+    ['mapping', { mappingSha256: 'other' }, /a mapping with the hash mapping, and now it is other/],
   ]
   for (const [what, change, said] of changes)
     it(`does not go on with another ${what}, and names the difference`, async t => {
@@ -333,7 +333,7 @@ describe('sending an import', () => {
     const other = { ...job, parts: job.parts.map(part => ({ ...part, sha256: 'other' })) }
     await assert.rejects(
       sendStage({ ...options, job: other }),
-      /part 2024-05-01\/0 of the hash [0-9a-f]{64}, and now it is other/,
+      /part 2024-05-01\/0 with the hash [0-9a-f]{64}, and now it is other/,
     )
   })
 
@@ -346,7 +346,7 @@ describe('sending an import', () => {
         ...options,
         job: { ...other, parts: job.parts, readPart: part => other.readPart(other.parts[job.parts.indexOf(part)]!) },
       }),
-      /now give [0-9a-f]{64}: the bytes or the rules changed/,
+      /now have [0-9a-f]{64}: the bytes or the rules changed/,
     )
   })
 })

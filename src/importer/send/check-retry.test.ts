@@ -12,7 +12,7 @@ const good = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 const text = (...records: readonly object[]) => records.map(each => `${JSON.stringify(each)}\n`).join('')
 
 describe('a file of repaired records', () => {
-  it('is taken with lines of the rejects of the job, repaired or not', async t => {
+  it('is accepted if it has reject lines of the job, repaired or not', async t => {
     const { job, rejects } = await rehearsed(t, [good, { event: 'Left', at: good.at }, 'broken'])
     assert.equal(rejects.length, 2)
     const repaired = { ...rejects[0]!, source: JSON.stringify(good) }
@@ -20,16 +20,16 @@ describe('a file of repaired records', () => {
       assert.equal(await findProblem(t, job, text(...records)), null)
   })
 
-  it('is refused with a line of the rejects of another job, also of the same place', async t => {
+  it('is refused if it has a reject line of another job, even one from the same place', async t => {
     const { job, rejects } = await rehearsed(t, [good, { event: 'Left', at: good.at }])
     const other = await rehearsed(t, [good, { event: 'Gone', at: good.at }])
     assert.match(
       (await findProblem(t, job, text(...rejects, ...other.rejects)))!,
-      /^line 2 of .*fixed\.jsonl is no reject of this import, which refused no such record in line 2 of raw\.jsonl$/,
+      /^line 2 of .*fixed\.jsonl is not a reject of this import, which rejected no such record in line 2 of raw\.jsonl$/,
     )
   })
 
-  it('is taken with a whole record that can be sent, and refused without any', async t => {
+  it('is accepted if one whole record can be sent, and refused if none can', async t => {
     const { job } = await rehearsed(t, [good, { event: 'Left', at: good.at }])
     assert.equal(await findProblem(t, job, text({ event: 'Left' }, { ...good, user: 'u-2' })), null)
     const none = /holds neither lines of the rejects of this import nor whole records of generic that can be sent/
@@ -39,7 +39,7 @@ describe('a file of repaired records', () => {
     assert.match((await findProblem(t, job, ''))!, none)
   })
 
-  it('is taken with lines of the rejects of an earlier retry', async t => {
+  it('is accepted if it has reject lines of an earlier retry', async t => {
     const { job, rejects } = await rehearsed(t, [{ event: 'Left', at: good.at }])
     const reject = { ...rejects[0]!, object: 'records.jsonl', source_sha256: 'of the repaired one' }
     job.folder.write('retry/1/rejects/retry/1.sent.jsonl', text(reject))

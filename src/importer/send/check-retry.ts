@@ -1,5 +1,5 @@
-// Whether a file of repaired records belongs to a job. Records of another one would be sent into this one, or count among
-// its rejects for good, so such a file is refused as a whole. Source: docs/wire/import.md §2.6 (`retry`).
+// Checks that a file of repaired records belongs to the job. Records of another job would be sent with this one, or count
+// as its rejects forever, so such a file is refused as a whole. Source: docs/wire/import.md §2.6 (`retry`).
 
 import { globSync, readFileSync } from 'node:fs'
 import { type JsonObject, ownValue } from '#core/json.ts'
@@ -9,9 +9,9 @@ import { fixOf } from '../stages/reject-fixes.ts'
 import { isReject, linesOf, outcomesOf, type RetryContext } from './retried-records.ts'
 
 /**
- * A line of rejects has to be one of the job's, repaired or not. Whole records do not say where they are from: they are
- * taken where at least one of them can be sent, or stands beside a line of rejects.
- * @returns why nothing of the file is tried, as a sentence without a full stop; null when it is.
+ * Every reject line must be one of the job's, repaired or not. Whole records do not name their job: they are accepted if
+ * at least one of them can be sent, or if the file also has reject lines.
+ * @returns why the file is refused, as a sentence without a full stop; null if it is accepted.
  */
 export async function findRetryProblem(context: RetryContext, path: string): Promise<string | null> {
   const lines = linesOf(readFileSync(path))
@@ -31,7 +31,7 @@ export async function findRetryProblem(context: RetryContext, path: string): Pro
 }
 
 interface FoundReject {
-  /** The number of its line in the file, from 1. */
+  /** Line in the file, from 1. */
   readonly line: number
   readonly reject: JsonObject
 }
@@ -43,7 +43,7 @@ function rejectsIn(texts: readonly string[]): readonly FoundReject[] {
   })
 }
 
-/** Holds what the file has, and not what the job has, which may be far more. */
+/** Streams the job's rejects, and holds only the file's in memory, since the job may have far more. */
 async function firstForeign(folder: JobFolder, found: readonly FoundReject[]): Promise<FoundReject | null> {
   const wanted = new Set(found.map(({ reject }) => identityOf(reject)))
   for (const own of foldersWithRejects(folder))
@@ -56,18 +56,18 @@ async function firstForeign(folder: JobFolder, found: readonly FoundReject[]): P
   return found.find(({ reject }) => wanted.has(identityOf(reject)))!
 }
 
-/** What is still wrong after a retry is among the rejects of that. */
+/** Earlier retries have rejects too: records that were still wrong after the repair. */
 function foldersWithRejects(folder: JobFolder): readonly JobFolder[] {
   const retries = globSync('retry/*/rejects', { cwd: folder.path }).toSorted()
   return [folder, ...retries.map(path => new JobFolder(folder.file('retry', path.split('/')[1]!)))]
 }
 
-/** The place and the bytes that the record had when it was refused, which nobody repairs. */
+/** Identifies the original record by its place and hash, which a repair leaves unchanged. */
 function identityOf(reject: JsonObject): string {
   return JSON.stringify(['object', 'line', 'byte', 'source_sha256'].map(key => ownValue(reject, key) ?? null))
 }
 
 function foreignText(path: string, { line, reject }: FoundReject): string {
   const [object, row] = ['object', 'line'].map(key => String(ownValue(reject, key)))
-  return `line ${line} of ${path} is no reject of this import, which refused no such record in line ${row} of ${object}`
+  return `line ${line} of ${path} is not a reject of this import, which rejected no such record in line ${row} of ${object}`
 }

@@ -1,5 +1,5 @@
-// `checkpoint.json`: how far sending is. Written whole before each round (`inflight`) and after it (`committed`), so that
-// after a crash at any point the same lines are sent again and nothing is left out. Source: docs/wire/import.md §2.4.
+// `checkpoint.json`: how far sending is. Replaced before each round (`inflight`) and after it (`committed`), so that after a
+// crash at any point the same lines are sent again and none is skipped. Source: docs/wire/import.md §2.4.
 
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
@@ -8,19 +8,19 @@ import { orNull, Type } from '../records/file-schema.ts'
 
 export const checkpointFile = 'checkpoint.json'
 
-/** Lines are records; events are counted apart, since a record may give several. */
+/** The first five count lines, which are records; the others count events. A record may yield several events. */
 export interface SendCounts {
   read: number
-  /** Lines that gave at least one event that was taken. */
+  /** Lines with at least one event that the service accepted. */
   records: number
   skipped: number
   rejected: number
   collapsed: number
-  /** Events taken by the service. */
+  /** Events that the service accepted. */
   sent: number
-  /** Events that the service, or its limits, refused; a line all of whose events were refused counts as rejected. */
+  /** Events refused by the service or too large for it. A line counts as rejected if all of its events were refused. */
   refused: number
-  /** How many of those taken were duplicates or recent; the service says so as advice. */
+  /** How many of those accepted were duplicates or recent, as far as the service reports it. */
   duplicates: number
   recent: number
 }
@@ -39,24 +39,24 @@ export interface PartProgress {
     tries: number
   } | null
   counts: SendCounts
-  /** Length of the file of the part's rejects that belongs to what is committed. */
+  /** How many bytes of the part's file of rejects are committed. */
   rejects_bytes: number
 }
 
 export interface Checkpoint {
   readonly v: 1
   readonly job_id: string
-  /** Id of the job at the service; null when the service has none, as another product's. */
+  /** Id of the job at the service; null for a service without import jobs, such as another product. */
   readonly service_job_id: string | null
   readonly target: string
   readonly project: string
   approval_sha256: string
   readonly mapping_sha256: string
   phase: 'identity' | 'send' | 'sent'
-  /** Parts that were begun, in the order of the job. */
+  /** The parts begun so far, in the order of the job. */
   parts: PartProgress[]
   identity: { readonly total: number; progress: PartProgress }
-  /** Sending spent so long, over all runs. */
+  /** Time spent sending, over all runs. */
   spent_ms: number
   retries: number
   begun_at: string
@@ -111,7 +111,7 @@ const checkpointSchema = Type.Object({
   updated_at: Type.String(),
 })
 
-/** What a checkpoint belongs to: the same on every run, or sending does not go on. */
+/** What a checkpoint belongs to. Sending continues only if all of it is unchanged, except for the approval. */
 export interface CheckpointIdentity {
   readonly jobId: string
   readonly serviceJobId: string | null
@@ -140,7 +140,7 @@ export function newCheckpoint(identity: CheckpointIdentity, generatedCount: numb
   }
 }
 
-/** The name under which generated events have rejects and progress, as if they were a part. */
+/** The part id of generated events, which have progress and rejects like a part. */
 export const generatedPartId = 'generated'
 
 export function newProgress(id: string, sha256: string): PartProgress {
@@ -171,15 +171,16 @@ export function readCheckpoint(folder: JobFolder): Checkpoint | null {
 }
 
 /**
- * A job may be approved again on the way, with a limit that allows more rejects; everything else of an approval is here.
- * @param parts of the manifest as it is now.
- * @throws JobStopped when the checkpoint is of other bytes, another mapping or another target; says which.
+ * The approval is not compared, because a job may be approved again while it is sent, to allow more rejects. Everything
+ * else that an approval covers is.
+ * @param parts of the current manifest.
+ * @throws JobStopped, naming the difference, if the bytes, the mapping or the target changed.
  */
 export function checkSame(checkpoint: Checkpoint, now: CheckpointIdentity, parts: readonly StagedPart[]): void {
   const differs = (what: string, before: string | null, after: string | null): never => {
     throw new JobStopped(
       `Sending began with ${what} ${before ?? '(none)'}, and now it is ${after ?? '(none)'}. ` +
-        'Restore what was approved, or discard the job and begin a new one in another folder.',
+        'Restore what was approved, or discard the job and start a new one in another folder.',
     )
   }
   const pairs: [what: string, before: string | null, after: string | null][] = [
@@ -187,12 +188,12 @@ export function checkSame(checkpoint: Checkpoint, now: CheckpointIdentity, parts
     ['the project', checkpoint.project, now.project],
     ['the job', checkpoint.job_id, now.jobId],
     ['the job of the service', checkpoint.service_job_id, now.serviceJobId],
-    ['a mapping of the hash', checkpoint.mapping_sha256, now.mappingSha256],
+    ['a mapping with the hash', checkpoint.mapping_sha256, now.mappingSha256],
   ]
   for (const [what, before, after] of pairs) if (before !== after) differs(what, before, after)
   const known = new Map(parts.map(part => [part.id, part.sha256]))
   for (const { id, sha256 } of checkpoint.parts)
-    if (known.get(id) !== sha256) differs(`part ${id} of the hash`, sha256, known.get(id) ?? null)
+    if (known.get(id) !== sha256) differs(`part ${id} with the hash`, sha256, known.get(id) ?? null)
 }
 
 export function sumCounts(all: Iterable<SendCounts>): SendCounts {

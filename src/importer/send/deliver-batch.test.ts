@@ -10,12 +10,15 @@ import { RateControl } from './rate-control.ts'
 import type { OutgoingEvent } from './rounds.ts'
 import { ServiceWaits } from './service-waits.ts'
 
-/** A wait for the service lasts until somebody ends it, save those of no time at all. @param isShort asked for the first, the second and so on. */
+/**
+ * A clock on which waits never end by themselves, except for those without any back-off.
+ * @param isShort whether the first, second … wait is to have no back-off.
+ */
 function endlessClock(isShort: (wait: number) => boolean): FetchClock {
-  let asked = 0
+  let waits = 0
   return {
     nowMs: () => 0,
-    random: () => (isShort(++asked) ? 0 : 0.5),
+    random: () => (isShort(++waits) ? 0 : 0.5),
     sleep: (_ms, signal) =>
       new Promise((_resolve, reject) => {
         if (signal.aborted) reject(signal.reason)
@@ -40,13 +43,13 @@ function depsOf({ url }: BatchStandIn, isShort: (wait: number) => boolean, signa
   const deps: DeliveryDeps = {
     target: { address: url, projectKey: 'phc_x', serviceJobId: '7' },
     ...{ clock, progress, signal, waits: new ServiceWaits(clock, progress) },
-    // Never the reason to wait.
+    // Never makes a sender wait.
     rate: { take: () => 0, giveBack: () => {}, limitTo: () => {}, accepted: () => {}, refused: () => {} },
   }
   return { deps, shown }
 }
 
-describe('lanes that wait for one service', () => {
+describe('lanes that wait for the service', () => {
   const faultyOnce = (standIn: BatchStandIn, faultOf: (name: string) => Fault) => {
     const failed = new Set<string>()
     standIn.fault = ({ events: [first] }) => {
@@ -57,10 +60,10 @@ describe('lanes that wait for one service', () => {
     }
   }
 
-  it('all go on once one of them gets through', async t => {
+  it('all continue once one of them gets through', async t => {
     const standIn = await startBatchStandIn(t)
     faultyOnce(standIn, () => 'cut')
-    // The last of them to fail tries again at once, when the others wait already.
+    // The last one to fail retries at once, when the others are already waiting.
     const { deps, shown } = depsOf(standIn, wait => wait === 3)
     const delivered = await Promise.all(['a', 'b', 'c'].map(name => deliverBatch(batchOf(name), deps)))
     assert.deepEqual(
@@ -70,7 +73,7 @@ describe('lanes that wait for one service', () => {
     assert.equal(shown.at(-1), null)
   })
 
-  it('show the reason as long as one waits for the time that the service asked for', async t => {
+  it('show the reason while one of them waits as long as the service asked', async t => {
     const standIn = await startBatchStandIn(t)
     faultyOnce(standIn, name => (name === 'asked' ? { status: 503, headers: { 'retry-after': '40' } } : 'cut'))
     const ended = new AbortController()
@@ -84,7 +87,7 @@ describe('lanes that wait for one service', () => {
     await assert.rejects(asked, /the end/)
   })
 
-  it('do not wake each other while only one of them is in trouble', async t => {
+  it('do not wake a failing lane when other lanes succeed', async t => {
     const standIn = await startBatchStandIn(t)
     standIn.fault = ({ events: [first] }) => (first!.event === 'at fault' ? { status: 500 } : null)
     const ended = new AbortController()
@@ -98,8 +101,8 @@ describe('lanes that wait for one service', () => {
   })
 })
 
-describe('a service that says how long its lane needs', () => {
-  it('is waited for so long, however often it says so, and what it did not take costs no room', async t => {
+describe('a service that answers with Retry-After and a rate', () => {
+  it('is retried after exactly that time, however often, and refused batches use none of the rate', async t => {
     const standIn = await startBatchStandIn(t)
     const headers = { 'retry-after': '5', 'x-import-rate': '100' }
     standIn.fault = () => (standIn.requests <= 20 ? { status: 429, headers } : null)
@@ -120,7 +123,7 @@ describe('a service that says how long its lane needs', () => {
     assert.ok(nowMs >= 20 * 5_000 && nowMs <= 20 * 6_000, `${nowMs} ms`)
   })
 
-  it('is waited for longer and longer while it is not there, whatever rate it names', async t => {
+  it('is retried with growing back-off while it answers 503, whatever rate it names', async t => {
     const standIn = await startBatchStandIn(t)
     const headers = { 'retry-after': '1', 'x-import-rate': '100' }
     standIn.fault = () => (standIn.requests <= 6 ? { status: 503, headers } : null)
@@ -133,11 +136,11 @@ describe('a service that says how long its lane needs', () => {
       },
     }
     const { deps } = depsOf(standIn, () => true)
-    const told: string[] = []
-    const rate = { ...deps.rate, limitTo: () => told.push('limit'), refused: () => told.push('refused') }
+    const calls: string[] = []
+    const rate = { ...deps.rate, limitTo: () => calls.push('limit'), refused: () => calls.push('refused') }
     const waits = new ServiceWaits(clock, silentProgress)
     assert.equal((await deliverBatch(batchOf('a'), { ...deps, clock, rate, waits })).sent, 1)
     assert.ok(nowMs >= 0.99 * (1 + 2 + 4 + 8 + 16 + 32) * 1_000, `${nowMs} ms`)
-    assert.deepEqual(told, Array(6).fill('refused'))
+    assert.deepEqual(calls, Array(6).fill('refused'))
   })
 })

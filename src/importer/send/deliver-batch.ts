@@ -1,5 +1,5 @@
-// Gets one batch to the service, however long it takes: waits where waiting helps, halves where the batch is at fault,
-// stops where neither does. Source: docs/wire/import.md §2.4 (definite refusal), §2.5 (rate, back-off).
+// Delivers one batch, however long it takes: retries if waiting can help, splits the batch if the batch is at fault, and
+// stops the job otherwise. Source: docs/wire/import.md §2.4 (definite refusal), §2.5 (rate, back-off).
 
 import { formatSpan } from '#importer/fetch/describe-wait.ts'
 import { backOffMs } from '../fetch/back-off.ts'
@@ -13,7 +13,7 @@ import type { ServiceWaits } from './service-waits.ts'
 
 export interface RefusedEvent {
   readonly outgoing: OutgoingEvent
-  /** The service's own word, or `record_too_large`. */
+  /** The service's reason, or `record_too_large`. */
   readonly reason: 'record_too_large' | `server_refused:${string}`
   readonly field: string | null
   readonly detail: string | null
@@ -34,12 +34,12 @@ export interface DeliveryDeps {
   /** Shared by all lanes of a run. */
   readonly waits: ServiceWaits
   readonly signal: AbortSignal
-  /** Called for each event that the service refuses for good; may throw to pause the job before more are. */
+  /** Called for each event that the service refuses for good; may throw to stop the job before it sends more. */
   readonly onRefused?: (refused: RefusedEvent) => void
 }
 
-/** After so long without an answer people are told loudly, again and again. */
-const loudEveryMs = 15 * 60_000
+/** How often to warn while nothing can be sent. */
+const warnEveryMs = 15 * 60_000
 
 /** @throws JobStopped; the reason of the signal when it is aborted. */
 export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<Delivered> {
@@ -59,7 +59,7 @@ export async function deliverBatch(events: readonly OutgoingEvent[], deps: Deliv
   )
 }
 
-/** What the service says once it says anything that waiting cannot change. */
+/** Retries until the service gives an answer that waiting cannot change. */
 async function answerFor(
   events: readonly OutgoingEvent[],
   deps: DeliveryDeps,
@@ -67,7 +67,7 @@ async function answerFor(
   const { target, clock, rate, progress, waits, signal } = deps
   const texts = events.map(({ text }) => text)
   let troubleSinceMs: number | null = null
-  let loudMs = 0
+  let warnedMs = 0
   for (let tries = 1; ; tries++) {
     for (let waitMs = rate.take(events.length); waitMs > 0; waitMs = rate.take(events.length))
       await sleepUntil(clock, after(clock, waitMs), signal)
@@ -79,16 +79,16 @@ async function answerFor(
       waits.gotThrough(events)
       return answer
     }
-    // A service that names a rate knows it better than a guess, from which it would take an hour to come back.
+    // Do not halve if the service names its rate: it knows better, and recovering from a guess could take an hour.
     if (answer.isOverload && allowed === null) rate.refused()
     if (answer.isOverload) rate.giveBack(events.length)
     const now = clock.nowMs()
     troubleSinceMs ??= now
     progress.add({ retries: 1 })
-    if (now - troubleSinceMs >= loudMs + loudEveryMs) {
-      loudMs = now - troubleSinceMs
+    if (now - troubleSinceMs >= warnedMs + warnEveryMs) {
+      warnedMs = now - troubleSinceMs
       progress.say(
-        `WARNING: nothing could be sent for ${formatSpan(loudMs)}: ${answer.description}. Nothing is lost; it goes on by itself.`,
+        `WARNING: nothing could be sent for ${formatSpan(warnedMs)}: ${answer.description}. Nothing is lost; sending continues by itself.`,
       )
     }
     const untilMs = now + pauseMs(answer.retryAfterMs, allowed, tries, clock.random())
@@ -96,10 +96,10 @@ async function answerFor(
   }
 }
 
-/** Lanes that were refused together come back within this time, not all at once. */
+/** Jitter, so that lanes refused together do not all retry at once. */
 const spreadMs = 1_000
 
-/** A service that names a rate knows how long it needs; of any other, a pause that was too short says to wait longer. */
+/** If the service names its rate, trust its Retry-After; otherwise back off exponentially. */
 function pauseMs(retryAfterMs: number | null, allowed: number | null, tries: number, random: number): number {
   if (retryAfterMs === null || allowed === null) return backOffMs(tries, random, retryAfterMs)
   return backOffMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)

@@ -1,4 +1,4 @@
-// An event as it goes over the wire, with the marker properties that tell where it came from.
+// Encodes an event for the wire, with the marker properties that name its source and job.
 // Source: docs/wire/import.md §1.0 (output, marker properties), §2.5 (one event > 1 MB).
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, setOwn } from '#core/json.ts'
@@ -8,7 +8,7 @@ import { timeText } from '../records/source-time.ts'
 export interface EventMarks {
   /** Name of the source, such as `mixpanel`. */
   readonly source: string
-  /** Id of the job at the service; without one, that of the job's folder. */
+  /** Id of the job at the service, or of the job in the folder if the service has none. */
   readonly jobId: string
 }
 
@@ -18,7 +18,7 @@ export interface EncodedEvent {
   readonly bytes: number
 }
 
-/** The same text on every run, so that a batch that is built again has the same hash. */
+/** Deterministic, so that a batch that is built again has the same hash. */
 export function encodeEvent(event: ImportedEvent, marks: EventMarks): EncodedEvent {
   const sent: JsonObject = {
     uuid: event.uuid,
@@ -27,12 +27,12 @@ export function encodeEvent(event: ImportedEvent, marks: EventMarks): EncodedEve
     properties: mergeObjects(event.properties, marksOf(event, marks)),
   }
   let text = JSON.stringify(sent)
-  // Half an emoji, as programs leave that cut texts: no service reads it.
+  // A lone surrogate, as left by programs that truncate text within an emoji. No service can read it.
   if (/\\ud[89a-f]/.test(text)) text = JSON.stringify(wellFormed(sent))
   return { text, bytes: Buffer.byteLength(text) }
 }
 
-/** The marks win over properties of the same name, which an export of an earlier import may hold. */
+/** Marks replace properties of the same name, which the export may hold from an earlier import. */
 export function sentProperties(event: ImportedEvent, marks: EventMarks): JsonObject {
   return wellFormed(mergeObjects(event.properties, marksOf(event, marks))) as JsonObject
 }
@@ -47,7 +47,7 @@ function marksOf({ distinctId }: ImportedEvent, { source, jobId }: EventMarks): 
   }
 }
 
-/** The value with U+FFFD in place of each lone surrogate, in keys too. */
+/** Replaces each lone surrogate by U+FFFD, in keys too. */
 function wellFormed(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map(wellFormed)

@@ -1,5 +1,5 @@
-// What an importer asks the private API of its target: import jobs, progress of the log, what is stored. Waits while the
-// service is away, as sending does. Source: docs/wire/import.md §2.8, §2.10, §2.11.
+// The importer's client of its target's private API: import jobs, the progress of the historical lane, stored events. Like
+// sending, it waits while the service is unavailable. Source: docs/wire/import.md §2.8, §2.10, §2.11.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { describeWait } from '#importer/fetch/describe-wait.ts'
@@ -25,15 +25,15 @@ export type Query = Readonly<Record<string, string>>
 export interface CallOptions {
   readonly query?: Query
   readonly body?: JsonObject
-  /** Statuses whose answers are wanted as null instead of an end. */
+  /** Statuses for which `ask` returns null instead of throwing. */
   readonly nullFor?: readonly number[]
-  /** Told of such a status. */
+  /** Called with such a status. */
   readonly onRefused?: (status: number) => void
 }
 
-/** An answer that waiting cannot change. */
+/** A refusal that waiting cannot change. */
 export class ServiceRefusal extends JobStopped {
-  /** As the service says it; null where it says none. */
+  /** The service's error code; null if it gives none. */
   readonly code: string | null
 
   constructor(message: string, code: string | null, remedy: Remedy | null) {
@@ -42,7 +42,7 @@ export class ServiceRefusal extends JobStopped {
   }
 }
 
-/** Counting millions of rows takes its time. */
+/** Long, because the service may count millions of rows. */
 const answerMsMax = 300_000
 
 export class ServiceApi {

@@ -1,4 +1,4 @@
-// One request to `POST /batch/` and what its answer means for the sender. Nothing is decided here about waiting.
+// Sends one request to `POST /batch/` and interprets the answer. When to retry is up to the caller.
 // Source: docs/wire/import.md §2.4, §2.5, §3.11.
 
 import { promisify } from 'node:util'
@@ -11,7 +11,7 @@ export interface BatchTarget {
   /** Address of the instance, without a slash at the end. */
   readonly address: string
   readonly projectKey: string
-  /** Null where the service knows no jobs: then the events are visible at once. */
+  /** Null if the service has no import jobs: then the events are visible at once. */
   readonly serviceJobId: string | null
 }
 
@@ -30,27 +30,27 @@ export type BatchAnswer =
     }
   /** 413. */
   | { readonly kind: 'too_large'; readonly description: string }
-  /** 400 or 422: sent again, it would be refused again. */
+  /** 400 or 422: would be refused again. */
   | { readonly kind: 'refused'; readonly reason: string; readonly field: string | null; readonly description: string }
-  /** 408, 429, 5xx or no answer. It may have been taken all the same. */
+  /** 408, 429, 5xx or no answer. The service may have stored the events nevertheless. */
   | {
       readonly kind: 'trouble'
       readonly description: string
       readonly isOverload: boolean
       readonly retryAfterMs: number | null
     }
-  /** Nothing that waiting or other events would change. */
+  /** An error that neither waiting nor other events would change. */
   | { readonly kind: 'stop'; readonly description: string }
 
 export interface AnsweredBatch {
   readonly answer: BatchAnswer
-  /** Events per second that the header `X-Import-Rate` allows; null without it, and where the service is in trouble. */
+  /** Events per second that the header `X-Import-Rate` allows; null without it, or if the service is in trouble. */
   readonly rate: number | null
 }
 
 const answerMsMax = 120_000
-const packed = promisify(gzip)
-/** Fast enough not to be what limits the rate; events shrink to about a tenth at any level. */
+const gzipText = promisify(gzip)
+/** The fastest, so that compression does not limit the rate; events shrink to about a tenth at any level. */
 const gzipLevel = 1
 
 /** @param texts JSON of the events. @throws the signal's reason when it is aborted. */
@@ -60,7 +60,7 @@ export async function postBatch(
   signal: AbortSignal,
 ): Promise<AnsweredBatch> {
   const body = `{"api_key":${JSON.stringify(target.projectKey)},"historical_migration":true,"batch":[${texts.join(',')}]}`
-  const bytes = await packed(body, { level: gzipLevel })
+  const bytes = await gzipText(body, { level: gzipLevel })
   try {
     const response = await fetch(`${target.address}/batch/`, {
       method: 'POST',
@@ -75,11 +75,11 @@ export async function postBatch(
         ...(target.serviceJobId === null ? {} : { 'x-import-job': target.serviceJobId }),
       },
     })
-    // An answer that breaks off says nothing: the request may or may not have been taken.
+    // If the answer breaks off, the service may or may not have stored the events.
     const text = await response.text()
     return {
       answer: answerOf(response, text, target, texts.length),
-      // A service in trouble does not know how fast it will be.
+      // Ignore the rate of a service in trouble: it cannot know how fast it will be.
       rate: response.ok || response.status === 429 ? rateOf(response.headers.get('x-import-rate')) : null,
     }
   } catch (cause) {
@@ -125,7 +125,7 @@ function answerOf(
     case 403:
       return {
         kind: 'stop',
-        description: `${target.address} does not take the project's key: ${description}. Check the key, and that the region is that of the project.`,
+        description: `${target.address} does not accept the project's key: ${description}. Check the key, and that the address is the one of the project's region.`,
       }
     default:
       if (status >= 500)
@@ -140,19 +140,19 @@ function answerOf(
 }
 
 /**
- * @param eventCount what the answer of an import job has to account for: whoever else answers, such as the portal of a
- *   network, does not. Null for a service that knows no reports, whose answer has a status and little else.
+ * @param eventCount how many events the answer must account for, so that another 200, such as from a captive portal, is not
+ *   mistaken for it. Null for a service without import jobs, whose answer has little more than a status.
  */
 function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
   const accounted = (numberAt(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
   if (eventCount !== null && accounted !== eventCount) {
-    const description = `the answer speaks of ${counted(accounted, 'event')}, and ${counted(eventCount, 'was', 'were')} sent`
+    const description = `the answer accounts for ${counted(accounted, 'event')}, but ${counted(eventCount, 'was', 'were')} sent`
     return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
   }
   if (eventCount === null && ownValue(body, 'status') === undefined) {
     const description =
-      'the answer is not that of a service that takes events, but perhaps of a network that asks to log in'
+      'the answer does not come from a service that accepts events, but perhaps from a network that asks to log in'
     return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
   }
   const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({
@@ -182,7 +182,7 @@ function objectOf(text: string): JsonObject {
     const value = parseJson(text)
     return isJsonObject(value) ? value : {}
   } catch {
-    return {} // PostHog-like services answer in words of their own
+    return {} // not every service answers in JSON
   }
 }
 

@@ -1,11 +1,11 @@
-// The figures that the service shows of a job, in its list as well: what the folder knows, told at each step.
+// The job's figures that are reported to the service at each step, which shows them in its list of jobs.
 
 import type { JsonObject } from '#core/json.ts'
 import { blankLinesOf, type Manifest } from '../job/manifest.ts'
 import { type Checkpoint, sumCounts } from './checkpoint.ts'
 import { type RetryOutcomes, repairedRejects, sumOutcomes } from './retry-outcomes.ts'
 
-/** Groups and links are events too, and no records. A rejected record that was repaired and sent is rejected no more. */
+/** `sent` counts events, groups and links included. A rejected record that was repaired and sent no longer counts as rejected. */
 export function progressFigures(checkpoint: Checkpoint | null, manifest: Manifest, retried: RetryOutcomes): JsonObject {
   const parts = (checkpoint?.parts ?? []).map(({ counts }) => counts)
   const all = checkpoint === null ? [] : [checkpoint.identity.progress.counts, ...parts]

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { ProgressReporter } from './progress-reporter.ts'
 import { jobName } from './service-job.ts'
 
-describe('what the service hears of while an import is sent', () => {
-  it('comes every ten seconds, and not while a report is under way', async () => {
+describe('progress reports to the service', () => {
+  it('are sent every ten seconds, but not while one is under way', async () => {
     let nowMs = 0
     let answer: (() => void) | null = null
     const reported: number[] = []
@@ -26,7 +26,7 @@ describe('what the service hears of while an import is sent', () => {
     answer!()
   })
 
-  it('ends nothing when it fails', async () => {
+  it('continue after a report fails', async () => {
     let nowMs = 0
     let count = 0
     const reporter = new ProgressReporter(
@@ -44,7 +44,7 @@ describe('what the service hears of while an import is sent', () => {
   })
 })
 
-it('a job is called by its source and its days, also when it has none', () => {
+it('a job is named after its source and its range of days, if it has any events', () => {
   const day = '2024-05-01T12:00:00.000Z'
   assert.equal(
     jobName('mixpanel', { first: day, last: '2024-05-31T00:00:00.000Z' }),

@@ -1,4 +1,4 @@
-// Tells the service every few seconds how far sending is, for who looks at it there. Sending does not wait for it.
+// Reports progress to the service every 10 s. Never blocks sending.
 
 const reportEveryMs = 10_000
 
@@ -14,19 +14,19 @@ export class ProgressReporter {
     this.#reportedMs = nowMs()
   }
 
-  /** Something more is sent. */
+  /** Call after each step of progress. */
   moved(): void {
     if (this.#reporting !== null || this.#nowMs() - this.#reportedMs < reportEveryMs) return
     this.#reportedMs = this.#nowMs()
     this.#reporting = this.#report()
-      // Whatever is wrong meets the next state too, which is told and waited for.
+      // Ignored: the next change of state is reported and awaited, and would fail too.
       .catch(() => undefined)
       .finally(() => {
         this.#reporting = null
       })
   }
 
-  /** Nothing is told any more that could come after the next state. */
+  /** Resolves once no report is under way that could arrive after the next change of state. */
   async ended(): Promise<void> {
     await this.#reporting
   }

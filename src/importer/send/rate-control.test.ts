@@ -6,7 +6,7 @@ import { RateControl } from './rate-control.ts'
 function prepare(rate?: number) {
   const clock = { ms: 1_000_000 }
   const control = new RateControl({ nowMs: () => clock.ms, ...(rate === undefined ? {} : { rate }) })
-  /** Sends a batch, and waits for it as the sender does. */
+  /** Waits for the tokens of a batch like the sender does. */
   const send = (events: number): void => {
     for (let waitMs = control.take(events); waitMs > 0; waitMs = control.take(events)) clock.ms += waitMs
   }
@@ -14,9 +14,9 @@ function prepare(rate?: number) {
 }
 
 describe('the rate of sending', () => {
-  it('is 1,000 events per second unless given', () => assert.equal(prepare().control.rate, 1_000))
+  it('is 1,000 events per second by default', () => assert.equal(prepare().control.rate, 1_000))
 
-  it('is never above what is allowed, however batches are sized and however the clock jumps', () =>
+  it('never exceeds the limit, whatever the sizes of batches and jumps of the clock', () =>
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 1, max: 5_000 }), fc.integer({ min: -5_000, max: 20_000 })), {
@@ -35,7 +35,7 @@ describe('the rate of sending', () => {
             clock.ms += idleMs
             sent += events
           }
-          // A burst of one second, and the last batch, may go out ahead.
+          // A burst of one second and the last batch may exceed it.
           assert.ok(sent <= (forwardMs / 1_000) * rate + rate + 5_000 + 1, `${sent} in ${clock.ms - startMs}`)
         },
       ),
@@ -60,10 +60,10 @@ describe('the rate of sending', () => {
     assert.equal(control.rate, 400)
     minutes(5)
     control.limitTo(5_000)
-    assert.equal(control.rate, 1_250, 'what the service did not allow for a while is not forgotten')
+    assert.equal(control.rate, 1_250, 'a temporary limit does not lower the rate for later')
   })
 
-  it('halves when the service is in trouble, once for batches that were on their way together', () => {
+  it('halves when the service is in trouble, once for batches in flight together', () => {
     const { clock, control } = prepare(1_000)
     for (let batch = 0; batch < 4; batch++) control.refused()
     assert.equal(control.rate, 500)
@@ -77,7 +77,7 @@ describe('the rate of sending', () => {
     assert.equal(control.rate, 50)
   })
 
-  it('halves when answers take twice as long, and does not take short ones for slow', () => {
+  it('halves when answers take twice as long, unless they are still short', () => {
     const { clock, control } = prepare(1_000)
     const answers = (ms: number): void => {
       for (let count = 0; count < 20; count++) {
@@ -91,10 +91,10 @@ describe('the rate of sending', () => {
     answers(3_000)
     assert.ok(control.rate < 1_000 && control.rate >= 125, String(control.rate))
     for (let time = 0; time < 3; time++) answers(3_000)
-    assert.ok(control.rate >= 750, 'answers that stay slow are the usual ones')
+    assert.ok(control.rate >= 750, 'answers that stay slow become the reference')
   })
 
-  it('comes back soon to a rate that was well, and stays below it when that is too much now', () => {
+  it('recovers quickly to the rate before the trouble, and stays below it if that is too high now', () => {
     const { clock, control } = prepare(8_000)
     const seconds = (count: number): void => {
       for (let second = 0; second < count; second++) {
@@ -122,7 +122,7 @@ describe('the rate of sending', () => {
     assert.equal(Math.round(control.rate), 6_600)
   })
 
-  it('comes back as soon when the trouble came while the service allowed little', () => {
+  it('recovers as quickly after trouble under a low limit of the service', () => {
     const { clock, control } = prepare(20_000)
     control.limitTo(500)
     for (let time = 0; time < 2; time++) {

@@ -1,22 +1,22 @@
-// How fast events may be sent: a token bucket whose rate grows while all is well and halves when the service is in
-// trouble; what the service allows is the upper bound. Source: docs/wire/import.md §2.5 (rate), §3.1.
+// Limits how fast events are sent: a token bucket whose rate grows while all is well and halves when the service is in
+// trouble, never above the rate that the service allows. Source: docs/wire/import.md §2.5 (rate), §3.1.
 
 export const rateDefault = 1_000
 /** Events per second, so that a batch of 5,000 still goes out every 100 s. */
 const rateMin = 50
 const growEveryMs = 60_000
 const growth = 1.1
-/** The way back to a rate that was well before: trouble is mostly a moment, such as a restart or a busy disk. */
+/** Growth is faster up to the rate before the trouble, which is mostly short, such as a restart or a busy disk. */
 const returnEveryMs = 5_000
 const returnGrowth = 1.5
-/** The share of the earlier rate that is tried next when trouble comes again on the way back to it. */
+/** If trouble returns during that recovery, aim for this share of the earlier rate next. */
 const shareAgain = 0.75
-/** Refusals of batches that were on their way together are one sign of trouble, not many. */
+/** Halve at most this often: batches in flight together are refused together. */
 const halveEveryMs = 5_000
-/** Shorter answers mean nothing: they double by chance. */
+/** Below this, answer times double by chance and mean nothing. */
 const slowAnswerMsMin = 500
 const answerSmoothing = 0.2
-/** The bucket never holds more than this many seconds of events, or a laptop that slept would send a flood. */
+/** The bucket's capacity, in seconds of events: a laptop waking from sleep must not send a flood. */
 const burstSeconds = 1
 
 export interface RateOptions {
@@ -29,16 +29,16 @@ export class RateControl {
   readonly #nowMs: () => number
   #rate: number
   #cap = Number.POSITIVE_INFINITY
-  /** May fall below 0: a batch goes out as a whole, and the next ones wait for it. */
+  /** May become negative: a batch is sent as a whole, and later batches wait until it is paid for. */
   #tokens = 0
   #filledMs: number
   #cleanSinceMs: number
   #halvedMs = Number.NEGATIVE_INFINITY
-  /** What the rate was before the trouble that it now comes back from; 0 before any. */
+  /** The rate before the latest trouble; 0 before any. */
   #rateBefore = 0
-  /** Whether it grew since it was halved. */
+  /** Whether the rate is growing back towards `#rateBefore`. */
   #isReturning = false
-  /** Smoothed time of answers, and its smallest value so far, with which it is compared. */
+  /** Smoothed answer time, and the lowest value that it had, which is the reference. */
   #answerMs: number | null = null
   #usualAnswerMs = Number.POSITIVE_INFINITY
 
@@ -55,8 +55,8 @@ export class RateControl {
   }
 
   /**
-   * Takes the room of a batch. When it returns more than 0, nothing was taken: wait so long and ask again.
-   * @returns ms.
+   * Takes the tokens for a batch.
+   * @returns 0 if they were taken; otherwise how many ms to wait before asking again.
    */
   take(events: number): number {
     this.#fill()
@@ -65,7 +65,7 @@ export class RateControl {
     return 0
   }
 
-  /** Puts back the room of a batch that the service did not take: it is paid for when it goes out again. */
+  /** Returns the tokens of a batch that the service did not accept; they are taken again with the retry. */
   giveBack(events: number): void {
     this.#fill()
     this.#tokens = Math.min(this.rate * burstSeconds, this.#tokens + events)
@@ -78,17 +78,17 @@ export class RateControl {
     this.#usualAnswerMs = Math.min(this.#usualAnswerMs, Math.max(this.#answerMs, slowAnswerMsMin))
     if (this.#answerMs > 2 * this.#usualAnswerMs) {
       this.#halve(now)
-      // From here on the slower answers are the usual ones; otherwise one slow hour would bring the rate to its minimum.
+      // Make the slower answers the new reference; otherwise one slow hour would bring the rate down to its minimum.
       this.#usualAnswerMs = this.#answerMs
     } else this.#grow(now)
   }
 
-  /** The service answered 429 or 503, without a word of the rate that it takes. */
+  /** Call when the service answered 429 or 503 without naming a rate. */
   refused(): void {
     this.#halve(this.#nowMs())
   }
 
-  /** @param rate of the header `X-Import-Rate`, events per second. */
+  /** @param rate from the header `X-Import-Rate`, events per second. */
   limitTo(rate: number): void {
     this.#fill()
     this.#cap = Math.max(1, rate)
@@ -98,7 +98,7 @@ export class RateControl {
     const isBelow = this.#rate < this.#rateBefore
     if (now - this.#cleanSinceMs < (isBelow ? returnEveryMs : growEveryMs)) return
     this.#fill()
-    // What the service allows at the moment bounds the growth, but a rate that was well is kept for when it allows more.
+    // The cap bounds growth, but does not lower a rate that worked: the service may allow more again later.
     this.#rate = isBelow
       ? Math.min(this.#rate * returnGrowth, this.#rateBefore)
       : Math.max(this.#rate, Math.min(this.#rate * growth, this.#cap))
@@ -110,7 +110,7 @@ export class RateControl {
     this.#cleanSinceMs = now
     if (now - this.#halvedMs < halveEveryMs) return
     this.#halvedMs = now
-    // Trouble on the way back says that the rate of before is too much now, but not by how much.
+    // Trouble during recovery shows that the earlier rate is too high now, but not by how much.
     this.#rateBefore = this.#isReturning
       ? Math.max(this.rate, this.#rateBefore * shareAgain)
       : Math.max(this.#rateBefore, this.#rate)
@@ -121,7 +121,7 @@ export class RateControl {
 
   #fill(): void {
     const now = this.#nowMs()
-    // A clock that was set back gives nothing, and takes nothing.
+    // A clock that was set back must not take tokens away.
     const seconds = Math.max(0, now - this.#filledMs) / 1_000
     this.#tokens = Math.min(this.rate * burstSeconds, this.#tokens + seconds * this.rate)
     this.#filledMs = now

@@ -18,7 +18,7 @@ Paid,u-3
 `
 
 describe('a rejected row of CSV', () => {
-  it('names its cells, also the empty ones, or the columns that they do not fit', async t => {
+  it('lists its cells, including empty ones, or the columns if their number does not match', async t => {
     const { rejects } = await rehearsed(t)
     const [missing, short] = rejects
     assert.equal(missing!.source, '"Paid, ""late""",,2024-05-01T12:00:00Z,')
@@ -27,7 +27,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual([short!.record, short!.columns], [undefined, ['event', 'user', 'at', 'note']])
   })
 
-  it('names its columns once for all rows of its file, and each is sent when its text is repaired', async t => {
+  it('lists the columns only once per file, and is sent once its text is repaired', async t => {
     const { job, rejects } = await rehearsed(t, `event,user,at,note\n${'Paid,u-3\n'.repeat(3)}`)
     const columns = ['event', 'user', 'at', 'note']
     assert.deepEqual(
@@ -35,7 +35,7 @@ describe('a rejected row of CSV', () => {
       [columns, undefined, undefined],
     )
     const source = 'Paid,u-3,2024-05-01T12:00:00Z,'
-    // Files that name them in each line are read as well.
+    // Files that list them in each line are read too.
     const repaired = [
       { ...rejects[1]!, source },
       { ...rejects[2]!, columns, source },
@@ -45,7 +45,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual((await retry(t, job, repaired.slice(1)))[0], atOnce)
   })
 
-  it('is sent as it would have been at once when its cells are repaired', async t => {
+  it('yields the same events after a repair of its cells as a row without the error', async t => {
     const { job, rejects } = await rehearsed(t)
     const [missing] = rejects
     const [retried] = await retry(t, job, [{ ...missing!, record: { ...missing!.record, user: 'u-2' } }])
@@ -53,7 +53,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual(retried, atOnce)
   })
 
-  it('is sent when its text is repaired', async t => {
+  it('yields the same events after a repair of its text as a row without the error', async t => {
     const { job, rejects } = await rehearsed(t)
     const repaired = ['"Paid, ""late""",u-2,2024-05-01T12:00:00Z,', 'Paid,u-3,2024-05-01T12:00:00Z,']
     const outcomes = await retry(
@@ -64,7 +64,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual(outcomes, [...(await rightAtOnce(t, repaired[0]!)), ...(await rightAtOnce(t, repaired[1]!))])
   })
 
-  it('is read by what is between the cells of its file', async t => {
+  it('is read with the delimiter of its file', async t => {
     const text = 'event;user;at;note\nPaid;;2024-05-01T12:00:00Z;1,5\n'
     const { job, rejects } = await rehearsed(t, text)
     const repaired = { ...rejects[0]!, source: 'Paid;u-2;2024-05-01T12:00:00Z;1,5' }
@@ -72,7 +72,7 @@ describe('a rejected row of CSV', () => {
     assert.partialDeepStrictEqual(retried, { kind: 'events', events: [{ properties: { note: '1,5' } }] })
   })
 
-  it('is another one than a row like it before, where identical ones are kept', async t => {
+  it('counts as a different record than an identical row if identical records are kept', async t => {
     const row = 'Paid,u-1,2024-05-01T12:00:00Z,'
     const { job, rejects } = await rehearsed(t, `event,user,at,note\n${row}\nPaid,,2024-05-01T12:00:00Z,\n`, {
       keep_identical: true,
@@ -84,7 +84,7 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual(retried, (await outcomesOf(open)).map(({ result }) => withoutNotes(result)).slice(1))
   })
 
-  it('is still wrong, for the same reason, when nothing was repaired', async t => {
+  it('is rejected again for the same reason if nothing was repaired', async t => {
     const { job, rejects } = await rehearsed(t)
     assert.deepEqual(
       (await retry(t, job, rejects)).map(result => result.kind === 'rejected' && result.reason),

@@ -1,5 +1,5 @@
-// Repaired rejects: a staged job of its own, whose one part is the file of repaired records. So they are sent as the others
-// were: the same conversion, the same uuids, a checkpoint, and rejects where they are still wrong.
+// Repaired rejects form a separate staged job whose single part is the file of repaired records. So they are sent like all
+// records: same conversion, same uuids, with a checkpoint, and rejects if they are still wrong.
 // Source: docs/wire/import.md §2.6 (`retry`).
 
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ import type { SentJob } from './sent-events.ts'
 const recordsFile = 'records.jsonl'
 const originFile = 'origin.json'
 const originSchema = Type.Object({ path: Type.String() })
-/** Begins the ids of their parts; the ids of other parts begin with a day. */
+/** Prefix of the part ids of retries; other part ids start with a day. */
 export const retryPrefix = 'retry/'
 
 export interface RetryContext {
@@ -35,7 +35,7 @@ export interface RetryContext {
   readonly source: ImportSource
 }
 
-/** Keeps the bytes of the file in the job's folder; the same file again is the same retry, and goes on. */
+/** Copies the file into the job's folder. Adding a file with the same content again continues the same retry. */
 export function addRetry(context: RetryContext, path: string): SentJob {
   const sha256 = sha256Hex(readFileSync(path))
   const folder = new JobFolder(context.folder.file('retry', sha256.slice(0, 16)))
@@ -45,12 +45,12 @@ export function addRetry(context: RetryContext, path: string): SentJob {
   return openRetry(context, folder)
 }
 
-/** The file that a retry was made of: several may be of one that was repaired step by step. */
+/** The file that a retry was made from; a file repaired step by step yields several retries. */
 export function retryOrigin(folder: JobFolder): string {
   return folder.readJson(originFile, originSchema)?.path ?? folder.path
 }
 
-/** The retries that were begun, which verifying has to count as well. */
+/** All retries of the job; verification counts them too. */
 export function openRetries(context: RetryContext): SentJob[] {
   const paths = globSync(`retry/*/${recordsFile}`, { cwd: context.folder.path }).toSorted()
   return paths.map(path => openRetry(context, new JobFolder(context.folder.file('retry', path.split('/')[1]!))))
@@ -73,7 +73,7 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
     generatedCount: 0,
     generatedEvents: () => [],
     async *readPart(_part, afterLine = 0) {
-      // From the first line, since later ones build on what earlier ones told of persons and groups.
+      // Convert from the first line on, since later records build on the persons and groups of earlier ones.
       for (const outcome of outcomesOf(context, lines)) if (outcome.line > afterLine) yield outcome
     },
   }
@@ -96,7 +96,7 @@ export function linesOf(bytes: Buffer): RetriedLine[] {
   return lines
 }
 
-/** What becomes of the lines of a file of repaired records, which need not be kept yet. */
+/** Converts the lines of a file of repaired records; the file need not have been added yet. */
 export function* outcomesOf(context: RetryContext, lines: readonly RetriedLine[]): Generator<StagedOutcome> {
   const ledger = new JobLedger(context.folder.file(ledgerFile))
   try {
@@ -121,7 +121,7 @@ export function* outcomesOf(context: RetryContext, lines: readonly RetriedLine[]
   }
 }
 
-/** Devices stay with the user that the job gave them. */
+/** Devices remain linked to the user that the job linked them to. */
 function withLinksOf(ledger: JobLedger): ImportLedger {
   const own = memoryLedger()
   return {
@@ -138,11 +138,11 @@ interface RepairedRecord {
   readonly parsed: ParsedRecord
   readonly table: string | null
   readonly isSent: boolean
-  /** The number that it had in its file. */
+  /** The record's number in its original file. */
   readonly ordinal?: number
 }
 
-/** A line of `rejects/`, whose `source` or `record` was repaired, or the repaired record itself. */
+/** @param bytes a line of `rejects/` with a repaired `source` or `record`, or the repaired record itself. */
 function repairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
   const parsed = parseJsonLine(bytes)
   const onlyObject = manifest.objects.length === 1 ? manifest.objects[0]! : null
@@ -150,7 +150,7 @@ function repairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
     return { parsed, table: onlyObject?.table ?? null, isSent: false }
   const { object, line, ordinal = line } = parsed.value
   const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
-  // `pennon import rejects` marks what another retry has sent; the source in it is still the broken one.
+  // `pennon import rejects` marks rejects that another retry has sent; their `source` is still the broken one.
   const isSent = ownValue(parsed.value, 'repaired') === true
   return {
     parsed: repairedSource(parsed.value, rows),
@@ -161,7 +161,7 @@ function repairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
 
 const noObject: RawObject = { object: '', table: null }
 
-/** The text of a CSV row counts where it was changed, else its cells by the names of their columns. */
+/** For a CSV row, use its text (`source`) if that was edited, otherwise its cells by column name (`record`). */
 function repairedSource(
   reject: JsonObject,
   { columns, delimiter, hasEscapes }: Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'>,
@@ -175,7 +175,7 @@ function repairedSource(
     : parseCsvRow(Buffer.from(text), columns, delimiter, hasEscapes)
 }
 
-/** As rows of CSV are read, so a repaired row has the id that it would have had at once. */
+/** Like the CSV reader does, so that a repaired row has the id that it would have had without the error. */
 function withoutEmptyCells(record: JsonObject): JsonObject {
   const cells: JsonObject = {}
   for (const [column, cell] of Object.entries(record)) if (cell !== '') setOwn(cells, column, cell)

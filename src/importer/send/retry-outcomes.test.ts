@@ -21,7 +21,7 @@ const reject = (line: number, source: string, byte = 100 * line): string =>
     source,
   })
 
-/** One retry of a file, all of whose lines were committed. */
+/** A retry of a file whose lines are all committed. */
 function retryOf(t: TestContext, day: number, file: string, tried: readonly Tried[]): SentJob {
   const folder = new JobFolder(tempDir(t))
   folder.writeJson('origin.json', { path: file })
@@ -52,8 +52,8 @@ function retryOf(t: TestContext, day: number, file: string, tried: readonly Trie
   return { folder, job, checkpoint }
 }
 
-describe('records that were repaired in several tries', () => {
-  it('count once each, with what became of them last', async t => {
+describe('records repaired in several retries', () => {
+  it('count once each: as sent if any retry sent them, otherwise by the last retry', async t => {
     const first = retryOf(t, 1, 'a', [
       [reject(1, 'good'), 'sent'],
       [reject(2, 'bad'), 'rejected'],
@@ -64,13 +64,13 @@ describe('records that were repaired in several tries', () => {
       [reject(2, 'good'), 'sent'],
       [reject(3, 'still bad'), 'rejected'],
     ])
-    // In any order, since their folders are named by hashes.
+    // In any order, since folders of retries are named by hashes.
     const outcomes = await retryOutcomes([second, first])
     assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
     assert.equal(outcomes.get('raw.jsonl:1:100')?.kind, 'sent')
   })
 
-  it('are told apart where a list of JSON has them in one line', async t => {
+  it('count separately if they are in one line of a JSON array', async t => {
     const only = retryOf(t, 1, 'a', [
       [reject(1, 'good', 1), 'sent'],
       [reject(1, 'also good', 40), 'sent'],
@@ -80,7 +80,7 @@ describe('records that were repaired in several tries', () => {
     assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
   })
 
-  it('are those of the last version of a file of plain records', async t => {
+  it('count by the last version of a file of whole records', async t => {
     const first = retryOf(t, 1, 'a', [
       ['{"n":1}', 'sent'],
       ['{"n":', 'rejected'],
@@ -93,7 +93,7 @@ describe('records that were repaired in several tries', () => {
     assert.deepEqual(sumOutcomes(outcomes), { read: 2, sent: 2, refused: 0, rejected: 0, skipped: 0 })
   })
 
-  it('are kept for commands that only look', async t => {
+  it('have their outcomes stored for commands that only read the folder', async t => {
     const folder = new JobFolder(tempDir(t))
     assert.equal(readRetryOutcomes(folder).size, 0)
     const outcomes = await retryOutcomes([retryOf(t, 1, 'a', [[reject(9, 'good'), 'sent']])])

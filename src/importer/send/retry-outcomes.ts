@@ -1,5 +1,5 @@
-// What became of the records that were repaired, each counted once however often it was tried: a record that was sent
-// stays sent, and of the others the last try counts. Source: docs/wire/import.md §2.6 (`retry`).
+// The outcome of each repaired record, counted once however often it was retried: once sent it counts as sent, otherwise
+// the last retry counts. Source: docs/wire/import.md §2.6 (`retry`).
 
 import { isJsonObject, type JsonObject, ownValue, parseJson } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -12,7 +12,7 @@ import { refusedUuids, type SentJob } from './sent-events.ts'
 
 export interface RetryOutcome {
   readonly kind: 'sent' | 'skipped' | 'rejected'
-  /** Events that the service took. */
+  /** Events that the service accepted. */
   readonly events: number
   readonly refused: number
 }
@@ -25,7 +25,7 @@ export interface RetrySums {
   readonly skipped: number
 }
 
-/** By record. */
+/** By `recordKey`, or by the hash of its text for a record that was not a reject line. */
 export type RetryOutcomes = ReadonlyMap<string, RetryOutcome>
 
 const outcomesFile = 'retry/outcomes.json'
@@ -36,7 +36,7 @@ const outcomeSchema = Type.Object({
 })
 const outcomesSchema = Type.Object({ records: Type.Array(Type.Tuple([Type.String(), outcomeSchema])) })
 
-/** @param retried with the checkpoints that they have now. */
+/** @param retried with their current checkpoints. */
 export async function retryOutcomes(retried: readonly SentJob[]): Promise<RetryOutcomes> {
   const begun = retried
     .flatMap(each => (each.checkpoint === null ? [] : [{ ...each, checkpoint: each.checkpoint }]))
@@ -52,7 +52,8 @@ export async function retryOutcomes(retried: readonly SentJob[]): Promise<RetryO
       if (outcome.line > progress.committed.line) break
       const position = positionIn(outcome.text)
       const now = outcomeOf(outcome, refused)
-      // What is no line of rejects says not which record it is. While its file is repaired it has another text each time.
+      // A whole record does not say which record it repairs, and its text differs in each repair of the file: count only
+      // its rejection in the latest version of the file.
       if (position === null && now.kind === 'rejected' && !isLast) continue
       const key = position === null ? sha256Hex(outcome.text) : recordKey(position)
       if (outcomes.get(key)?.kind !== 'sent' || now.kind === 'sent') outcomes.set(key, now)
@@ -73,29 +74,29 @@ export function sumOutcomes(outcomes: RetryOutcomes): RetrySums {
   }
 }
 
-/** How many of the rejected records are sent now; repaired records that are no lines of `rejects/` are others, for all we know. */
+/** How many rejected records have now been sent; repaired whole records may be different ones, so they are left out. */
 export function repairedRejects(outcomes: RetryOutcomes): number {
   return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && isOfReject(key)).length
 }
 
-/** Whether the key of a record says which reject it was. */
+/** Whether a key identifies a reject line, rather than a whole record by its hash. */
 export function isOfReject(key: string): boolean {
   return key.includes(':')
 }
 
-/** Kept for commands that only look. */
+/** Stores the outcomes for commands that only read the folder. */
 export function keepRetryOutcomes(folder: JobFolder, outcomes: RetryOutcomes): void {
   folder.writeJson(outcomesFile, { records: [...outcomes] })
 }
 
-/** @returns none when nothing was repaired. */
+/** @returns an empty map if nothing was repaired. */
 export function readRetryOutcomes(folder: JobFolder): RetryOutcomes {
   return new Map(folder.readJson(outcomesFile, outcomesSchema)?.records)
 }
 
 /**
- * The place in the raw files, which a line of rejects keeps whatever is repaired in it. The byte tells apart the records
- * of a JSON list that is written in one line.
+ * The record's place in the raw files, which a reject line keeps when it is repaired. The byte distinguishes records of a
+ * JSON array written in a single line.
  */
 export function recordKey({ object, line, byte }: RawPosition): string {
   return `${object}:${line}:${byte}`
@@ -108,8 +109,7 @@ function positionIn(text: string): RawPosition | null {
     if (!isJsonObject(parsed)) return null
     value = parsed
   } catch {
-    // A record that is no JSON is no line of rejects.
-    return null
+    return null // not JSON, so not a reject line
   }
   const [object, line, byte] = ['object', 'line', 'byte'].map(key => ownValue(value, key))
   if (!isReject(value) || typeof object !== 'string' || typeof line !== 'number') return null

@@ -8,7 +8,7 @@ import { batchBytesMax, type Round, type RoundOptions, roundsOf } from './rounds
 
 const dayUs = 86_400_000_000
 
-/** A line with one event for each person, of a size in bytes. */
+/** A line with one event for each person. @param padding bytes that are added to each event. */
 function lineOf(line: number, persons: readonly number[], { day = 0, padding = 0 } = {}): StagedOutcome {
   const events = persons.map((person, at) => ({
     uuid: `${line}-${at}`,
@@ -38,7 +38,7 @@ describe('the rounds of a part', () => {
     { maxLength: 40 },
   )
 
-  it('hold every event once, in batches of one day and of what the service takes, each person in one lane and in order', () =>
+  it('hold each event once, each batch within one day and the limits, and each person in order in one lane', () =>
     fc.assert(
       fc.asyncProperty(shape, fc.integer({ min: 1, max: 4 }), fc.nat(9), async (shapes, lanes, eventsUntilStop) => {
         const sorted = shapes.toSorted((a, b) => a.day - b.day)
@@ -75,7 +75,7 @@ describe('the rounds of a part', () => {
       { numRuns: runs(15, 60) },
     ))
 
-  it('have the same hash however many lanes there are, and are the same again when they end where they ended', async () => {
+  it('have a hash that is independent of the lanes, and the same again if they end at the same line', async () => {
     const lines = Array.from({ length: 50 }, (_, at) => lineOf(at + 1, [at % 7, at % 3]))
     const [small] = await roundsFor(lines, { eventsUntilStop: 20 })
     for (const lanes of [1, 2, 8]) {
@@ -85,7 +85,7 @@ describe('the rounds of a part', () => {
     }
   })
 
-  it('keep events apart that are larger than the service takes', async () => {
+  it('exclude events larger than the service accepts from their lanes', async () => {
     const [round] = await roundsFor([lineOf(1, [1]), lineOf(2, [2], { padding: 1_200_000 })])
     assert.deepEqual(
       round!.tooLarge.map(({ event }) => event.uuid),
@@ -94,7 +94,7 @@ describe('the rounds of a part', () => {
     assert.equal(round!.events, 1)
   })
 
-  it('move on over lines that give nothing', async () => {
+  it('advance over lines without events', async () => {
     const skipped = (line: number): StagedOutcome => ({
       ...lineOf(line, []),
       result: { kind: 'skipped', reason: 'filtered' },
@@ -106,7 +106,7 @@ describe('the rounds of a part', () => {
     )
   })
 
-  it('take as many lanes as their events are worth', async () => {
+  it('use more lanes the more events or bytes they have', async () => {
     const lines = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at]))
     for (const [laneEventsMin, lanes] of [
       [1_000, 1],
@@ -121,7 +121,7 @@ describe('the rounds of a part', () => {
     assert.equal((await roundsFor(large, { laneEventsMin: 1_000 }))[0]!.lanes.length, 2)
   })
 
-  it('make one batch of each day, however the days take turns', async () => {
+  it('make one batch of each day even if the days alternate', async () => {
     const lines = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at % 3], { day: at % 2 }))
     const [round] = await roundsFor(lines, { laneEventsMin: 1_000 })
     const [batches] = round!.lanes

@@ -1,6 +1,6 @@
-// Cuts the lines of a part into rounds. A round is a run of lines whose batches are sent side by side and that is
-// committed as a whole; the next one begins when all of it was taken. So the order of each person's events holds: within
-// a round by its lane, between rounds because they follow each other. Source: docs/wire/import.md §2.4, §2.5.
+// Divides the lines of a part into rounds. A round is a run of lines whose batches are sent in parallel and committed
+// together; the next round starts once all of it is accepted. This preserves the order of each person's events: within a
+// round they share a lane, and rounds are sequential. Source: docs/wire/import.md §2.4, §2.5.
 
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -12,16 +12,16 @@ import { utcDay } from '../records/source-time.ts'
 import { type EncodedEvent, type EventMarks, encodeEvent } from './encode-event.ts'
 
 export const batchBytesMax = 9 * 1024 * 1024
-/** Around the list of events in a request: key, option, brackets. */
+/** Allowance for the rest of a request's body: key, option, brackets. */
 const envelopeBytes = 1_024
-/** A round holds at most this share of what its lanes could take, so that an uneven spread rarely cuts a lane in two. */
+/** A round fills at most this share of its lanes, so that a lane rarely needs a second batch when the spread is uneven. */
 const roundShare = 0.8
 const openDaysMax = 2
-/** What a request is worth: one for a few events takes client and service nearly as long. */
+/** Use fewer lanes below these sizes: a request with few events costs client and service nearly as much as a large one. */
 const laneEventsMinDefault = 1_000
 const laneBytesMin = 2 * 1024 * 1024
 
-/** An event on its way, and the line that it came from. */
+/** An event to send, and the line that it came from. */
 export interface OutgoingEvent extends EncodedEvent {
   readonly event: ImportedEvent
   readonly outcome: StagedOutcome
@@ -38,38 +38,38 @@ export interface Round {
   readonly toLine: number
   /** Offset in the part of the byte after the last line. */
   readonly byte: number
-  /** Batches of one lane are sent one after another, lanes side by side. */
+  /** Lanes are sent in parallel, the batches of a lane sequentially. */
   readonly lanes: readonly (readonly Batch[])[]
   readonly events: number
   readonly bytes: number
-  /** Over the events in the order of their lines, so it does not depend on how many lanes there are. */
+  /** Over the events in line order, so that it does not depend on the number of lanes. */
   readonly payloadSha256: string
-  /** Lines by what became of them before sending. */
+  /** How many lines were converted to each kind of result. */
   readonly counts: {
     readonly records: number
     readonly skipped: number
     readonly rejected: number
     readonly collapsed: number
   }
-  /** Events that are larger than the service takes. */
+  /** Events larger than the service accepts; they are in no lane. */
   readonly tooLarge: readonly OutgoingEvent[]
 }
 
 export interface RoundOptions {
   readonly marks: EventMarks
   readonly lanes: number
-  /** A round of fewer events than this for each lane takes fewer lanes. 1,000 unless given. */
+  /** Lanes are added only for this many events each. Default 1,000. */
   readonly laneEventsMin?: number
-  /** Whose events have to stay in order: the person that an id is linked to, or the id itself. */
+  /** Events of the same person must stay in order: the person that an id is linked to, or the id itself. */
   readonly personOf: (distinctId: string) => string
-  /** The first round ends exactly here, whatever its size: it was begun before a crash. */
+  /** The last line of the first round, whatever its size, if that round was begun before a crash. */
   readonly firstToLine?: number | null
   /**
-   * The rounds end where so many events are reached, for a first look at few events, and then at as many again. A line
-   * that gives several events may go over it.
+   * A round ends when this many events are reached (a canary), and again at each further multiple. A line with several
+   * events may exceed it.
    */
   readonly eventsUntilStop?: number
-  /** Ends a round between what is said of groups and other events: lanes run side by side, and groups come first. */
+  /** Puts group events and other events into separate rounds, since groups must come first and lanes run in parallel. */
   readonly groupsApart?: boolean
 }
 
@@ -114,7 +114,7 @@ function encodedLine(outcome: StagedOutcome, marks: EventMarks): EncodedLine {
   return { outgoing, bytes: outgoing.reduce((sum, { bytes }) => sum + bytes, 0) }
 }
 
-/** Lines without events are cheap to keep but must not make a round endless: the position has to move. */
+/** Bounds a round of lines without events, so that the committed position advances. */
 const roundLinesMax = 200_000
 
 class OpenRound {
@@ -209,8 +209,8 @@ function isGroupEvent({ event }: ImportedEvent): boolean {
 }
 
 /**
- * Cuts one lane's events into batches of one day, the oldest day first: those of a local day fall on two UTC days in turns, and
- * a batch for each turn would hold a few events.
+ * Divides one lane's events into batches of one UTC day, oldest first. A local day spans two UTC days whose events may
+ * alternate, so a new batch at each change would hold few events.
  */
 function batchesOf(events: readonly OutgoingEvent[]): Batch[] {
   const days = Map.groupBy(events, ({ event }) => utcDay(event.timeUs))
@@ -222,7 +222,7 @@ function batchesOfDay(day: string, events: readonly OutgoingEvent[]): Batch[] {
   let bytes = 0
   for (const each of events) {
     const last = batches.at(-1)
-    // The comma between events counts as well.
+    // Includes the comma.
     bytes += each.bytes + 1
     if (last !== undefined && last.events.length < importBatchEventsMax && bytes <= batchBytesMax - envelopeBytes)
       last.events.push(each)

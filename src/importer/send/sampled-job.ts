@@ -1,27 +1,27 @@
-// A share of a staged job: all events of some persons, since single events of many would show no history of anybody.
+// A sample of a staged job: all events of some persons, since a sample of events would show no person's history.
 // Source: docs/wire/import.md §2.7 (scratch run).
 
 import { crc32 } from 'node:zlib'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
 
-/** Behind the id of the job in `$import_job_id`, so that events of rehearsals can be told from others. */
+/** Suffix of the job id in `$import_job_id`, which distinguishes events of rehearsals. */
 export const rehearsalMark = '-rehearsal'
 
-/** So many parts a share can be chosen by: 0.01 % is the smallest. */
-const parts = 10_000
+/** Resolution of the sample: its smallest share is 0.01 %. */
+const buckets = 10_000
 
 /**
  * @param share 0 to 1.
  * @param personOf the person that an id is linked to, or the id itself.
  */
 export function sampledJob(job: StagedJob, share: number, personOf: (distinctId: string) => string): StagedJob {
-  // Another hash than that of the lanes, or all of them would be in one lane.
-  const isChosen = (distinctId: string) => crc32(`sample ${personOf(distinctId)}`) % parts < share * parts
+  // Salted, to differ from the hash that assigns lanes; otherwise the whole sample could fall into one lane.
+  const isChosen = (distinctId: string) => crc32(`sample ${personOf(distinctId)}`) % buckets < share * buckets
   return {
     parts: job.parts,
     generatedCount: job.generatedCount,
     *generatedEvents(from) {
-      // Groups belong to nobody: without them, the groups of the chosen events would have no properties.
+      // Include all groups, so that the groups of the sampled events have their properties.
       for (const each of job.generatedEvents(from))
         if (each.event.event === '$groupidentify' || isChosen(each.event.distinctId)) yield each
     },

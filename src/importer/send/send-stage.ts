@@ -1,5 +1,5 @@
-// Stage 6: sends what was approved, exactly once. Groups, then links, then the parts in the order of their days; in rounds
-// that the checkpoint brackets. `pennon import run` calls it; job and approval are checked before.
+// Stage 6: sends what was approved, exactly once: groups, then links, then the parts by day, in rounds that are recorded in
+// the checkpoint. Called by `pennon import run`, which checks job and approval first.
 // Source: docs/wire/import.md §2.4, §2.5.
 
 import { counted } from '#core/counted.ts'
@@ -27,49 +27,49 @@ import { type Batch, type Round, roundsOf } from './rounds.ts'
 import { appendRejects } from './sent-rejects.ts'
 import { ServiceWaits } from './service-waits.ts'
 
-/** The steps of docs/wire/import.md §2.4, for tests that end the process at each of them. */
+/** The steps of docs/wire/import.md §2.4, for tests that kill the process at each of them. */
 export type SendStep = 'before inflight' | 'inflight written' | 'batch answered' | 'rejects written' | 'committed'
 
 export interface SendOptions {
   readonly folder: JobFolder
   readonly job: StagedJob
-  /** The source's name, which events and rejects carry. */
+  /** The source's name, written into events and rejects. */
   readonly source: string
   readonly identity: CheckpointIdentity
-  /** The id that the service gave to its job, for X-Import-Job; null without a job. */
+  /** The service's secret id of its job, for X-Import-Job; null without a job. */
   readonly secretJobId: string | null
   /** The project's public API key. */
   readonly projectKey: string
   readonly clock: FetchClock
   readonly progress: StageProgress
-  /** Aborted by Ctrl-C: the stage ends at once and goes on from there when it is called again. */
+  /** Aborted by Ctrl-C: the stage ends at once, and the next call continues from there. */
   readonly signal: AbortSignal
-  /** Share of refused events above which the job pauses, 0 to 1. */
+  /** Share of refused events above which the job stops, 0 to 1. */
   readonly maxRejectShare: number
-  /** Batches on their way at once; 4 unless given. */
+  /** How many batches are sent at once. Default 4. */
   readonly lanes?: number
   /** Events per second at first. */
   readonly rate?: number
-  /** The person that a device's id is linked to; without it each id is a person of its own. */
+  /** The person that an id is linked to; by default each id is a separate person. */
   readonly personOf?: (distinctId: string) => string
-  /** Ends with `canary` once so many events of records went out, unless more did already; groups and links go before. */
+  /** Ends with `canary` after this many events of records (plus all groups and links), unless as many were sent before. */
   readonly canaryEvents?: number
   readonly onStep?: (step: SendStep) => void
 }
 
 export interface SendResult {
-  /** `canary`: the first events are sent, for a look at them; call again to send the others. */
+  /** `canary`: only the first events are sent, for the user to inspect; call again to send the others. */
   readonly state: 'sent' | 'canary'
   readonly checkpoint: Checkpoint
 }
 
 const lanesDefault = 4
-/** Refusals are weighed against at least so many events. Source: docs/wire/import.md §2.6. */
-const weighedEventsMin = 1_000
+/** The share of refusals is taken of at least this many events. Source: docs/wire/import.md §2.6. */
+const shareEventsMin = 1_000
 
-/** The service refused more than the user allows, or everything; what it refused last is sent again by the next run. */
+/** The service refused everything, or more than the user allows. The next run sends the last refused events again. */
 export class TooManyRefused extends JobStopped {
-  /** How many were refused until then, and of how many events. */
+  /** How many events were refused so far, and of how many. */
   readonly refused: number
   readonly events: number
   constructor(message: string, { refused, events }: { readonly refused: number; readonly events: number }) {
@@ -195,13 +195,13 @@ class Sender {
     progress.add({ records: round.toLine - round.fromLine + 1, rejects: refused.length + round.counts.rejected })
   }
 
-  /** Step 1 of docs/wire/import.md §2.4. @throws JobStopped when the lines give other events than before the crash. */
+  /** Step 1 of docs/wire/import.md §2.4. @throws JobStopped if the lines yield other events than before the crash. */
   #begin(state: PartProgress, { fromLine, toLine, events, payloadSha256 }: Round): void {
     const before = state.inflight
     if (before !== null && before.payload_sha256 !== payloadSha256)
       throw new JobStopped(
-        `Lines ${before.from_line} to ${before.to_line} of ${state.id} were on their way with the hash ${before.payload_sha256} ` +
-          `and now give ${payloadSha256}: the bytes or the rules changed. Use the version of pennon that began the job.`,
+        `Lines ${before.from_line} to ${before.to_line} of ${state.id} were being sent with the hash ${before.payload_sha256} ` +
+          `and now have ${payloadSha256}: the bytes or the rules changed. Use the version of pennon that began the job.`,
       )
     state.inflight = {
       batch: state.committed.batch + 1,
@@ -214,7 +214,7 @@ class Sender {
     this.#save()
   }
 
-  /** Step 2: side by side by lane, one after another within a lane. The first failure ends the others. */
+  /** Step 2: lanes in parallel, batches of a lane sequentially. The first failure aborts the other lanes. */
   async #deliver(round: Round, refusedBefore: number): Promise<Delivered> {
     const stop = new AbortController()
     const deps: DeliveryDeps = {
@@ -249,27 +249,30 @@ class Sender {
     return ended.reduce((sum, lane) => (lane.status === 'fulfilled' ? joined(sum, lane.value) : sum), nothing)
   }
 
-  /** A service that refuses more and more is misled or mistaken; what it refused now is not given up, but sent again. */
+  /**
+   * Stops the job when too many events are refused, since something else is then wrong. The round is not committed, so its
+   * refused events are sent again.
+   */
   #refusalGuard(round: Round, refusedBefore: number): (refused: RefusedEvent) => void {
     const { sent, refused } = this.#sums()
-    const weighed = Math.max(weighedEventsMin, sent + refused + round.events)
+    const total = Math.max(shareEventsMin, sent + refused + round.events)
     let count = refused + refusedBefore
     return ({ reason, detail }) => {
-      if (++count <= weighed * this.#options.maxRejectShare) return
+      if (++count <= total * this.#options.maxRejectShare) return
       throw new TooManyRefused(
-        `${this.checkpoint.target} refused ${count} of ${weighed} events, more than --max-reject-share allows; the last: ` +
+        `${this.checkpoint.target} refused ${count} of ${total} events, more than --max-reject-share allows; the last: ` +
           `${reason}${detail === null ? '' : ` (${detail})`}.`,
-        { refused: count, events: weighed },
+        { refused: count, events: total },
       )
     }
   }
 
-  /** Where nothing was ever taken, the events are hardly at fault. */
+  /** Stops the job if the service has not accepted a single event: then the events are hardly at fault. */
   #checkWelcome({ sent, refused }: Delivered): void {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
     throw new TooManyRefused(
-      `${this.checkpoint.target} took none of the first ${counted(refused.length, 'event')}: ${last.reason}` +
+      `${this.checkpoint.target} accepted none of the first ${counted(refused.length, 'event')}: ${last.reason}` +
         `${last.detail === null ? '' : ` (${last.detail})`}.`,
       { refused: refused.length, events: refused.length },
     )
@@ -320,7 +323,7 @@ class Sender {
     return this.#canaryEvents === null ? null : Math.max(0, this.#canaryEvents - this.#recordEvents())
   }
 
-  /** Those that the service refused are among what a first look is for. */
+  /** Refused events count too: a canary is meant to show them. */
   #recordEvents(): number {
     const { sent, refused } = sumCounts(this.checkpoint.parts.map(({ counts }) => counts))
     return sent + refused
@@ -331,15 +334,15 @@ class Sender {
   }
 }
 
-/** The next round is read and encoded while this one is on its way. */
+/** Reads and encodes the next round while the current one is sent. */
 async function* oneAhead(rounds: AsyncGenerator<Round>): AsyncGenerator<Round> {
   try {
     for (let next = rounds.next(); ; ) {
       const { value, done } = await next
       if (done === true) return
       next = rounds.next()
-      // Heard of when it is awaited; until then it must not count as unhandled. Where sending fails first, that is told,
-      // and the next run meets the fault of the part again.
+      // An error surfaces when `next` is awaited; until then it must not count as unhandled. If sending fails first, that
+      // error is reported, and the next run encounters this one again.
       next.catch(() => undefined)
       yield value
     }
@@ -350,14 +353,14 @@ async function* oneAhead(rounds: AsyncGenerator<Round>): AsyncGenerator<Round> {
 
 const nothing: Delivered = { sent: 0, duplicates: 0, recent: 0, refused: [] }
 
-/** Lines all of whose events were refused: they count as rejected. */
+/** Counts the lines whose events were all refused: they count as rejected. */
 function linesWithoutEvents(refused: readonly RefusedEvent[]): number {
   const byLine = Map.groupBy(refused, ({ outgoing }) => outgoing.outcome)
   return [...byLine].filter(([{ result }, lost]) => result.kind === 'events' && lost.length === result.events.length)
     .length
 }
 
-/** The generated events as if they were the lines of a part. */
+/** Presents the generated events as the lines of a part. */
 function* generatedOutcomes(job: StagedJob, afterLine: number): Generator<StagedOutcome> {
   for (const { index, event } of job.generatedEvents({ afterIndex: afterLine - 1 })) {
     const text = JSON.stringify(event)

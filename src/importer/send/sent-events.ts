@@ -1,4 +1,4 @@
-// What the service took of a job: its staged events up to where sending is, without those that were refused.
+// The events of a job that the service accepted: the staged events sent so far, without the refused ones.
 
 import { isYieldDue, yieldToEventLoop } from '#importer/read/event-loop.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -10,11 +10,11 @@ import { sentRejects } from './sent-rejects.ts'
 export interface SentJob {
   readonly folder: JobFolder
   readonly job: StagedJob
-  /** Null before anything of it was sent. */
+  /** Null before sending starts. */
   readonly checkpoint: Checkpoint | null
 }
 
-/** Generated events come first, then part by part what each record became; a record may have become nothing. */
+/** Generated events come first, then the records of each part, with the events that they yielded, possibly none. */
 export type SentStep =
   | { readonly kind: 'generated'; readonly event: ImportedEvent }
   | { readonly kind: 'part'; readonly part: StagedPart }

@@ -11,7 +11,7 @@ import { appendRejects, sentRejects } from './sent-rejects.ts'
 const id = '2024-05-01/0'
 
 describe('the rejects of sending', () => {
-  it('count as far as the checkpoint knows, also with half a line behind that', async t => {
+  it('count up to the length in the checkpoint, and half a line after that is cut off', async t => {
     const { folder, path, length } = await withReject(t)
     appendFileSync(path, '{"part":"2024-05-01/0","obj')
     assert.deepEqual(await reasons(folder, length), ['server_refused:bad_thing'])
@@ -19,22 +19,22 @@ describe('the rejects of sending', () => {
     assert.deepEqual(await reasons(folder, 2 * length - 4), ['server_refused:bad_thing', 'server_refused:other'])
   })
 
-  it('are none where the checkpoint knows of none', async t => {
+  it('do not count if the checkpoint includes none', async t => {
     const { folder } = await withReject(t)
     assert.deepEqual(await reasons(folder, 0), [])
   })
 
-  it('keep lines whole that hold a separator of lines', async t => {
+  it('are not split at a Unicode line separator', async t => {
     const { folder, path } = await withReject(t)
     const text = `${JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), source: 'a\u2028b' })}\n`
     writeFileSync(path, text)
     assert.deepEqual(await reasons(folder, Buffer.byteLength(text)), ['server_refused:bad_thing'])
   })
 
-  it('stop with a remedy when the file lacks what the checkpoint counts, and are not filled with zeros', async t => {
+  it('stop the job with a remedy if the file is shorter than the checkpoint says, and are not padded with zeros', async t => {
     const { folder, path, length } = await withReject(t)
     truncateSync(path, length - 5)
-    const damaged = /0\.sent\.jsonl is damaged\. Put back a copy of it, or delete checkpoint\.json and run again/
+    const damaged = /0\.sent\.jsonl is damaged\. Restore it from a copy, or delete checkpoint\.json and run again/
     await assert.rejects(reasons(folder, length), damaged)
     const refused = await refusedEvent('other')
     assert.throws(() => appendRejects(folder, id, length, 'memory', [refused]), damaged)

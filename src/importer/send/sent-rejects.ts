@@ -1,5 +1,5 @@
-// `rejects/<part>.sent.jsonl`: what only sending found to be wrong. Lines count once the checkpoint holds their length;
-// what a crash left behind them is cut off before the round is sent again. Source: docs/wire/import.md §2.6.
+// `rejects/<part>.sent.jsonl`: the events refused while sending. Lines count once the checkpoint includes their length; bytes
+// after that, left by a crash, are cut off before the round is sent again. Source: docs/wire/import.md §2.6.
 
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -13,12 +13,12 @@ import type { RefusedEvent } from './deliver-batch.ts'
 
 const sentRejectSchema = Type.Object({ ...rejectLineSchema.properties, uuid: Type.String() })
 
-/** The uuid tells which event of a record it was. */
+/** The uuid identifies the refused event, since a record may yield several. */
 export type SentReject = RejectLine & { readonly uuid: string }
 
 /**
- * @returns the length of the file with them.
- * @throws JobStopped when the file has less than the checkpoint says.
+ * @returns the new length of the file.
+ * @throws JobStopped if the file is shorter than the checkpoint says.
  */
 export function appendRejects(
   folder: JobFolder,
@@ -44,7 +44,7 @@ export function appendRejects(
 }
 
 /**
- * The refused events that the checkpoint counts, each with its line; also while another process sends.
+ * Yields the refused events that the checkpoint includes, each with its line. Safe while another process sends.
  * @throws JobStopped for a damaged file.
  */
 export async function* sentRejects(
@@ -57,7 +57,7 @@ export async function* sentRejects(
   for await (const text of rejectTexts(path, rejects_bytes)) yield { text, reject: parsed(path, text) }
 }
 
-/** Writing at a place beyond its end would fill the file with zeros. */
+/** Writing past the end would fill the gap with zeros. */
 function checkLength(path: string, bytes: number): void {
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes) throw damaged(path)
 }
@@ -70,8 +70,8 @@ function parsed(path: string, text: string): SentReject {
 
 function damaged(path: string): JobStopped {
   return new JobStopped(
-    `${path} is damaged. Put back a copy of it, or delete ${checkpointFile} and run again: everything is sent once more, ` +
-      'and what the service has already counts once',
+    `${path} is damaged. Restore it from a copy, or delete ${checkpointFile} and run again: everything is sent again, ` +
+      'and the service stores each event only once',
   )
 }
 

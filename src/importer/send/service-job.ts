@@ -1,4 +1,4 @@
-// The job at the service that belongs to a job's folder: created once, told how far the importer is, published or
+// The service's counterpart of the job in the folder: created once, updated with the importer's progress, published or
 // discarded as a whole. Source: docs/wire/import.md §2.8, §2.11.
 
 import type { JsonObject } from '#core/json.ts'
@@ -12,9 +12,9 @@ export const serviceJobFile = 'service-job.json'
 const endingFile = 'ending.json'
 
 export interface ServiceJob {
-  /** The number by which rows name it, too. */
+  /** The job's number, also stored in rows. */
   readonly id: string
-  /** What batches send as X-Import-Job: whoever knows it can add events, so it is in no event. */
+  /** Sent by batches as X-Import-Job. It allows adding events to the job, so it is not written into events. */
   readonly secretId: string
   readonly target: string
   readonly project: string
@@ -27,17 +27,17 @@ const serviceJobSchema = Type.Object({
   project: Type.String(),
 })
 
-/** How far an importer can say that it is; the others are the service's own. */
+/** The states that an importer may report; the service sets the others itself. */
 export type OpenJobState = 'planned' | 'rehearsed' | 'approved' | 'sending' | 'verifying' | 'pending'
 
 export interface NewServiceJob {
   readonly name: string
   readonly source: string
-  /** How its values meet those of live events. */
+  /** How imported values combine with live values. */
   readonly options?: JsonObject
-  /** Whether a project that drops old events takes these. */
+  /** Accept the events even if the project drops old ones. */
   readonly accept_old?: true
-  /** Range, zone, hashes and version, as the service shows them. */
+  /** Range, time zone, hashes and version, for the service to show. */
   readonly plan: JsonObject
 }
 
@@ -45,19 +45,19 @@ export function readServiceJob(folder: JobFolder): ServiceJob | null {
   return folder.readJson(serviceJobFile, serviceJobSchema)
 }
 
-/** @param range of its events; null without any. */
+/** @param range of its events; null if it has none. */
 export function jobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
   if (range === null) return `${source} without events`
   const [first, last] = [range.first.slice(0, 10), range.last.slice(0, 10)]
   return first === last ? `${source} ${first}` : `${source} ${first} to ${last}`
 }
 
-/** What the service was last known to do with a job, for when it cannot be asked. */
+/** How a job ended, as last seen at the service, for when the service cannot be asked. */
 export interface Ending {
   readonly serviceJobId: string
   readonly how: 'publish' | 'discard'
   readonly isDone: boolean
-  /** ISO 8601, as the service says; absent before it is done. */
+  /** ISO 8601, the service's time; absent until it is done. */
   readonly at?: string
 }
 
@@ -72,12 +72,12 @@ export function keepEnding(folder: JobFolder, ending: Ending): void {
   folder.writeJson(endingFile, ending)
 }
 
-/** @returns null for a job that was neither published nor discarded from this folder. */
+/** @returns null if the job was neither published nor discarded from this folder. */
 export function readEnding(folder: JobFolder): Ending | null {
   return folder.readJson(endingFile, endingSchema)
 }
 
-/** A crash between the two leaves an empty job at the service, which does nothing. */
+/** A crash before the file is written leaves an empty job at the service, which does no harm. */
 export async function ensureServiceJob(
   folder: JobFolder,
   api: ServiceApi,
@@ -96,7 +96,7 @@ export async function stateOf(api: ServiceApi, id: string): Promise<string> {
   return String((await api.call('GET', `/import_jobs/${id}/`)).state)
 }
 
-/** When a job was published or discarded; null where the service does not say. @returns ISO 8601. */
+/** @returns when the job was published or discarded, ISO 8601; null if the service does not say. */
 export async function endedAt(api: ServiceApi, id: string, how: Ending['how']): Promise<string | null> {
   const at = (await api.call('GET', `/import_jobs/${id}/`))[`${ends[how]}_at`]
   return typeof at === 'string' ? at : null
@@ -114,19 +114,19 @@ export async function reportState(
 const pollMs = 1_000
 const ends = { publish: 'published', discard: 'discarded' } as const
 
-/** What a person who waits for the end of a job wants to hear of it. */
+/** Callbacks for a user who waits while a job is published or discarded. */
 export interface EndReporter {
-  /** From here on the service may have begun. */
+  /** Called before the request: from then on the service may have begun. */
   readonly onAsked?: () => void
-  /** The service does it now, whoever waits for it. */
+  /** Called once the service has accepted: from then on it finishes even if the client leaves. */
   readonly onAccepted?: () => void
-  /** What the service is at. */
+  /** Called with the service's current step. */
   readonly onStep?: (step: string | null) => void
 }
 
 /**
- * Publishes or discards the whole job and waits until that is done; asked again, it waits for what runs already.
- * @throws JobStopped when it cannot be, as for a job that was discarded.
+ * Publishes or discards the whole job and waits until that is done. If it is already under way, only waits for it.
+ * @throws JobStopped if that is not possible, for example to publish a discarded job.
  */
 export async function endServiceJob(
   api: ServiceApi,

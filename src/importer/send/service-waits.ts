@@ -1,5 +1,5 @@
-// The lanes of a run that wait for the service, which is one and the same for all of them: the reason is shown as long as
-// any of them waits, and the first that gets through again wakes the others. Source: docs/wire/import.md §2.5.
+// Coordinates the lanes of a run that wait for the service. The reason is shown while any lane waits, and the first lane
+// that gets through again wakes the others. Source: docs/wire/import.md §2.5.
 
 import { describeWait } from '#importer/fetch/describe-wait.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
@@ -8,14 +8,14 @@ import type { StageProgress } from '../job/progress.ts'
 export interface ServiceWait {
   readonly reason: string
   readonly untilMs: number
-  /** The service said itself how long, so nobody comes back sooner. */
+  /** Whether the service named the time, so that this lane must not retry sooner. */
   readonly isAsked: boolean
 }
 
 export class ServiceWaits {
   readonly #clock: FetchClock
   readonly #progress: Pick<StageProgress, 'waiting'>
-  /** By whoever waits, from its first failure until it gets through: between two tries nothing is better yet. */
+  /** By waiter, from its first failure until it gets through. It remains listed between retries. */
   readonly #open = new Map<object, ServiceWait & { readonly wake: AbortController }>()
 
   constructor(clock: FetchClock, progress: Pick<StageProgress, 'waiting'>) {
@@ -35,7 +35,7 @@ export class ServiceWaits {
     }
   }
 
-  /** Whoever never waited wakes nobody: what goes well beside it says nothing of a batch that the service fails at. */
+  /** Wakes the others only if `who` was waiting itself: success of other batches says nothing about the failing ones. */
   gotThrough(who: object): void {
     if (!this.#open.delete(who)) return
     for (const { isAsked, wake } of this.#open.values()) if (!isAsked) wake.abort()
