@@ -304,9 +304,10 @@ export function readConfig(all: Environment): Result<Config, string> {
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('PENNON_') || known.has(name) || ownVariables.has(name)) continue
     // Names are compared without the prefix, since some settings have it and some do not.
-    const bare = (text: string) => text.replace(/^PENNON_/, '')
+    const withoutPrefix = (text: string) => text.replace(/^PENNON_/, '')
     const meant =
-      nearMiss(bare(name), [...known], variable => [bare(variable)]) ?? shortenedName(bare(name), [...known], bare)
+      nearMiss(withoutPrefix(name), [...known], variable => [withoutPrefix(variable)]) ??
+      shortenedName(withoutPrefix(name), [...known], withoutPrefix)
     const hint = meant === null ? '' : ` Did you mean ${meant}?`
     return err(
       `Unknown setting ${name}.${hint} All settings: \`${pennonCommand('config')}\`${inDocs('operating/settings.md')}.`,
@@ -346,7 +347,7 @@ function readOne<T>(definition: Setting<T>, environment: Environment): Result<T,
   const text = environment[definition.variable] ?? definition.fallback
   const value = definition.parse(text.trim())
   return value === undefined
-    ? err(`${definition.variable} is ${quoted(text, definition)}; it takes ${definition.expects}.`)
+    ? err(`${definition.variable} is ${quoteSetting(text, definition)}; it takes ${definition.expects}.`)
     : ok(value)
 }
 
@@ -383,7 +384,7 @@ export function describeConfig(all: Environment): readonly SettingLine[] {
   })
 }
 
-function quoted(text: string, definition: Setting<unknown>): string {
+function quoteSetting(text: string, definition: Setting<unknown>): string {
   return definition.secret ? 'not usable' : JSON.stringify(withoutSecrets(text))
 }
 

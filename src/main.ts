@@ -3,7 +3,7 @@
 import '../bin/preload.js'
 import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
-import { addressed } from './commands/client/instance-address.ts'
+import { addAddressOptions } from './commands/client/instance-address.ts'
 import { addEventsCommand } from './commands/events/events-command.ts'
 import { addFlagsCommand } from './commands/flags/flags-command.ts'
 import { addImportCommand } from './commands/import/import-command.ts'
@@ -77,11 +77,11 @@ A key with fewer scopes: POST /api/personal_api_keys/ with this one.
   )
   .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).newKey(options))
 
-addressed(program.command('tail').description('print events of a running instance as they come in'))
-  .option('--event <name>', 'only events of this name; may be repeated', repeated)
-  .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated)
-  .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', repeated)
-  .option('--property <key=value>', 'only events with this property; repeated, with all of them', repeated)
+addAddressOptions(program.command('tail').description('print events of a running instance as they come in'))
+  .option('--event <name>', 'only events of this name; may be repeated', collectOption)
+  .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', collectOption)
+  .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', collectOption)
+  .option('--property <key=value>', 'only events with this property; repeated, with all of them', collectOption)
   .option('--historical', 'also imports, marked with their own time')
   .option('--no-rejected', 'without what was refused')
   .option('--json', 'print the whole of each message as JSON')
@@ -182,7 +182,7 @@ function leadToHelp(command: Command, name: string): void {
   for (const each of command.commands) leadToHelp(each, `${name} ${each.name()}`)
 }
 
-function repeated(value: string, before: readonly string[] = []): string[] {
+function collectOption(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }
 

@@ -208,8 +208,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     await tryPorts(config)
     const fault = findStateFault(config)
     if (fault !== null) throw new StartRefused(lineOf(fault))
-    granted(mendCopiedEngine(config, logger))
-    state = granted(
+    unwrapResult(mendCopiedEngine(config, logger))
+    state = unwrapResult(
       await openInstanceState(config, logger, {
         waitMsMax: lockWaitMs,
         onWaiting: () => logger.warn('the database is in use; waiting up to 10 s for its holder to end'),
@@ -218,7 +218,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     )
     management = state.management
     await checkBootstrap(config, management)
-    granted(await bindOwnLog(config, logger, management))
+    unwrapResult(await bindOwnLog(config, logger, management))
     state.judgeReturns(found => judgeReturnedState(config, found))
     const bootstrapped = await bootstrap(config, clock, management, options.beforeKeys)
     const host: FrontHost = {
@@ -303,7 +303,7 @@ function logGeoip(geoip: GeoipDatabase | null, logger: Logger): void {
 }
 
 /** @throws StartRefused */
-function granted<T>(result: Result<T, string>): T {
+function unwrapResult<T>(result: Result<T, string>): T {
   if (result.ok) return result.value
   throw new StartRefused(result.error)
 }

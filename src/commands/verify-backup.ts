@@ -36,8 +36,8 @@ export async function verifyBackup(file: string): Promise<void> {
 function whatWasFound(file: string, { description, fileCount, state, events, log }: VerifyReport): string {
   const lines = [
     `${file}: of ${description.createdAt}, by Pennon ${description.pennon}; ${fileCount} files, each checked`,
-    `  state: ${state === null ? 'not in it' : counted(state)}`,
-    `  events: ${events === null ? 'not in it' : counted(events)}`,
+    `  state: ${state === null ? 'not in it' : describeCounts(state)}`,
+    `  events: ${events === null ? 'not in it' : describeCounts(events)}`,
     `  log: ${
       Object.entries(log)
         .map(([stream, end]) => `${stream} up to ${end.toLocaleString('en')}`)
@@ -48,7 +48,7 @@ function whatWasFound(file: string, { description, fileCount, state, events, log
 }
 
 /** `feature_flag 3, person 1,200`: tables without rows are left out. */
-function counted(rows: Readonly<Record<string, number>>): string {
+function describeCounts(rows: Readonly<Record<string, number>>): string {
   const named = Object.entries(rows)
     .filter(([, count]) => count > 0)
     .sort(([one], [other]) => one.localeCompare(other))

@@ -5,15 +5,15 @@
  * format characters, separators and lone surrogates are escaped as in JSON, which also keeps a JSON line valid.
  */
 export function printable(line: string): string {
-  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escaped)
+  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escapeChars)
 }
 
 /** Like `printable`, but with the joiners that words of some scripts and many emoji are written with. */
 export function printableName(name: string): string {
-  return name.replaceAll(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escaped)
+  return name.replaceAll(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escapeChars)
 }
 
-function escaped(chars: string): string {
+function escapeChars(chars: string): string {
   const units = Array.from({ length: chars.length }, (_, index) => chars.charCodeAt(index))
   return units.map(unit => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
 }

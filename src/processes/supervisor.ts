@@ -71,7 +71,7 @@ export class SupervisedChild {
         ? null
         : killWhenSilent({ name, logger, silentAfterMs, startMsMax, kill: () => child.kill('SIGKILL') })
     this.#exited = new Promise(resolve => {
-      const gone = (log: () => void) => {
+      const noteExit = (log: () => void) => {
         this.#child = undefined
         silence?.stop()
         this.#options.onExit?.()
@@ -81,7 +81,7 @@ export class SupervisedChild {
         this.#scheduleRestart()
       }
       child.once('exit', (code, signal) =>
-        gone(() => {
+        noteExit(() => {
           // Only Ctrl-C sends it, which we get as well: the stop may come a moment after this end.
           const level = signal === 'SIGINT' ? 'info' : 'warn'
           logger[level]({ child: name, code, signal }, 'a process ended; it will be started again')
@@ -90,7 +90,7 @@ export class SupervisedChild {
       child.on('error', cause => {
         if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'a process could not be reached')
         // Without a process there is no exit event: its program is missing, or the system has no room for it.
-        else gone(() => this.#complain(cause))
+        else noteExit(() => this.#complain(cause))
       })
     })
     // Messages that are still in the channel when a process has ended are no longer true.

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { occasionally } from './occasionally.ts'
+import { createLogLimiter } from './occasionally.ts'
 
 it('a line is written once a minute at most, and tells how often there was none', () => {
   let nowMs = 0
   const lines: [number, number][] = []
-  const note = occasionally(() => nowMs)
+  const note = createLogLimiter(() => nowMs)
   for (nowMs of [0, 1, 59_999, 60_000, 60_001, 119_999, 500_000]) note(times => void lines.push([nowMs, times]))
   assert.deepEqual(lines, [
     [0, 1],

@@ -10,7 +10,7 @@ const usualPauseMs = 60_000
  * @returns a function to call for each event. It calls `log` when a line is due, with the number of events since the
  *   last line, this one included.
  */
-export function occasionally(
+export function createLogLimiter(
   monotonicNowMs: () => number,
   pauseMs: number = usualPauseMs,
 ): (log: (times: number) => void) => void {

@@ -2,7 +2,7 @@
 // migrating each, and the stores that contract suites test on them.
 
 import type pg from 'pg'
-import { numbered } from '#adapters/postgres/chunk-texts.ts'
+import { numberParameters } from '#adapters/postgres/chunk-texts.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresHashKeyWriter } from '#adapters/postgres/postgres-hash-key-writer.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
@@ -94,7 +94,7 @@ export function postgresStates(postgres: TestPostgres, newDatabase: (t: Scope) =
         // The contract is about rows, not about how fast a busy machine writes thousands of them.
         openHashKeyWriter: () => openPostgresHashKeyWriter({ url, logger, statementMsMax: 30_000 }),
         query: <Row>(text: string, ...values: readonly unknown[]) =>
-          postgres.query<Row & pg.QueryResultRow>(numbered(text), [...values], url),
+          postgres.query<Row & pg.QueryResultRow>(numberParameters(text), [...values], url),
       },
       projects,
     )

@@ -49,12 +49,13 @@ export function encodeTarHeader({ name, size }: TarHeader, mtimeMs: number): Buf
 /** @returns null at the end of the archive; 'damaged' when it is not the header of a plain file. */
 export function decodeTarHeader(header: Buffer): TarHeader | 'damaged' | null {
   if (header.every(byte => byte === 0)) return null
-  if (Number.parseInt(text(header, 148, 8), 8) !== checksumOf(header)) return 'damaged'
-  if (header[156] !== 0x30 || text(header, 257, 5) !== 'ustar') return 'damaged'
-  const prefix = text(header, 345, 155)
-  const size = header[124] === 0x80 ? Number(header.readBigUInt64BE(128)) : Number.parseInt(text(header, 124, 12), 8)
+  if (Number.parseInt(readText(header, 148, 8), 8) !== checksumOf(header)) return 'damaged'
+  if (header[156] !== 0x30 || readText(header, 257, 5) !== 'ustar') return 'damaged'
+  const prefix = readText(header, 345, 155)
+  const size =
+    header[124] === 0x80 ? Number(header.readBigUInt64BE(128)) : Number.parseInt(readText(header, 124, 12), 8)
   if (!Number.isSafeInteger(size)) return 'damaged'
-  return { name: `${prefix === '' ? '' : `${prefix}/`}${text(header, 0, 100)}`, size }
+  return { name: `${prefix === '' ? '' : `${prefix}/`}${readText(header, 0, 100)}`, size }
 }
 
 /** The padding between a file of this size and the next header. */
@@ -81,7 +82,7 @@ function octal(value: number, digits: number): string {
   return value.toString(8).padStart(digits, '0')
 }
 
-function text(header: Buffer, at: number, bytes: number): string {
+function readText(header: Buffer, at: number, bytes: number): string {
   const field = header.subarray(at, at + bytes)
   const end = field.indexOf(0)
   return field.toString('latin1', 0, end === -1 ? bytes : end)

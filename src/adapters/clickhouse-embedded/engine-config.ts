@@ -48,7 +48,7 @@ export function serverConfig(options: {
   limits: EngineLimits
 }): string {
   const { secret, writer, reader, analyst } = options.endpoint
-  return element('clickhouse', {
+  return xmlElement('clickhouse', {
     path: `${options.storeFolder}/`,
     tmp_path: `${options.storeFolder}/tmp/`,
     user_files_path: `${options.storeFolder}/user_files/`,
@@ -137,7 +137,7 @@ const nothingMerged = {
 export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
   const { database, writer, reader, analyst } = endpoint
   const views = viewsDatabase(database)
-  return element('clickhouse', {
+  return xmlElement('clickhouse', {
     profiles: {
       // Every other profile inherits from `default`.
       default: quietSettings,
@@ -252,11 +252,11 @@ const quietSettings = {
 
 type Xml = string | number | readonly Xml[] | { readonly [name: string]: Xml }
 
-function element(name: string, content: Xml): string {
-  if (isList(content)) return content.map(item => element(name, item)).join('')
+function xmlElement(name: string, content: Xml): string {
+  if (isList(content)) return content.map(item => xmlElement(name, item)).join('')
   if (typeof content !== 'object') return `<${name}>${escapeXml(String(content))}</${name}>\n`
   const inner = Object.entries(content)
-    .map(([child, value]) => element(child, value))
+    .map(([child, value]) => xmlElement(child, value))
     .join('')
   return `<${name}>\n${inner}</${name}>\n`
 }

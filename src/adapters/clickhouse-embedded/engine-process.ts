@@ -40,25 +40,25 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
   process.on('message', message => {
     if (isShutdown(message)) endNow(0)
   })
-  const failed = (reason: string) => {
+  const noteFailure = (reason: string) => {
     // Synchronous: the engine's clean-up continues in its thread, and may crash before a callback would run.
     writeSync(2, `pennon events: the engine ended: ${reason.split('\n', 1)[0]}\n`)
     endNow(1)
   }
   const libraryPath = engineLibraryPath()
   if (libraryPath === null) {
-    failed('its library is not installed')
+    noteFailure('its library is not installed')
     return
   }
   const thread = new Worker(new URL('./engine-thread.ts', import.meta.url), {
     workerData: { libraryPath, args: engineArgs(options.folder) } satisfies EngineThreadData,
     stdin: false,
   })
-  thread.once('message', (reason: string) => failed(reason === '' ? 'its reason stands above' : reason))
+  thread.once('message', (reason: string) => noteFailure(reason === '' ? 'its reason stands above' : reason))
   thread.once('error', (error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error)
     const isUnloaded = reason.startsWith('dlopen failed')
-    failed(isUnloaded ? `its library cannot be loaded (${reason}); \`pennon doctor\` says what to do` : reason)
+    noteFailure(isUnloaded ? `its library cannot be loaded (${reason}); \`pennon doctor\` says what to do` : reason)
   })
   reportWhileAnswering(options.httpPort)
   const endpoint = readEngineEndpoint(dirname(options.folder))

@@ -110,7 +110,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     ...insights(askIn(createQueryQueue(insightQueueLimits))),
     ...rejects(ask, inserter),
     ...recordings(ask),
-    ...exports(clients, options.exports),
+    ...createExports(clients, options.exports),
     ...subjectMirror(clients, inserter),
     ...personEraser(clients),
     ...flagUsageUpkeep(clients),
@@ -256,7 +256,7 @@ function recordings(ask: Ask): RecordingStore {
   }
 }
 
-function exports(clients: ClickHouseClients, given: ClickHouseEventStoreOptions['exports'] = {}): EventExports {
+function createExports(clients: ClickHouseClients, given: ClickHouseEventStoreOptions['exports'] = {}): EventExports {
   const queries = exportQueries(clients, given)
   const limits = { ...usualExportLimits, ...given }
   return { openEventExport: (query, signal) => openEventExport(queries(signal), query, limits) }

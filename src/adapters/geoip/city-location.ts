@@ -14,20 +14,20 @@ export function cityLocation(record: MmdbValue): GeoipLocation | null {
 }
 
 function flatLocation(record: MmdbMap): GeoipLocation {
-  const code = text(record.get('country_code'))
+  const code = readText(record.get('country_code'))
   const country = code === null ? null : countryOf(code)
   return {
-    city_name: text(record.get('city')),
-    subdivision_2_name: text(record.get('state2')),
-    subdivision_1_name: text(record.get('state1')),
+    city_name: readText(record.get('city')),
+    subdivision_2_name: readText(record.get('state2')),
+    subdivision_1_name: readText(record.get('state1')),
     country_name: country?.name ?? null,
     country_code: code,
     continent_name: country && continentName(country.continentCode),
     continent_code: country?.continentCode ?? null,
-    postal_code: text(record.get('postcode')),
+    postal_code: readText(record.get('postcode')),
     latitude: coordinate(record.get('latitude')),
     longitude: coordinate(record.get('longitude')),
-    time_zone: text(record.get('timezone')),
+    time_zone: readText(record.get('timezone')),
   }
 }
 
@@ -39,18 +39,18 @@ function nestedLocation(record: MmdbMap): GeoipLocation {
   return {
     city_name: englishName(record.get('city')),
     subdivision_2_name: englishName(parts[1]),
-    subdivision_2_code: text(member(parts[1], 'iso_code')),
+    subdivision_2_code: readText(readMember(parts[1], 'iso_code')),
     subdivision_1_name: englishName(parts[0]),
-    subdivision_1_code: text(member(parts[0], 'iso_code')),
+    subdivision_1_code: readText(readMember(parts[0], 'iso_code')),
     country_name: englishName(country),
-    country_code: text(member(country, 'iso_code')),
+    country_code: readText(readMember(country, 'iso_code')),
     continent_name: englishName(continent),
-    continent_code: text(member(continent, 'code')),
-    postal_code: text(member(record.get('postal'), 'code')),
-    latitude: number(member(place, 'latitude')),
-    longitude: number(member(place, 'longitude')),
-    accuracy_radius: number(member(place, 'accuracy_radius')),
-    time_zone: text(member(place, 'time_zone')),
+    continent_code: readText(readMember(continent, 'code')),
+    postal_code: readText(readMember(record.get('postal'), 'code')),
+    latitude: readNumber(readMember(place, 'latitude')),
+    longitude: readNumber(readMember(place, 'longitude')),
+    accuracy_radius: readNumber(readMember(place, 'accuracy_radius')),
+    time_zone: readText(readMember(place, 'time_zone')),
     ...(further !== null && { further }),
   }
 }
@@ -61,7 +61,7 @@ function furtherSubdivisions(parts: readonly MmdbValue[]): JsonObject | null {
   for (const [index, part] of parts.entries()) {
     if (index < 2) continue
     for (const [key, value] of [
-      ['code', text(member(part, 'iso_code'))],
+      ['code', readText(readMember(part, 'iso_code'))],
       ['name', englishName(part)],
     ] as const) {
       if (value !== null) further[`subdivision_${index + 1}_${key}`] = value
@@ -70,24 +70,24 @@ function furtherSubdivisions(parts: readonly MmdbValue[]): JsonObject | null {
   return Object.keys(further).length === 0 ? null : further
 }
 
-function member(value: MmdbValue | undefined, key: string): MmdbValue | undefined {
+function readMember(value: MmdbValue | undefined, key: string): MmdbValue | undefined {
   return value instanceof Map ? value.get(key) : undefined
 }
 
 function englishName(value: MmdbValue | undefined): JsonValue {
-  return text(member(member(value, 'names'), 'en'))
+  return readText(readMember(readMember(value, 'names'), 'en'))
 }
 
-function text(value: MmdbValue | undefined): string | null {
+function readText(value: MmdbValue | undefined): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
-function number(value: MmdbValue | undefined): number | null {
+function readNumber(value: MmdbValue | undefined): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
 /** GeoLite2 has four decimals; the flat files store 32-bit floats, which read back with spurious further digits. */
 function coordinate(value: MmdbValue | undefined): number | null {
-  const degrees = number(value)
+  const degrees = readNumber(value)
   return degrees === null ? null : Math.round(degrees * 10_000) / 10_000
 }

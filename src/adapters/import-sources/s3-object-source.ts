@@ -86,7 +86,7 @@ function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
         const result = await next(args)
         const response = result.response as { readonly statusCode: number; body: Readable }
         if (commandName !== 'GetObjectCommand' || response.statusCode >= 300)
-          response.body = bounded(response.body, bytesMax)
+          response.body = limitBody(response.body, bytesMax)
         return result
       },
     // Before the client's own, which reads the answer.
@@ -94,7 +94,7 @@ function boundAnswers({ middlewareStack }: S3Client, bytesMax: number): void {
   )
 }
 
-function bounded(body: Readable, bytesMax: number): Readable {
+function limitBody(body: Readable, bytesMax: number): Readable {
   let bytesLeft = bytesMax
   const bound = new Transform({
     transform(chunk: Buffer, _, done) {

@@ -60,7 +60,7 @@ function writeGroup(): void {
     rowGroupSize: rowCount,
     columnData: columns.map(({ name, kind }, index) => ({
       name,
-      data: rows[index]!.map(value => stored(kind, value)),
+      data: rows[index]!.map(value => toStoredValue(kind, value)),
       // One would be kept for each page until the end of the file.
       offsetIndex: false,
       // The least and the greatest text of a group of properties help nobody, and texts may be long.
@@ -72,7 +72,7 @@ function writeGroup(): void {
   rows = columns.map(() => [])
 }
 
-function stored(kind: ParquetColumn['kind'], value: ParquetValue): unknown {
+function toStoredValue(kind: ParquetColumn['kind'], value: ParquetValue): unknown {
   if (value === null) return null
   if (kind === 'instant') return new Date(value as number)
   return kind === 'integer' ? BigInt(value as number) : value

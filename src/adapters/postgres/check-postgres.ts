@@ -57,7 +57,7 @@ export async function checkPostgres(
   connectMsMax = 5_000,
 ): Promise<Result<PostgresCheck, PostgresProblem>> {
   const place = placeOf(url)
-  const problem = (reason: string, mayPass = false) =>
+  const toProblem = (reason: string, mayPass = false) =>
     err({ message: `PostgreSQL at ${place} cannot be used: ${reason}`, mayPass })
   let client: pg.Client | undefined
   try {
@@ -71,8 +71,8 @@ export async function checkPostgres(
     )
     const { version, number, encoding, replica, schema, path } = rows[0]!
     if (Number(number) < majorVersionMin * 10_000)
-      return problem(`it is version ${version}; Pennon needs ${majorVersionMin} or newer`)
-    if (encoding !== 'UTF8') return problem(`its encoding is ${encoding}; create the database with ENCODING 'UTF8'`)
+      return toProblem(`it is version ${version}; Pennon needs ${majorVersionMin} or newer`)
+    if (encoding !== 'UTF8') return toProblem(`its encoding is ${encoding}; create the database with ENCODING 'UTF8'`)
     const { rows: found } = await client.query<FoundSchema>(findSchemas)
     const state = judgeSchemas(path, schema, found)
     let mayCreate = false
@@ -83,7 +83,7 @@ export async function checkPostgres(
     return ok({ place, version, isReplica: replica, state, mayCreate })
   } catch (cause) {
     const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
-    return problem(`${reasonOf(postgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
+    return toProblem(`${reasonOf(postgresPortError(cause))}${formatRemedy(cause)}`, !isAnswer)
   } finally {
     await endQuietly(client)
   }

@@ -9,7 +9,7 @@ import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
-import { chunkTexts, lockTexts, numbered } from './chunk-texts.ts'
+import { chunkTexts, lockTexts, numberParameters } from './chunk-texts.ts'
 import { writeVisitors } from './cookieless-visitors.ts'
 import { keepAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
@@ -21,14 +21,14 @@ export class VersionConflict extends Error {}
 /** Persons as stored within the transaction, by `personKey`. */
 type StoredPersons = Map<string, { readonly id: number; readonly version: number }>
 
-const insertGroupTypeText = numbered(shared.insertGroupTypeText)
-const hasGroupTypeText = numbered(shared.hasGroupTypeText)
+const insertGroupTypeText = numberParameters(shared.insertGroupTypeText)
+const hasGroupTypeText = numberParameters(shared.hasGroupTypeText)
 const countImportUndosText = `
   SELECT count(*)::int AS count FROM unnest($1::bigint[], $2::bigint[]) AS k (id, import_undos)
   JOIN project AS p ON p.id = k.id AND p.import_undos = k.import_undos`
 const keepGroupTypeText = `${hasGroupTypeText} FOR SHARE`
-const noteChangedSubjectsText = numbered(shared.noteChangedSubjectsText)
-const noteRevisionText = numbered(shared.noteRevisionText)
+const noteChangedSubjectsText = numberParameters(shared.noteChangedSubjectsText)
+const noteRevisionText = numberParameters(shared.noteRevisionText)
 
 /** @throws VersionConflict, or what the driver throws. */
 export async function writeChanges(session: Session, changes: ChunkChanges): Promise<void> {

@@ -8,7 +8,7 @@ import type { Session } from './open-postgres.ts'
 /** Each read throws what the driver throws. */
 export function chunkReads(session: Session): ChunkReads {
   /** Empty lists find nothing, without a statement. */
-  const rows = async <Row extends object>(
+  const readRows = async <Row extends object>(
     statement: string,
     lists: readonly (readonly unknown[])[],
     ...limits: readonly number[]
@@ -18,24 +18,24 @@ export function chunkReads(session: Session): ChunkReads {
     return [pairs.map(([projectId]) => projectId), pairs.map(([, id]) => id)]
   }
   return {
-    projects: ids => rows(chunkTexts.loadProjects, [ids]),
-    groupTypes: projectIds => rows(chunkTexts.loadGroupTypes, [projectIds]),
-    mappedPersons: (ids, textBytes) => rows(chunkTexts.loadMappedPersons, listsOf(ids), textBytes),
-    personTexts: personIds => rows(chunkTexts.loadPersonTexts, [personIds]),
+    projects: ids => readRows(chunkTexts.loadProjects, [ids]),
+    groupTypes: projectIds => readRows(chunkTexts.loadGroupTypes, [projectIds]),
+    mappedPersons: (ids, textBytes) => readRows(chunkTexts.loadMappedPersons, listsOf(ids), textBytes),
+    personTexts: personIds => readRows(chunkTexts.loadPersonTexts, [personIds]),
     personMappings: (personIds, countMax) =>
-      rows(chunkTexts.loadPersonMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
-    personless: ids => rows(chunkTexts.loadPersonless, listsOf(ids)),
-    erasedIds: ids => rows(chunkTexts.loadErasedIds, listsOf(ids)),
-    importJobs: ids => rows(chunkTexts.loadImportJobs, [ids]),
+      readRows(chunkTexts.loadPersonMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
+    personless: ids => readRows(chunkTexts.loadPersonless, listsOf(ids)),
+    erasedIds: ids => readRows(chunkTexts.loadErasedIds, listsOf(ids)),
+    importJobs: ids => readRows(chunkTexts.loadImportJobs, [ids]),
     generated: events =>
-      rows(chunkTexts.loadGenerated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),
+      readRows(chunkTexts.loadGenerated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),
     groups: (keys, textBytes) => {
       const lists = [
         keys.map(key => key.project_id),
         keys.map(key => key.group_type_index),
         keys.map(key => key.group_key),
       ]
-      return rows(chunkTexts.loadGroups, lists, textBytes)
+      return readRows(chunkTexts.loadGroups, lists, textBytes)
     },
   }
 }

@@ -4,7 +4,7 @@
 import type { ChunkTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `?` → `$1`, `$2`, … */
-export function numbered(text: string): string {
+export function numberParameters(text: string): string {
   let count = 0
   return text.replaceAll('?', () => `$${++count}`)
 }

@@ -6,11 +6,13 @@ import { encodeUndoValue } from '#adapters/sql/imports/undo-record-text.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax, type UndoRecord } from '#core/imports/import-changes.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
-import { lockTexts, numbered } from './chunk-texts.ts'
+import { lockTexts, numberParameters } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 import { inLists } from './write-lists.ts'
 
-const numberedTexts = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numbered(text)])) as {
+const numberedTexts = Object.fromEntries(
+  Object.entries(texts).map(([name, text]) => [name, numberParameters(text)]),
+) as {
   [Name in keyof typeof texts]: string
 }
 

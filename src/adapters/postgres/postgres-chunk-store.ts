@@ -7,7 +7,7 @@ import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { VersionConflict, writeChanges } from './chunk-commit.ts'
 import { chunkReads } from './chunk-reads.ts'
-import { numbered } from './chunk-texts.ts'
+import { numberParameters } from './chunk-texts.ts'
 import { loadIdentifies, loadSessions } from './cookieless-visitors.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { inTransaction, openPool } from './open-postgres.ts'
@@ -20,9 +20,9 @@ const lockMsMax = 5_000
 const connectMsMax = 5_000
 const beginReading = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
 
-const claimPositionText = numbered(shared.claimPositionText)
-const findOwnPositionText = numbered(shared.findOwnPositionText)
-const advancePositionText = numbered(shared.advancePositionText)
+const claimPositionText = numberParameters(shared.claimPositionText)
+const findOwnPositionText = numberParameters(shared.findOwnPositionText)
+const advancePositionText = numberParameters(shared.advancePositionText)
 
 /** The state has to be migrated. Opens nothing before the first call. */
 export function openPostgresChunkStore(options: { url: string; logger: Logger; lockMsMax?: number }): ChunkStore {

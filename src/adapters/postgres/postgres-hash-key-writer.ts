@@ -67,7 +67,7 @@ export function openPostgresHashKeyWriter(options: {
       // No person can have an id with a NUL, and the statement would fail for one.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
-      await again(() => run('keep-hash-key', insertText, [projectId, ids, flagKeys, storableText(anonDistinctId)]))
+      await retryOnce(() => run('keep-hash-key', insertText, [projectId, ids, flagKeys, storableText(anonDistinctId)]))
       const rows = await run('find-hash-keys', findText, [projectId, ids, storableText(distinctId)])
       return [...new Map<string, string>(rows)] satisfies HashKeyRow[] // the last row counts, the one of `distinctId`
     },
@@ -75,7 +75,7 @@ export function openPostgresHashKeyWriter(options: {
   }
 }
 
-async function again<T>(work: () => Promise<T>): Promise<T> {
+async function retryOnce<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

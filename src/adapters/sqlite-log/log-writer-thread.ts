@@ -83,7 +83,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   function append(message: ToLogThread & { kind: 'append' }): FromLogThread {
     if (reported.state === 'files_gone') return { kind: 'failed', code: 'unavailable', message: reported.reason }
     try {
-      const full = fullness(message.bytes)
+      const full = findFullness(message.bytes)
       if (full !== null) {
         report(full)
         return { kind: 'failed', code: 'full', message: full.reason }
@@ -105,14 +105,14 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
       if (isFailing) appender.probe()
       appender.endOldSegment(nowMs)
       isFailing = false
-      report(fullness(probedBytes) ?? ok)
+      report(findFullness(probedBytes) ?? ok)
     } catch (error) {
       reportFailure(error)
     }
   }
 
   /** Null when so many bytes may be appended. */
-  function fullness(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
+  function findFullness(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
     const reason = space.refusal(bytes)
     if (reason !== null) return { state: 'full', reason }
     const importReason = options.traffic === 'import' ? space.importRefusal(bytes) : null

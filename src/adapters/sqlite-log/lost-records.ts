@@ -40,7 +40,7 @@ export class LostRecords {
     const text = fresh.map(lineOf).join('')
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0
     if (size + Buffer.byteLength(text) > this.#bytesMax)
-      this.#replace(shortened([...kept, ...fresh], this.#bytesMax / 2))
+      this.#replace(shortenLosses([...kept, ...fresh], this.#bytesMax / 2))
     else {
       appendFileSync(this.#path, text, { mode: 0o600 })
       syncFile(this.#path)
@@ -74,7 +74,7 @@ export class LostRecords {
 }
 
 /** The newest losses within so many bytes, after one sum for each stream of the older ones. */
-function shortened(losses: readonly LogLoss[], bytesMax: number): LogLoss[] {
+function shortenLosses(losses: readonly LogLoss[], bytesMax: number): LogLoss[] {
   let bytes = 0
   let from = losses.length
   while (from > 0 && !isSum(losses[from - 1]!)) {

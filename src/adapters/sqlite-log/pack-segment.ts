@@ -86,7 +86,7 @@ export function openPackedSegment(path: string): Database.Database {
 /**
  * The frame as it was appended. A body that cannot be decompressed stays as it is: its records then count as damaged.
  */
-export function unpacked(frame: FrameRow): FrameRow {
+export function unpackFrame(frame: FrameRow): FrameRow {
   // Where a plain frame has the length of its first record: as one this would be 4 GB.
   if (frame.body.length < 4 || frame.body.readUInt32LE(0) !== zstdMagic) return frame
   try {

@@ -2,7 +2,7 @@
 
 import type Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
-import { type FrameRow, openPackedSegment, unpacked } from './pack-segment.ts'
+import { type FrameRow, openPackedSegment, unpackFrame } from './pack-segment.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type SegmentName } from './segment-file.ts'
 
@@ -41,7 +41,7 @@ function openDamaged({ path, firstOffset }: SegmentName): ReadableSegment {
       for (let index = firstFrom(offset); index < frames.length; index++) {
         const frame = frames[index]!
         const { firstOffset: first_offset, recordCount: record_count, appendedAtMs: appended_at_ms } = frame
-        yield unpacked({ first_offset, record_count, appended_at_ms, body: salvaged.bodyOf(frame) })
+        yield unpackFrame({ first_offset, record_count, appended_at_ms, body: salvaged.bodyOf(frame) })
       }
     },
     appendedAtMs: offset => frames[firstFrom(offset)]?.appendedAtMs ?? null,
@@ -91,7 +91,7 @@ class SoundSegment implements ReadableSegment {
       if (firstOffset !== expected || !isCount || !Buffer.isBuffer(body))
         throw new DamageError(`frame ${firstOffset} is damaged`)
       expected = firstOffset + recordCount
-      yield this.#name.form === 'packed' ? unpacked(frame) : frame
+      yield this.#name.form === 'packed' ? unpackFrame(frame) : frame
     }
   }
 

@@ -47,18 +47,21 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): SqliteLogR
   return {
     streams: async () => embeddedStreams,
     read: (stream, fromOffset, options) =>
-      waits.read(stream, fromOffset, options, () => patiently(() => streamReader(stream).read(fromOffset, options))),
+      waits.read(stream, fromOffset, options, () =>
+        retryPatiently(() => streamReader(stream).read(fromOffset, options)),
+      ),
     wakeUp: stream => waits.wakeUp(stream),
-    readRuns: (stream, fromOffset, bytesMax) => patiently(() => streamReader(stream).readRuns(fromOffset, bytesMax)),
-    status: (stream, offset) => patiently(() => streamReader(stream).status(offset)),
+    readRuns: (stream, fromOffset, bytesMax) =>
+      retryPatiently(() => streamReader(stream).readRuns(fromOffset, bytesMax)),
+    status: (stream, offset) => retryPatiently(() => streamReader(stream).status(offset)),
     deleteBehind: (stream, offset, olderThanMs) =>
-      patiently(() => streamReader(stream).deleteBehind(offset, olderThanMs)),
+      retryPatiently(() => streamReader(stream).deleteBehind(offset, olderThanMs)),
     keepLoss: async (...losses) => reading(() => lost.keep(losses)),
     losses: async () => reading(() => lost.list()),
     lostCount: async () => reading(() => lost.count()),
     measureSpace: async () => reading(() => measureSpace(limits)),
     reclaimSpace: processed =>
-      patiently(() => {
+      retryPatiently(() => {
         let deletedSegmentCount = 0
         for (let short = shortStreams(limits); short.length > 0; short = shortStreams(limits)) {
           const oldest = short
@@ -100,7 +103,7 @@ function reading<T>(read: () => T): T {
 }
 
 /** Tries again while a writer holds the file for recovery or tidying, or when a segment was deleted after it was listed. */
-async function patiently<T>(attempt: () => T): Promise<T> {
+async function retryPatiently<T>(attempt: () => T): Promise<T> {
   for (let attemptCount = 1; ; attemptCount++) {
     try {
       return attempt()

@@ -287,9 +287,9 @@ export class StreamReader {
   #endOffset(position: number): number {
     const newest = this.#segments.at(-1)
     if (newest === undefined) return position
-    const marked = () => Math.max(readStreamMark(this.#folder), newest.firstOffset)
-    if (newest.form === 'damaged') return marked()
-    return this.#open.useUnlessDamaged(newest, opened => opened.endOffset()) ?? marked()
+    const readMark = () => Math.max(readStreamMark(this.#folder), newest.firstOffset)
+    if (newest.form === 'damaged') return readMark()
+    return this.#open.useUnlessDamaged(newest, opened => opened.endOffset()) ?? readMark()
   }
 
   /** For a segment that cannot be read, the time of its file, so that retention deletes it as well. */

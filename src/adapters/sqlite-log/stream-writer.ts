@@ -338,14 +338,14 @@ function packMessage(flight: readonly Append[], nowMs: number): ToLogThread & { 
     const start = index
     let smallBytes = 0
     while (index < flight.length && !isTransferable(flight[index]!.records.bytes)) smallBytes += flight[index++]!.bytes
-    if (smallBytes > 0) runs.push(joined(flight, start, index, smallBytes))
+    if (smallBytes > 0) runs.push(joinAppends(flight, start, index, smallBytes))
     if (index < flight.length) runs.push(flight[index++]!.records.bytes)
   }
   for (const run of runs) bytes += run.byteLength
   return { kind: 'append', runs, bytes, nowMs }
 }
 
-function joined(flight: readonly Append[], start: number, end: number, bytes: number): Uint8Array<ArrayBuffer> {
+function joinAppends(flight: readonly Append[], start: number, end: number, bytes: number): Uint8Array<ArrayBuffer> {
   const run = Buffer.allocUnsafeSlow(bytes)
   let at = 0
   for (let index = start; index < end; index++) {

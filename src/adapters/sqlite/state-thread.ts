@@ -92,7 +92,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     started.on('error', error => {
       cause = error as Error
     })
-    started.once('exit', () => ended(cause ?? new Error('the state thread ended')))
+    started.once('exit', () => noteEnd(cause ?? new Error('the state thread ended')))
   }
 
   function settle(message: string): void {
@@ -103,7 +103,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     else call?.resolve(answer.value)
   }
 
-  function ended(cause: Error): void {
+  function noteEnd(cause: Error): void {
     worker = null
     for (const call of pending.values()) call.reject(unavailable(cause))
     pending.clear()

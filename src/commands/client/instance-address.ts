@@ -7,7 +7,7 @@ import { err, ok, type Result } from '#core/result.ts'
 export type AddressConfig = Pick<Config, 'instance' | 'host' | 'port' | 'adminPort'>
 
 /** Adds the options that say which instance, and which of its projects, a command asks. */
-export function addressed(command: Command): Command {
+export function addAddressOptions(command: Command): Command {
   return command
     .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
     .option('--project <id>', 'id of the project', '@current')

@@ -73,7 +73,7 @@ export class PrivateApi {
   /** An answer that is a list without pages. @throws ClientError */
   async bareList(path: string): Promise<JsonObject[]> {
     const response = await this.#send(path, {}, { method: 'GET', signal: this.#limited() })
-    const value = parsed(await this.#text(response))
+    const value = parseAnswer(await this.#text(response))
     if (!Array.isArray(value)) throw this.#unexpected(response.status)
     return value.filter(isJsonObject)
   }
@@ -99,7 +99,7 @@ export class PrivateApi {
     const headers = { 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify(body), ...(this.#stop && { signal: this.#stop }) }
     const response = await this.#send(path, query, init)
-    const last = parsed((await this.#text(response)).trimEnd().split('\n').at(-1)!)
+    const last = parseAnswer((await this.#text(response)).trimEnd().split('\n').at(-1)!)
     if (!isJsonObject(last)) throw this.#unexpected(response.status)
     return last
   }
@@ -158,7 +158,7 @@ export class PrivateApi {
   }
 
   async #object(response: Response): Promise<JsonObject> {
-    const value = parsed(await this.#text(response))
+    const value = parseAnswer(await this.#text(response))
     if (!isJsonObject(value)) throw this.#unexpected(response.status)
     return value
   }
@@ -184,12 +184,12 @@ export class PrivateApi {
 
   async #refusal(response: Response): Promise<ClientError> {
     const { status } = response
-    const body = parsed(await this.#text(response))
-    const field = (name: string): string | null => {
+    const body = parseAnswer(await this.#text(response))
+    const readField = (name: string): string | null => {
       const sent = isJsonObject(body) ? ownValue(body, name) : null
       return typeof sent === 'string' ? sent : null
     }
-    const [detail, attr] = [field('detail'), field('attr')]
+    const [detail, attr] = [readField('detail'), readField('attr')]
     if (detail === null) return this.#unexpected(status)
     switch (status) {
       case 401:
@@ -235,7 +235,7 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof ClientError && error.status === 400 && error.attr === 'limit'
 }
 
-function parsed(text: string): JsonValue | undefined {
+function parseAnswer(text: string): JsonValue | undefined {
   try {
     return parseJson(text)
   } catch {

@@ -22,7 +22,7 @@ export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly 
     texts.reduce((width, cells) => Math.max(width, textWidth(cells[index]!)), textWidth(title)),
   )
   shrink(widths, columns, terminal.width)
-  const line = (cells: readonly string[], styleOf: (index: number) => Style | null) => {
+  const formatLine = (cells: readonly string[], styleOf: (index: number) => Style | null) => {
     const parts = cells.map((cell, index) => {
       const text = cutToWidth(cell, widths[index]!)
       const style = styleOf(index)
@@ -33,11 +33,11 @@ export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly 
     return parts.join(gap).trimEnd()
   }
   return [
-    line(
+    formatLine(
       columns.map(({ title }) => title),
       () => 'bold',
     ),
-    ...rows.map((row, at) => line(texts[at]!, index => columns[index]!.style?.(row) ?? null)),
+    ...rows.map((row, at) => formatLine(texts[at]!, index => columns[index]!.style?.(row) ?? null)),
   ]
 }
 

@@ -9,7 +9,7 @@ import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { findProgress } from '#services/progress/find-progress.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
+import { badFinding, type Finding, goodFinding, reasonOf, warningFinding } from './finding.ts'
 
 const what = 'deferred projects'
 const remedy = `nothing is lost or refused: their events took so long that other projects waited, so they take turns with them now, and the lag counts them. If it lasts, see how large the persons of these projects are: each event is stored with all properties of its person${inDocs('operating/overload.md')}`
@@ -26,7 +26,9 @@ export async function checkDeferredProjects(config: Config, nowMs: number): Prom
       const finding = await checkStream(stream, { management, log, nowMs })
       if (finding !== null) found.push(finding)
     }
-    return found.length === 0 ? [good(what, 'none: the events of every project are processed in their turn')] : found
+    return found.length === 0
+      ? [goodFinding(what, 'none: the events of every project are processed in their turn')]
+      : found
   } finally {
     await Promise.all([log.close(), management.close()])
   }
@@ -50,9 +52,9 @@ async function checkStream(
     const { appendedAtMs } = await log.status(stream, doneOffset)
     // A log that was begun anew does not have the records any more.
     const age = appendedAtMs === null ? '' : `, the oldest of them ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
-    return warning(what, found + age, remedy)
+    return warningFinding(what, found + age, remedy)
   } catch (cause) {
-    return bad(
+    return badFinding(
       what,
       `${found}; the log cannot be read (${reasonOf(cause)})`,
       'run doctor as the user that Pennon runs as',

@@ -5,12 +5,12 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Config } from '#config.ts'
 import { readableBytes } from '../readable-bytes.ts'
-import { bad, type Finding, good } from './finding.ts'
+import { badFinding, type Finding, goodFinding } from './finding.ts'
 
 export function checkFolder(config: Config): Finding {
   const folder = nearestExisting(config.dataFolder)
   if (!statSync(folder).isDirectory())
-    return bad(
+    return badFinding(
       'data folder',
       `${folder} is no folder`,
       'set PENNON_DATA to a folder, or to a path where one can be made',
@@ -18,9 +18,9 @@ export function checkFolder(config: Config): Finding {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
     const isThere = existsSync(config.dataFolder)
-    return good('data folder', isThere ? config.dataFolder : `${config.dataFolder} (made at the first start)`)
+    return goodFinding('data folder', isThere ? config.dataFolder : `${config.dataFolder} (made at the first start)`)
   } catch {
-    return bad(
+    return badFinding(
       'data folder',
       `${folder} cannot be written by this user`,
       'change its owner, or set PENNON_DATA to a folder of yours',
@@ -33,8 +33,8 @@ export async function checkDiskSpace(config: Config): Promise<Finding> {
   const freeBytes = bavail * bsize
   const found = `${readableBytes(freeBytes)} free; events are refused below ${readableBytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
-    ? good('disk', found)
-    : bad('disk', found, 'free space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
+    ? goodFinding('disk', found)
+    : badFinding('disk', found, 'free space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
 }
 
 /** The folder itself, or its nearest ancestor that exists. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import type { Config } from '#config.ts'
 import { isWorking, type Readiness, readinessParts } from '#http/handlers/health.ts'
 import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
-import { bad, type Finding, good, reasonOf } from './finding.ts'
+import { badFinding, type Finding, goodFinding, reasonOf } from './finding.ts'
 
 const answerMsMax = 3_000
 const importOnlyNote = 'import-only (PENNON_IMPORT_ONLY): live events are answered 200 and discarded'
@@ -15,11 +15,11 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
     holder = readLockHolder(config.dataFolder)
   } catch (cause) {
     const remedy = 'run doctor as the user that the instance runs as'
-    return [bad('instance', `whether one runs cannot be seen (${reasonOf(cause)})`, remedy)]
+    return [badFinding('instance', `whether one runs cannot be seen (${reasonOf(cause)})`, remedy)]
   }
   if (holder?.command === 'backup' || holder?.command === 'restore')
     return [
-      good(
+      goodFinding(
         'instance',
         `not running; process ${holder.pid} (pennon ${holder.command}) has the data folder, and a start waits for its end`,
       ),
@@ -27,7 +27,7 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
   if (holder !== null) return [await runningInstance(config, holder.pid)]
   const { adminPort, eventsPort, port } = config
   return [
-    good('instance', config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running'),
+    goodFinding('instance', config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running'),
     await freePort('PORT', config, port),
     ...(adminPort === null ? [] : [await freePort('PENNON_ADMIN_PORT', config, adminPort)]),
     ...(eventsPort === null ? [] : [await freePort('PENNON_EVENTS_PORT', config, eventsPort)]),
@@ -35,7 +35,7 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
 }
 
 async function runningInstance(config: Config, pid: number): Promise<Finding> {
-  if (config.port === 0) return good('instance', `running as process ${pid}`)
+  if (config.port === 0) return goodFinding('instance', `running as process ${pid}`)
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}/_readiness`
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
@@ -52,13 +52,14 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
     } = readiness
     const reasons = [captureReason, processingReason].filter(reason => reason !== undefined).join('; ')
     if (troubles.length === 0 && lostCount > 0)
-      return bad('instance', `${running}; ${lostCount} accepted records of its log are missing`, lostRemedy)
+      return badFinding('instance', `${running}; ${lostCount} accepted records of its log are missing`, lostRemedy)
     const imports = importsRefused === undefined ? '' : `; imports are refused for now: ${importsRefused}`
-    if (troubles.length === 0) return good('instance', `${running}; flags, capture and processing are ok${imports}`)
+    if (troubles.length === 0)
+      return goodFinding('instance', `${running}; flags, capture and processing are ok${imports}`)
     const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reasons === '' ? '' : ` (${reasons})`}`
-    return bad('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
+    return badFinding('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
   } catch (cause) {
-    return bad(
+    return badFinding(
       'instance',
       `process ${pid} holds the data folder, but ${url} does not answer (${reasonOf(cause)})`,
       'give doctor the PORT and HOST that it was started with; if they are these, restart it',
@@ -89,14 +90,18 @@ async function freePort(name: string, { host, dataFolder }: Config, port: number
     server.once('error', (cause: Error & { code?: string }) => resolve(cause.code ?? cause.message))
     server.listen(port, host, () => server.close(() => resolve(null)))
   })
-  if (failure === null) return good('port', `${host}:${port} is free`)
+  if (failure === null) return goodFinding('port', `${host}:${port} is free`)
   if (failure === 'EADDRINUSE' && (await isPennon(host, port)))
-    return bad(
+    return badFinding(
       'port',
       `another Pennon serves on ${host}:${port}: its data folder is not ${dataFolder}, or was removed or replaced`,
       `to check that one, set PENNON_DATA to its folder, which its start printed as Data; to start one here, set ${name} to a free port`,
     )
-  return bad('port', `${host}:${port} cannot be used (${failure})`, portRemedies[failure]?.(name) ?? `set ${name}`)
+  return badFinding(
+    'port',
+    `${host}:${port} cannot be used (${failure})`,
+    portRemedies[failure]?.(name) ?? `set ${name}`,
+  )
 }
 
 /** Whether what listens there answers as an instance does. */

@@ -7,7 +7,7 @@ import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
 import { howToInstall, optionalPackageNames, packageFolder, packageVersion, pennonCommand } from '#distribution.ts'
 import { connectionBound } from '#http/connections.ts'
-import { bad, type Finding, good } from './finding.ts'
+import { badFinding, type Finding, goodFinding } from './finding.ts'
 
 /** Clocks are set in steps, so files from the last minute may be slightly ahead. */
 const toleranceMs = 60_000
@@ -16,8 +16,8 @@ export function checkNode(): Finding {
   const major = Number(process.versions.node.split('.')[0])
   const wrong = `${process.versions.node}, but Pennon needs Node 26 or newer`
   return major >= 26
-    ? good('node', process.versions.node)
-    : bad('node', wrong, `start it by \`${pennonCommand('serve')}\``)
+    ? goodFinding('node', process.versions.node)
+    : badFinding('node', wrong, `start it by \`${pennonCommand('serve')}\``)
 }
 
 /** SDKs' idle connections soon use up fewer than this. */
@@ -27,9 +27,9 @@ const openFilesMin = 1_024
 export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax()): Finding {
   const limit = openFilesMax === null ? 'no limit' : `at most ${openFilesMax}`
   const found = `${limit}; ${connectionBound(openFilesMax)} connections for each front`
-  if (openFilesMax === null || openFilesMax >= openFilesMin) return good('open files', found)
+  if (openFilesMax === null || openFilesMax >= openFilesMin) return goodFinding('open files', found)
   const remedy = 'raise it: `ulimit -n 65536`, LimitNOFILE=65536 of a systemd unit, --ulimit nofile=65536 of Docker'
-  return bad('open files', found, remedy)
+  return badFinding('open files', found, remedy)
 }
 
 /** Which of the optional packages there are. None is needed by itself: what needs one says so. */
@@ -38,7 +38,7 @@ export function checkPackages(): Finding {
   const installed = folders.flatMap(([name, folder]) => (folder === null ? [] : `${name} ${packageVersion(folder)}`))
   const missing = folders.flatMap(([name, folder]) => (folder === null ? `${name} (${howToInstall(name)})` : []))
   const parts = [installed.join(', '), missing.length === 0 ? '' : `not installed: ${missing.join(', ')}`]
-  return good('optional packages', parts.filter(part => part !== '').join('; '))
+  return goodFinding('optional packages', parts.filter(part => part !== '').join('; '))
 }
 
 /** @param now given only by tests. */
@@ -46,13 +46,13 @@ export function checkClock(config: Config, now: Date = new Date()): Finding {
   const remedy = 'set the clock and keep it with NTP: events are stored with its error'
   const installedAtMs = statSync(new URL(import.meta.url)).mtimeMs
   if (now.getTime() < installedAtMs - dayMs)
-    return bad('clock', `${now.toISOString()} is before this program was installed`, remedy)
+    return badFinding('clock', `${now.toISOString()} is before this program was installed`, remedy)
   const writtenAtMs = lastWrittenMs(config.dataFolder)
   if (now.getTime() < writtenAtMs - toleranceMs) {
     const written = new Date(writtenAtMs).toISOString()
-    return bad('clock', `${now.toISOString()}, but the data folder was last written at ${written}`, remedy)
+    return badFinding('clock', `${now.toISOString()}, but the data folder was last written at ${written}`, remedy)
   }
-  return good('clock', now.toISOString())
+  return goodFinding('clock', now.toISOString())
 }
 
 /** When a file of the state or of the log was last written, epoch ms; 0 before the first start. */

@@ -4,7 +4,7 @@ import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
 import { pennonCommand } from '#distribution.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { bad, type Finding, good } from './finding.ts'
+import { badFinding, type Finding, goodFinding } from './finding.ts'
 
 const what = 'stored events'
 const remedy = `stop the instance and bring back a copy of the event store that has them, or take it as it is: \`${pennonCommand('doctor --accept-missing-events')}\``
@@ -23,13 +23,17 @@ export async function checkStoredEvents(config: Config, acceptsMissing: boolean)
   const management = opened.value
   try {
     const mark = await management.findEventStoreMark()
-    if (mark === null || mark.missing.length === 0) return [good(what, 'the worker misses none')]
+    if (mark === null || mark.missing.length === 0) return [goodFinding(what, 'the worker misses none')]
     if (acceptsMissing) {
       await management.saveEventStoreMark({ ...mark, missing: [] })
-      return [good(what, accepted)]
+      return [goodFinding(what, accepted)]
     }
     return mark.missing.map(({ table, oldestMs, newestMs }) =>
-      bad(what, `${rowsOf[table] ?? table} from ${timeText(oldestMs)} to ${timeText(newestMs)} are missing`, remedy),
+      badFinding(
+        what,
+        `${rowsOf[table] ?? table} from ${timeText(oldestMs)} to ${timeText(newestMs)} are missing`,
+        remedy,
+      ),
     )
   } finally {
     await management.close()

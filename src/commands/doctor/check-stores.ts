@@ -26,7 +26,7 @@ import { dayMs } from '#core/time.ts'
 import { inDocs } from '#distribution.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { readableBytes } from '../readable-bytes.ts'
-import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
+import { badFinding, type Finding, goodFinding, reasonOf, warningFinding } from './finding.ts'
 
 const answerMsMax = 3_000
 /** Addresses move between networks; GeoLite2 itself changes twice a week, and its licence asks for current data. */
@@ -47,7 +47,7 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
   const isFolder = statSync(config.dataFolder, { throwIfNoEntry: false })?.isDirectory() ?? false
   try {
     // If it is something else, the check of the folder reports it.
-    if (!isFolder) return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
+    if (!isFolder) return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
     const unfit = findStateProblem(config)
     // Not looked at any further: opening it could change it.
     if (unfit !== null) return [badLine('state', unfit)]
@@ -55,30 +55,30 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
     const read = hasState && fault === null ? readStateThrough(config) : null
     const stateFault = fault ?? (typeof read === 'object' ? read : null)
     const faults = [
-      ...(stateFault === null ? [] : [bad('state', stateFault.found, stateFault.remedy)]),
-      ...findLogFaults(config).map(({ found, remedy }) => bad('log', found, remedy)),
+      ...(stateFault === null ? [] : [badFinding('state', stateFault.found, stateFault.remedy)]),
+      ...findLogFaults(config).map(({ found, remedy }) => badFinding('log', found, remedy)),
     ]
     if (faults.length > 0) return faults
     const foreign = await findForeignLog(config)
-    if (foreign !== null) return [bad('log', foreign.found, foreign.remedy)]
+    if (foreign !== null) return [badFinding('log', foreign.found, foreign.remedy)]
     const note = read === 'opened' ? '; state.db is large: it was opened, and not read through' : ''
-    return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}${note}`)]
+    return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}${note}`)]
   } catch (cause) {
     const remedy = 'run doctor as the user that the instance runs as, and look at the disk'
-    return [bad(hasState ? 'state and log' : 'log', `cannot be opened (${reasonOf(cause)})`, remedy)]
+    return [badFinding(hasState ? 'state and log' : 'log', `cannot be opened (${reasonOf(cause)})`, remedy)]
   }
 }
 
 function badLine(what: string, line: string): Finding {
   const { found, remedy } = faultOfLine(line)
-  return bad(what, found, remedy)
+  return badFinding(what, found, remedy)
 }
 
 async function checkDatabase(what: string, setting: string, url: string): Promise<Finding> {
   const checked = await checkPostgresAt(url)
   if (!checked.ok) {
     const { message, mayPass } = checked.error
-    return bad(
+    return badFinding(
       what,
       message,
       mayPass ? `start it, or check ${setting} and the network` : `mend it, or change ${setting}`,
@@ -86,29 +86,32 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
   }
   const { version, place, isReplica, state, mayCreate } = checked.value
   const where = `PostgreSQL ${version} at ${place}`
-  if (setting !== 'DATABASE_URL') return good(what, `${where}${isReplica ? ', a replica' : ''}`)
-  if (isReplica) return bad(what, `${where} is a replica`, 'name its primary: everything is written there')
+  if (setting !== 'DATABASE_URL') return goodFinding(what, `${where}${isReplica ? ', a replica' : ''}`)
+  if (isReplica) return badFinding(what, `${where} is a replica`, 'name its primary: everything is written there')
   if ('refusal' in state) {
     const [found, ...remedy] = state.refusal.split('. ')
-    return bad(what, `${where}: ${found}`, remedy.join('. '))
+    return badFinding(what, `${where}: ${found}`, remedy.join('. '))
   }
   const { schema, isMade, hasState } = state
   if (!mayCreate)
-    return bad(
+    return badFinding(
       what,
       `the role of ${where} may not ${isMade ? `create tables in schema ${schema}` : `make the schema ${schema}`}`,
       `let it, as the owner of the database: ${isMade ? `GRANT CREATE ON SCHEMA ${schema} TO` : `CREATE SCHEMA ${schema} AUTHORIZATION`} the role`,
     )
   const unfit = hasState ? await findPostgresProblem(url) : null
   if (unfit !== null) return badLine(what, unfit)
-  return good(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are made at the first start)'}`)
+  return goodFinding(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are made at the first start)'}`)
 }
 
 export async function checkEvents(config: Config): Promise<Finding> {
   if (config.clickhouseUrl !== null) return checkClickHouse(config, config.clickhouseUrl)
   const fault = findEngineFault(config) ?? (await findEngineDamage(config))
-  if (fault !== null) return bad('event store', fault.found, fault.remedy)
-  return good('event store', `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()!).size)} library`)
+  if (fault !== null) return badFinding('event store', fault.found, fault.remedy)
+  return goodFinding(
+    'event store',
+    `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()!).size)} library`,
+  )
 }
 
 /** Queries with the user and the password, since a server that answers may still refuse them. */
@@ -123,11 +126,11 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
       signal: AbortSignal.timeout(answerMsMax),
     })
     const text = (await response.text()).trim()
-    if (response.ok) return good('event store', `${where} answers, version ${text}`)
+    if (response.ok) return goodFinding('event store', `${where} answers, version ${text}`)
     const reason = `it answers ${response.status} ${text.slice(0, 120).split('\n')[0]}`
-    return bad('event store', `${where}: ${reason}`, 'check user and password of CLICKHOUSE_URL, and its log')
+    return badFinding('event store', `${where}: ${reason}`, 'check user and password of CLICKHOUSE_URL, and its log')
   } catch (cause) {
-    return bad(
+    return badFinding(
       'event store',
       `${where} does not answer (${reasonOf(cause)})`,
       'start it, or check CLICKHOUSE_URL and the network',
@@ -138,16 +141,16 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
 /** Neither a missing database nor old data is bad: old data only locates addresses less accurately. */
 export function checkGeoip(config: Config, nowMs: number): Finding {
   const opened = openGeoip(config, silentLogger())
-  if (!opened.ok) return bad('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
+  if (!opened.ok) return badFinding('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
   const database = opened.value
-  if (database === null) return warning('geoip', noGeoip.found, noGeoip.remedy)
+  if (database === null) return warningFinding('geoip', noGeoip.found, noGeoip.remedy)
   database.close()
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
-  if (ageDays <= staleAfterDays) return good('geoip', found)
+  if (ageDays <= staleAfterDays) return goodFinding('geoip', found)
   // Nothing to mend on a fresh installation, which has no newer data.
   if (config.geoipDatabase === null)
-    return good('geoip', `${found}; newer data: set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
+    return goodFinding('geoip', `${found}; newer data: set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
   const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps current${inDocs('operating/settings.md')}`
-  return warning('geoip', `${found}, ${ageDays} days ago`, remedy)
+  return warningFinding('geoip', `${found}, ${ageDays} days ago`, remedy)
 }

@@ -5,7 +5,7 @@ import type { Config } from '#config.ts'
 import { hasBegun, isBelieved, standingMs, type TrustedTime } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { type Finding, good, warning } from './finding.ts'
+import { type Finding, goodFinding, warningFinding } from './finding.ts'
 
 const what = 'deletion by age'
 
@@ -24,10 +24,13 @@ export function findingOf(time: TrustedTime | null): Finding {
   const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
   const confirmed = `by a day of running (so far ${ranHours} of ${standingMs / 3_600_000} h)`
   if (time === null || !hasBegun(time))
-    return good(what, `nothing is deleted by its age yet: it begins once a worker has confirmed the clock ${confirmed}`)
-  if (isBelieved(time)) return good(what, `goes by the clock, as of ${new Date(time.atMs).toISOString()}`)
+    return goodFinding(
+      what,
+      `nothing is deleted by its age yet: it begins once a worker has confirmed the clock ${confirmed}`,
+    )
+  if (isBelieved(time)) return goodFinding(what, `goes by the clock, as of ${new Date(time.atMs).toISOString()}`)
   const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
-  return warning(
+  return warningFinding(
     what,
     `the clock is ${days} days ${time.aheadMs > 0 ? 'ahead of' : 'behind'} where it should be: what is deleted goes by ${new Date(time.atMs).toISOString()}`,
     `nothing to do after a stop of that length, on a machine that is off every night, or once the clock was set right: it is believed to be there when a worker has confirmed it ${confirmed}. If it is wrong, set it`,

@@ -8,16 +8,16 @@ export interface Finding {
   readonly remedy?: string
 }
 
-export function good(what: string, found: string): Finding {
+export function goodFinding(what: string, found: string): Finding {
   return { what, isGood: true, found }
 }
 
 /** Works, but not as well as it should. */
-export function warning(what: string, found: string, remedy: string): Finding {
+export function warningFinding(what: string, found: string, remedy: string): Finding {
   return { what, isGood: true, found, remedy }
 }
 
-export function bad(what: string, found: string, remedy: string): Finding {
+export function badFinding(what: string, found: string, remedy: string): Finding {
   return { what, isGood: false, found, remedy }
 }
 

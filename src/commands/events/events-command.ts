@@ -1,7 +1,7 @@
 // The options and help of `pennon events`. What the commands do is loaded only when one is called.
 
 import { type Command, Option } from 'commander'
-import { addressed } from '../client/instance-address.ts'
+import { addAddressOptions } from '../client/instance-address.ts'
 import type { CountOptions } from './count-events.ts'
 import type { ExportOptions } from './export-events.ts'
 
@@ -22,8 +22,8 @@ runs. The instance is the one at the address in PENNON, else that of the setting
 Exit codes: 0 done; 1 it broke off or the instance failed; 2 no key, no instance, or a file that is in the way; 130 Ctrl-C.`,
     )
 
-  addressed(events.command('count').description('how many events there are, by name and day'))
-    .option('--event <name>', 'only events of this name; may be repeated', repeated)
+  addAddressOptions(events.command('count').description('how many events there are, by name and day'))
+    .option('--event <name>', 'only events of this name; may be repeated', collectOption)
     .option('--from <date>', 'from when: a date, or a span such as -7d, which begins with its whole day', '-30d')
     .option('--to <date>', 'until when; until now unless given')
     .addOption(
@@ -44,7 +44,9 @@ event_definition:read; a key without it needs --event.
     )
     .action(async (options: CountOptions) => (await import('./count-events.ts')).countEvents(options))
 
-  addressed(events.command('export <file>').description('download events into a file, exactly as they were sent'))
+  addAddressOptions(
+    events.command('export <file>').description('download events into a file, exactly as they were sent'),
+  )
     .addOption(
       new Option('--format <format>', 'by the end of the name of the file unless given').choices([
         'jsonl',
@@ -56,7 +58,7 @@ event_definition:read; a key without it needs --event.
     .option('--distinct-id <id>', 'only events of this distinct id')
     .option('--person-id <uuid>', 'only events of this person')
     .option('--uuid <uuid>', 'only the event with this uuid')
-    .option('--property <key=value>', 'only events with this property; repeated, with all of them', repeated)
+    .option('--property <key=value>', 'only events with this property; repeated, with all of them', collectOption)
     .option('--from <time>', 'only later events: a time, a date, or a span such as -7d, to the second')
     .option('--to <time>', 'only earlier events')
     .option('--oldest-first', 'in the order of time; newest first unless given')
@@ -81,6 +83,6 @@ gone on with, since a file without its end has nothing that can be read.
     )
 }
 
-function repeated(value: string, before: readonly string[] = []): string[] {
+function collectOption(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }

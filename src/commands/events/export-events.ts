@@ -209,7 +209,7 @@ function printResult(
 function describePartialFile(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
   const part = partOf(file)
   if (format === 'parquet') return `${part} cannot be gone on with: begin anew with --force.`
-  return `${describeWritten(rowCount, part, unclosed)} Go on with: pennon events export ${quoted(file)} --resume`
+  return `${describeWritten(rowCount, part, unclosed)} Go on with: pennon events export ${quoteFile(file)} --resume`
 }
 
 /**
@@ -230,6 +230,6 @@ function explainFailure(error: unknown, file: string): string {
   return `The download broke off (${cause instanceof Error ? cause.message : message}).`
 }
 
-function quoted(file: string): string {
+function quoteFile(file: string): string {
   return /^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`
 }

@@ -48,6 +48,6 @@ export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax 
 function duration(seconds: number): string {
   const whole = Math.ceil(seconds)
   const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60]
-  const two = (value: number) => String(value).padStart(2, '0')
-  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
+  const padToTwo = (value: number) => String(value).padStart(2, '0')
+  return hours > 0 ? `${hours}:${padToTwo(minutes)}:${padToTwo(whole % 60)}` : `${minutes}:${padToTwo(whole % 60)}`
 }

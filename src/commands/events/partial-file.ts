@@ -41,7 +41,7 @@ export async function beginFile(
       `An export to ${file} broke off: ${partOf(file)} has what came. ${format === 'parquet' ? '' : '--resume goes on with it, '}--force begins anew.`,
     )
   await discardFile(file)
-  const handle = await opened(partOf(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
+  const handle = await openFile(partOf(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
   return { handle, rowCount: 0, cursor: null, bytes: 0 }
 }
 
@@ -81,7 +81,7 @@ export async function continueFile(file: string, { format }: AskedExport): Promi
     throw new ClientError(
       `A Parquet file that broke off cannot be gone on with. --force begins anew; --limit makes smaller files, and so does jsonl.`,
     )
-  const handle = await opened(partOf(file), constants.O_RDWR | constants.O_NOFOLLOW)
+  const handle = await openFile(partOf(file), constants.O_RDWR | constants.O_NOFOLLOW)
   const scanner = new RowScanner(format)
   for await (const bytes of handle.createReadStream({ start: 0, autoClose: false })) scanner.scan(bytes as Buffer)
   const last = Buffer.alloc(scanner.lastEnd - scanner.lastStart)
@@ -102,7 +102,7 @@ function endOfCsv({ rowCount, lastEnd }: RowScanner, last: string): End {
 /** The last line may say that the export broke off, and where. */
 function endOfLines({ rowCount, lastStart, lastEnd }: RowScanner, last: string, file: string): End {
   if (rowCount === 0) return { rowCount: 0, cursor: null, bytes: 0 }
-  const row = parsed(last)
+  const row = parseLine(last)
   if (row?.export_error !== undefined)
     return { rowCount: rowCount - 1, cursor: row.export_error.cursor, bytes: lastStart }
   if (typeof row?.cursor !== 'string')
@@ -110,9 +110,9 @@ function endOfLines({ rowCount, lastStart, lastEnd }: RowScanner, last: string, 
   return { rowCount, cursor: row.cursor, bytes: lastEnd }
 }
 
-function parsed(line: string): { cursor?: unknown; export_error?: { cursor: string | null } } | null {
+function parseLine(line: string): { cursor?: unknown; export_error?: { cursor: string | null } } | null {
   try {
-    return JSON.parse(line) as ReturnType<typeof parsed>
+    return JSON.parse(line) as ReturnType<typeof parseLine>
   } catch {
     return null
   }
@@ -126,7 +126,7 @@ export async function completeFile(file: string, handle: FileHandle): Promise<vo
   await rm(askedOf(file), { force: true })
 }
 
-async function opened(path: string, flags: number): Promise<FileHandle> {
+async function openFile(path: string, flags: number): Promise<FileHandle> {
   try {
     return await open(path, flags, 0o600)
   } catch (error) {

@@ -49,7 +49,7 @@ export function conditionLines(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null)
     return [...document.rules.map((rule, index) => `${index + 1}. ${describeRule(rule)}`), describeDefault(document)]
-  return readable(filters, ({ sets }) => {
+  return readLines(filters, ({ sets }) => {
     if (sets.length === 0) return ['none: nobody gets the flag']
     return sets.map((set, index) => `${index + 1}. ${describeSet(set)}`)
   })
@@ -59,13 +59,13 @@ export function conditionLines(filters: JsonObject): string[] {
 export function describeConditions(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null) return [...document.rules.map(describeRule), describeDefault(document)]
-  return readable(filters, ({ sets }) => sets.map(describeSet))
+  return readLines(filters, ({ sets }) => sets.map(describeSet))
 }
 
 /** A line for each variant of the flag; none for version 2, whose rules have their own. */
 export function variantLines(filters: JsonObject): string[] {
   if (configVersion(filters) !== 1) return []
-  return readable(filters, ({ variants }) =>
+  return readLines(filters, ({ variants }) =>
     variants.map(({ key, rolloutPercentage }) => `${key}: ${rolloutPercentage} %`),
   )
 }
@@ -100,7 +100,7 @@ function describePredicate({ key, operator, value, negation }: Predicate): strin
   return negation ? `not (${condition})` : condition
 }
 
-function readable(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
+function readLines(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
   if (configVersion(filters) !== 1 && rulesOf(filters) === null)
     return ['unreadable: of a version that is not known, or malformed']
   try {

@@ -68,7 +68,7 @@ export function explanationLines(explanation: ExplanationJson, terminal: Termina
       const found =
         compared === null
           ? ''
-          : `: ${compared.source === 'absent' ? 'absent' : `${shown(compared.value)} (${compared.source})`}`
+          : `: ${compared.source === 'absent' ? 'absent' : `${formatValue(compared.value)} (${compared.source})`}`
       lines.push(
         `      ${sign} ${printableName(`${describeFilter(filter)}${found}${note === null ? '' : `; ${note}`}`)}`,
       )
@@ -78,6 +78,6 @@ export function explanationLines(explanation: ExplanationJson, terminal: Termina
   return lines
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? null)
 }

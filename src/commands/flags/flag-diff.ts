@@ -18,8 +18,8 @@ export function diffLines(before: NarrowFlag | null, after: NarrowFlag, terminal
   const old = before === null ? [] : factsOf(before)
   const now = factsOf(after)
   return [
-    ...without(old, now).map(line => terminal.paint('red', `- ${printableName(line)}`)),
-    ...without(now, old).map(line => terminal.paint('green', `+ ${printableName(line)}`)),
+    ...linesWithout(old, now).map(line => terminal.paint('red', `- ${printableName(line)}`)),
+    ...linesWithout(now, old).map(line => terminal.paint('green', `+ ${printableName(line)}`)),
   ]
 }
 
@@ -34,7 +34,7 @@ function factsOf({ active, archived, filters }: NarrowFlag): string[] {
 }
 
 /** The lines that the others lack; one that occurs several times counts each time. */
-function without(lines: readonly string[], others: readonly string[]): string[] {
+function linesWithout(lines: readonly string[], others: readonly string[]): string[] {
   const left = [...others]
   return lines.filter(line => {
     const at = left.indexOf(line)

@@ -1,7 +1,7 @@
 // The options and help of `pennon flags`. What the commands do is loaded only when one is called.
 
 import { type Command, Option } from 'commander'
-import { addressed } from '../client/instance-address.ts'
+import { addAddressOptions } from '../client/instance-address.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import type { ChangeOptions } from './confirm-change.ts'
 import type { CreateOptions } from './create-flag.ts'
@@ -84,8 +84,8 @@ that SDKs reported. PERSONS is the largest number of persons of one day, since t
     .action(async (flag: string, options: UsageOptions) => (await import('./show-usage.ts')).showUsage(flag, options))
 
   asking(flags.command('explain <flag> <distinct-id>').description('why a flag has its value for somebody'))
-    .option('--property <key=value>', 'a person property that replaces the stored one; may be repeated', repeated)
-    .option('--group <type=key>', 'a group that the person belongs to; may be repeated', repeated)
+    .option('--property <key=value>', 'a person property that replaces the stored one; may be repeated', collectOption)
+    .option('--group <type=key>', 'a group that the person belongs to; may be repeated', collectOption)
     .addHelpText(
       'after',
       `
@@ -107,7 +107,7 @@ that, anything else as text. Nothing is written or counted.
 function addChangingCommands(flags: Command): void {
   changing(flags.command('create <key>').description('make a flag; without conditions it stays off'))
     .option('--name <text>', 'what it is for')
-    .option('--tag <tag>', 'may be repeated', repeated)
+    .option('--tag <tag>', 'may be repeated', collectOption)
     .option('--rollout <percentage>', 'one condition: this share of everybody')
     .option('--filters <json>', 'conditions, variants and payloads, as the private API takes them')
     .option('--active', 'switch it on, for everybody where no conditions are given')
@@ -163,7 +163,7 @@ Who changes the flag at the same moment is not overwritten: then it ends with ex
 }
 
 function addFileCommands(flags: Command): void {
-  addressed(
+  addAddressOptions(
     flags
       .command('export [flag...]')
       .description('write flags, and the cohorts they use, as a file for another project'),
@@ -189,12 +189,14 @@ The key needs the scopes feature_flag:read, cohort:read and group:read.
       (await import('./export-flags.ts')).exportFlags(keys, options),
     )
 
-  addressed(flags.command('import <file...>').description('write the flags of a file, or of PostHog, to a project'))
+  addAddressOptions(
+    flags.command('import <file...>').description('write the flags of a file, or of PostHog, to a project'),
+  )
     .option('--json', 'print what is written, or with --dry-run would be, as JSON')
     .option('--yes', 'write without a question')
     .option('--dry-run', 'show what would be written, and for whom it is another value')
-    .option('--cohorts <file>', "PostHog's list of cohorts; may be repeated", repeated)
-    .option('--group-types <file>', "PostHog's list of group types", repeated)
+    .option('--cohorts <file>', "PostHog's list of cohorts; may be repeated", collectOption)
+    .option('--group-types <file>', "PostHog's list of group types", collectOption)
     .addHelpText(
       'after',
       `
@@ -224,9 +226,9 @@ function changing(command: Command): Command {
 }
 
 function asking(command: Command): Command {
-  return addressed(command).option('--json', 'print what the private API answers, as JSON')
+  return addAddressOptions(command).option('--json', 'print what the private API answers, as JSON')
 }
 
-function repeated(value: string, before: readonly string[] = []): string[] {
+function collectOption(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }

@@ -122,14 +122,14 @@ function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): 
 }
 
 function changeLine({ path, action, before, after }: JsonChange, terminal: Terminal): string {
-  const [old, now] = [terminal.paint('red', shown(before)), terminal.paint('green', shown(after))]
+  const [old, now] = [terminal.paint('red', formatValue(before)), terminal.paint('green', formatValue(after))]
   const change = action === 'created' ? `+ ${now}` : action === 'deleted' ? `- ${old}` : `${old} → ${now}`
   return `${printableName(path)}: ${change}`
 }
 
 const shownCharsMax = 160
 
-function shown(value: JsonValue): string {
+function formatValue(value: JsonValue): string {
   const text = compactJson(value)
   return printableName(text.length > shownCharsMax ? `${text.slice(0, shownCharsMax)}…` : text)
 }

@@ -69,7 +69,7 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
     return { kind: 'flag', name: wanted.key, wanted, before, changes }
   })
   const all: PlannedWrite[] = [...cohorts, ...flags]
-  for (const name of repeated(all.map(titleOf))) problems.push(`${name}: is in the file twice.`)
+  for (const name of findRepeated(all.map(titleOf))) problems.push(`${name}: is in the file twice.`)
   const ids = new ReferenceIds(there, cohortsThere)
   const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
   const toWrite = all.filter(isToWrite)
@@ -106,7 +106,7 @@ function changesOf(before: JsonObject | null, wanted: JsonObject): JsonChange[] 
   })
 }
 
-function repeated(names: readonly string[]): Set<string> {
+function findRepeated(names: readonly string[]): Set<string> {
   const seen = new Set<string>()
   return new Set(names.filter(name => seen.size === seen.add(name).size))
 }
@@ -185,14 +185,14 @@ async function faultsOf(write: PlannedWrite, ids: ReferenceIds): Promise<string[
   const parsed = await bodyParsers[kind][before === null ? 'create' : 'update'](Buffer.from(JSON.stringify(body)), '')
   if (!parsed.ok) return [`${parsed.error.attr}: ${parsed.error.detail}`]
   const { filters } = body
-  if (kind === 'cohort') return worded(filters === undefined ? [] : validateCohortFilters(filters))
+  if (kind === 'cohort') return describeIssues(filters === undefined ? [] : validateCohortFilters(filters))
   const fields = decodeFlag(body as UpdateFlagJson)
   const stored = before === null ? null : (before.filters as JsonObject)
   const current = before === null ? undefined : { archived: before.archived === true }
-  return worded([...validateFlag(fields, stored), ...archivedIssues(fields, current)])
+  return describeIssues([...validateFlag(fields, stored), ...archivedIssues(fields, current)])
 }
 
-function worded(issues: readonly FlagIssue[]): string[] {
+function describeIssues(issues: readonly FlagIssue[]): string[] {
   return issues.map(({ path, message }) => `${path}: ${message}`)
 }
 

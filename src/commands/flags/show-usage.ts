@@ -64,8 +64,8 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
   if (usage.results.length === 0) return ['No calls in this time.', lastCall]
   const rows = usage.results.map(({ value, calls, persons }) => ({
     value: valueNames[value] ?? value,
-    calls: grouped(calls.reduce((sum, count) => sum + count, 0)),
-    persons: grouped(persons.reduce((max, count) => Math.max(max, count), 0)),
+    calls: groupDigits(calls.reduce((sum, count) => sum + count, 0)),
+    persons: groupDigits(persons.reduce((max, count) => Math.max(max, count), 0)),
     chart: '',
   }))
   const besides = Math.max(...tableLines(columnsOf(''), rows, plainTerminal).map(textWidth)) + 2
@@ -76,7 +76,7 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
   const { perSum } = summed[0]!
   const bar = perSum === 1 ? `PER ${interval.toUpperCase()}` : `PER ${perSum} ${interval.toUpperCase()}S`
   const { buckets } = usage.results[0]!
-  const name = (bucket: string) => bucket.slice(0, interval === 'day' ? 10 : 16).replace('T', ' ')
+  const bucketName = (bucket: string) => bucket.slice(0, interval === 'day' ? 10 : 16).replace('T', ' ')
   const lastCount = buckets.length % perSum
   const last = [
     ...(isOpen ? ['not over yet'] : []),
@@ -86,7 +86,7 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
     ...tableLines(columnsOf(bar), charted, { ...terminal, width: null }),
     terminal.paint(
       'dim',
-      `${name(buckets[0]!)} to ${[name(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${counted(tallest, 'call')}; ${lastCall}`,
+      `${bucketName(buckets[0]!)} to ${[bucketName(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${counted(tallest, 'call')}; ${lastCall}`,
     ),
   ]
 }
@@ -100,6 +100,6 @@ function columnsOf(bar: string): readonly Column<Row>[] {
   ]
 }
 
-function grouped(count: number): string {
+function groupDigits(count: number): string {
   return count.toLocaleString('en')
 }

@@ -20,7 +20,7 @@ export async function writePlan(
     try {
       answer = await writeOne(api, write, plan)
     } catch (error) {
-      throw error instanceof ClientError ? stopped(error, plan.writes, index) : error
+      throw error instanceof ClientError ? stoppedError(error, plan.writes, index) : error
     }
     plan.ids.note(write.kind, write.name, answer.id)
     wrote(write, answer)
@@ -37,7 +37,7 @@ async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPla
   return id === undefined ? api.post('/feature_flags/', body, query) : api.patch(flagPath(String(id)), body, query)
 }
 
-function stopped(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
+function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
   const [failed, ...after] = writes.slice(writtenCount).map(titleOf)
   // A call without an answer, or with one of a server that fails, may have been carried out.
   const isOpen = error.status === null || error.status >= 500

@@ -65,7 +65,7 @@ function converterOf(source: ImportSource, options: ConvertOptions): (value: Jso
       facts.set(JSON.stringify([kind, key]), fact)
     const outcome = convertRecord(converter, record)
     if (!('events' in outcome)) return answerOf(outcome)
-    return { events: eventsOfRecord(source.name, outcome, ledger).events.map(shown) }
+    return { events: eventsOfRecord(source.name, outcome, ledger).events.map(toShownEvent) }
   }
 }
 
@@ -90,7 +90,7 @@ function prepare(
 }
 
 /** The markers are left out: without a job there is no id of one. */
-function shown({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
+function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
   return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
 }
 

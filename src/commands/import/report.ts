@@ -73,12 +73,12 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
 function endingOf({ folder }: Job, service: ServiceAnswer): Ending | null {
   if (service === null || 'unknownBecause' in service) return readEnding(folder)
   const { id, state, publishedAt, discardedAt } = service
-  const ended = (how: Ending['how'], at: string | null): Ending => ({
+  const toEnding = (how: Ending['how'], at: string | null): Ending => ({
     ...{ serviceJobId: id, how, isDone: true },
     ...(at !== null && { at }),
   })
-  if (state === 'published') return ended('publish', publishedAt)
-  return state === 'discarded' ? ended('discard', discardedAt) : null
+  if (state === 'published') return toEnding('publish', publishedAt)
+  return state === 'discarded' ? toEnding('discard', discardedAt) : null
 }
 
 /** A file that belongs to a report that is there. @throws JobStopped when it is gone. */
@@ -105,14 +105,14 @@ interface Asked {
 
 function otherSamples({ of, day }: Asked, samples: readonly Sample[]): string {
   const ofName = samples.filter(each => of === undefined || each.of === of)
-  const days = listed(ofName.flatMap(each => each.day ?? []).toSorted())
+  const days = joinList(ofName.flatMap(each => each.day ?? []).toSorted())
   if (day !== undefined && days !== '')
     return ` There are some${of === undefined ? '' : ` of ${of}`} of the days: ${days}.`
-  const names = listed(samples.map(each => each.of))
+  const names = joinList(samples.map(each => each.of))
   return names === '' ? '' : ` There are some of: ${names}.`
 }
 
-function listed(texts: readonly string[]): string {
+function joinList(texts: readonly string[]): string {
   return firstFew([...new Set(texts)]).join(', ')
 }
 

@@ -63,8 +63,8 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const serviceJob = readServiceJob(folder)
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records have to be sent first: pennon import run ${quoted(path)}`)
-  const waiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
-  const api = apiOf(recordedTarget(job), { waiting }, signal)
+  const sayWaiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
+  const api = apiOf(recordedTarget(job), { waiting: sayWaiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: manifestOf(folder) }
   const problem = await findRetryProblem(context, rejects)

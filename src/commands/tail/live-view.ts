@@ -51,13 +51,13 @@ export async function watchLiveView({
   try {
     const headers = { authorization: `Bearer ${personalKey}` }
     const response = await fetch(url, { headers, signal: leaving.signal })
-    if (!response.ok || response.body === null) return await refused(response)
+    if (!response.ok || response.body === null) return await readRefusal(response)
     const contentType = response.headers.get('content-type') ?? 'nothing'
     if (!contentType.startsWith('text/event-stream'))
       return { isFinal: true, reason: `it answered ${contentType}, which is no live view` }
     for await (const { kind, data } of messagesOf(response.body, onBytes)) {
       onMessage(kind, data)
-      if (kind === 'end') return ended(String(data.reason))
+      if (kind === 'end') return endWithReason(String(data.reason))
     }
     return { isFinal: false, reason: wasClosed }
   } catch (cause) {
@@ -74,12 +74,12 @@ const finalEnds: Readonly<Record<string, string>> = {
   project_deleted: 'project_deleted: the project is no more',
 }
 
-function ended(reason: string): LiveViewEnd {
+function endWithReason(reason: string): LiveViewEnd {
   return { isFinal: reason in finalEnds, reason: finalEnds[reason] ?? reason }
 }
 
 /** A proxy whose instance is down may answer 404 or the like in its own words; such an error is temporary. */
-async function refused(response: Response): Promise<LiveViewEnd> {
+async function readRefusal(response: Response): Promise<LiveViewEnd> {
   const { status } = response
   const text = await response.text()
   const detail = detailOf(text)

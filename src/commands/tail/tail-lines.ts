@@ -14,13 +14,13 @@ export function jsonLineOf(kind: string, data: Data): string {
 export function lineOf(kind: string, data: Data, terminal: Terminal = plainTerminal): string {
   switch (kind) {
     case 'ready':
-      return terminal.paint('bold', row(['TIME', 'EVENT', 'DISTINCT ID', 'PROPERTIES'], terminal))
+      return terminal.paint('bold', formatRow(['TIME', 'EVENT', 'DISTINCT ID', 'PROPERTIES'], terminal))
     case 'event':
-      return row(eventCells(data), terminal)
+      return formatRow(eventCells(data), terminal)
     case 'rejected':
-      return terminal.paint('yellow', row(rejectCells(data), terminal))
+      return terminal.paint('yellow', formatRow(rejectCells(data), terminal))
     default:
-      return row([`# ${kind} ${JSON.stringify(data)}`], terminal)
+      return formatRow([`# ${kind} ${JSON.stringify(data)}`], terminal)
   }
 }
 
@@ -28,7 +28,7 @@ export function lineOf(kind: string, data: Data, terminal: Terminal = plainTermi
 const widths = [24, 24, 24]
 const gap = '  '
 
-function row(cells: readonly string[], { width }: Terminal): string {
+function formatRow(cells: readonly string[], { width }: Terminal): string {
   const padded = cells.map((cell, index) => {
     const text = printable(cell)
     const columns = widths[index]

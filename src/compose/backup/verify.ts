@@ -102,12 +102,12 @@ async function lookAt(
     if (counted === null) differences.push('the event store does not start')
     else events = counted
   }
-  if (state !== null) differences.push(...compared('the state', description.rows.state, state))
-  if (events !== null) differences.push(...compared('the event store', description.rows.events, events))
+  if (state !== null) differences.push(...compareCounts('the state', description.rows.state, state))
+  if (events !== null) differences.push(...compareCounts('the event store', description.rows.events, events))
   return { description, fileCount, state, events, log, differences }
 }
 
-function compared(what: string, said: Counts, found: Counts): string[] {
+function compareCounts(what: string, said: Counts, found: Counts): string[] {
   return Object.entries(said)
     .filter(([table, rows]) => (found[table] ?? 0) !== rows)
     .map(([table, rows]) => `${what} has ${found[table] ?? 0} rows of ${table}, and should have ${rows}`)

@@ -14,7 +14,7 @@ import { adminBodyLimits, BodyBudget, bodyLimits, type EndedBody } from '#http/b
 import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { occasionally } from '#telemetry/occasionally.ts'
+import { createLogLimiter } from '#telemetry/occasionally.ts'
 import { clientAddress, networkOf } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
@@ -42,8 +42,8 @@ export function composePortLimits(options: PortLimitsOptions): {
   const openFilesMax = readOpenFilesMax()
   const bound = connectionBound(openFilesMax)
   const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
-  const atBound = occasionally(monotonicNowMs)
-  const atPipelining = occasionally(monotonicNowMs)
+  const atBound = createLogLimiter(monotonicNowMs)
+  const atPipelining = createLogLimiter(monotonicNowMs)
   const onConnectionEnd = (reason: ConnectionEnd) => {
     metrics.connectionsEnded.inc({ why: reason })
     if (reason === 'pipelined')
@@ -61,9 +61,9 @@ export function composePortLimits(options: PortLimitsOptions): {
         ),
       )
   }
-  const logReaders: Record<AnswerEnd, ReturnType<typeof occasionally>> = {
-    stalled: occasionally(monotonicNowMs),
-    no_room: occasionally(monotonicNowMs),
+  const logReaders: Record<AnswerEnd, ReturnType<typeof createLogLimiter>> = {
+    stalled: createLogLimiter(monotonicNowMs),
+    no_room: createLogLimiter(monotonicNowMs),
   }
   const onAnswerEnd = (reason: AnswerEnd) => {
     metrics.answersEnded.inc({ why: reason })

@@ -30,16 +30,16 @@ export async function openFrontStores(
   opened.defer(async () => {
     await Promise.all(stores.map(store => store.close()))
   })
-  const kept = <Store extends { close(): unknown }>(store: Store): Store => {
+  const trackStore = <Store extends { close(): unknown }>(store: Store): Store => {
     stores.push(store)
     return store
   }
-  const writer = kept(management ?? (await openManagement(config, logger)))
-  const logReader = kept(openLogReader(config))
+  const writer = trackStore(management ?? (await openManagement(config, logger)))
+  const logReader = trackStore(openLogReader(config))
   return {
     management: writer,
-    state: kept(await openFrontState({ config, logger, metrics }, writer)),
-    eventStore: kept(openEventStore(config, clock)),
+    state: trackStore(await openFrontState({ config, logger, metrics }, writer)),
+    eventStore: trackStore(openEventStore(config, clock)),
     logReader,
     logSpace: logReader,
     payloadCipher: openPayloadCipher(config),

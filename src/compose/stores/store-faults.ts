@@ -112,10 +112,10 @@ export function faultOfLine(line: string): StoreFault {
 /** @throws `cause` when it is not damage of the state. */
 export function stateDamage({ dataFolder }: Pick<Config, 'dataFolder'>, cause: unknown): StoreFault {
   if (!(cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt')) throw cause
-  return damaged(stateFileOf(dataFolder), cause)
+  return damageFault(stateFileOf(dataFolder), cause)
 }
 
-function damaged(path: string, cause: PortError): StoreFault {
+function damageFault(path: string, cause: PortError): StoreFault {
   let origin: Error = cause
   while (origin.cause instanceof Error) origin = origin.cause
   return { found: `${path} is damaged (${origin.message.replace(/^.*corrupt: /, '')})`, remedy: upperCased(restore) }
@@ -178,7 +178,7 @@ function faultOf(damage: LogDamage): StoreFault {
     case 'set_aside':
       return { found: `${damage.path} was damaged, and is set aside`, remedy: segmentRemedy }
     case 'segment':
-      return { ...damaged(damage.path, damage.cause), remedy: segmentRemedy }
+      return { ...damageFault(damage.path, damage.cause), remedy: segmentRemedy }
   }
 }
 

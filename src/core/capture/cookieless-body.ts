@@ -50,7 +50,7 @@ function strippedEvents(value: JsonValue, depth: number): JsonValue {
     return items.every((item, index) => item === value[index]) ? value : items
   }
   if (!isJsonObject(value)) return value
-  return isCookieless(value) ? strippedEvent(value) : mapped(value, inner => strippedEvents(inner, depth - 1))
+  return isCookieless(value) ? strippedEvent(value) : mapMembers(value, inner => strippedEvents(inner, depth - 1))
 }
 
 /** Also true when it has the mode in a form, or in a place, that is refused. */
@@ -69,10 +69,10 @@ function isSet(fields: JsonValue | undefined, name: string): boolean {
 }
 
 function strippedEvent(item: JsonObject): JsonObject {
-  return mapped(stripped(item) as JsonObject, (value, name) => {
-    if (isMap(name)) return stripped(value)
+  return mapMembers(stripValue(item) as JsonObject, (value, name) => {
+    if (isMap(name)) return stripValue(value)
     if (name !== 'properties' || !isJsonObject(value)) return value
-    return mapped(stripped(value) as JsonObject, (inner, key) => (isMap(key) ? stripped(inner) : inner))
+    return mapMembers(stripValue(value) as JsonObject, (inner, key) => (isMap(key) ? stripValue(inner) : inner))
   })
 }
 
@@ -80,13 +80,13 @@ function isMap(name: string): boolean {
   return name === '$set' || name === '$set_once'
 }
 
-function stripped(value: JsonValue): JsonValue {
+function stripValue(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([name]) => !isIdentifying.has(name)))
 }
 
 /** The object itself when no value becomes another. */
-function mapped(object: JsonObject, change: (value: JsonValue, name: string) => JsonValue): JsonObject {
+function mapMembers(object: JsonObject, change: (value: JsonValue, name: string) => JsonValue): JsonObject {
   const entries = Object.entries(object).map(([name, value]) => [name, change(value, name)] as const)
   return entries.every(([name, value]) => value === object[name]) ? object : Object.fromEntries(entries)
 }

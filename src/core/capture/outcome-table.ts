@@ -314,7 +314,7 @@ function* keptRecords(
     stepEnd = end + bytesPerStep
     yield
   }
-  if (recordCount > 0) return { bytes: shortened(bytes, end), recordCount }
+  if (recordCount > 0) return { bytes: shortenBytes(bytes, end), recordCount }
   freeBytes(bytes)
   return null
 }
@@ -364,7 +364,7 @@ export function keepRejects(table: OutcomeTable, count: number): void {
   const view = new RecordView(rejects.bytes)
   let end = 0
   for (let kept = 0; kept < count; kept++) end += view.moveTo(end).size
-  table.rejects = count === 0 ? null : { bytes: shortened(rejects.bytes, end), recordCount: count }
+  table.rejects = count === 0 ? null : { bytes: shortenBytes(rejects.bytes, end), recordCount: count }
   for (let row = 0; row < rowCountOf(table); row++)
     if (runAt(table, row) === 'rejects' && cells[row * cellsPerRow]! >= end) cells[row * cellsPerRow] = -1
 }
@@ -380,7 +380,7 @@ export function isKeptAt({ cells }: OutcomeTable, row: number): boolean {
 }
 
 /** A run that owns its whole buffer still does when shortened, so that it can be transferred. */
-function shortened(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+function shortenBytes(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
   if (length === bytes.length) return bytes
   const isWhole = bytes.byteOffset === 0 && bytes.length === bytes.buffer.byteLength
   return isWhole ? new Uint8Array(bytes.buffer.transfer(length)) : bytes.subarray(0, length)

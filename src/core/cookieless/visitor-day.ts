@@ -33,12 +33,12 @@ export function visitorDay(timeMs: number, ...zones: readonly (string | null)[])
     if (known !== undefined && known.startMs <= timeMs && timeMs < known.endMs) return known
     if (!mayBeZone(zone)) continue
     try {
-      return remembered(zone, dayOf(timeMs, zone))
+      return rememberDay(zone, dayOf(timeMs, zone))
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause
     }
   }
-  return remembered('UTC', dayOf(timeMs, 'UTC'))
+  return rememberDay('UTC', dayOf(timeMs, 'UTC'))
 }
 
 /** Whether something may still be hashed with the day's salt. @param day `2026-11-28`. */
@@ -110,7 +110,7 @@ function dayOf(timeMs: number, zone: string): VisitorDay {
   return { day, startMs: start.epochMilliseconds, endMs: start.add({ days: 1 }).startOfDay().epochMilliseconds }
 }
 
-function remembered(zone: string, day: VisitorDay): VisitorDay {
+function rememberDay(zone: string, day: VisitorDay): VisitorDay {
   if (knownDays.size >= knownMax) knownDays.clear()
   knownDays.set(ownCopy(zone), day)
   return day

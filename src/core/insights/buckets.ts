@@ -58,7 +58,7 @@ export function makeBuckets(
   if ((range.endMs - range.fromMs) / longestMs[interval] > countMax + 1) return null
   const lastDay =
     range.lastDay ??
-    zoned(range.endMs - 1, calendar)
+    toZonedTime(range.endMs - 1, calendar)
       .toPlainDate()
       .toString()
   for (const { startMs, day } of intervalsFrom(firstStart(range, interval, calendar), interval, calendar)) {
@@ -144,7 +144,7 @@ function earlierEnd(current: Buckets, last: IntervalStart, calendar: BucketCalen
   const wholeMs = startMsOf(nextStart(last, interval), calendar)
   if (endMs >= startMsOf(nextStart(currentLast, interval), calendar)) return wholeMs
   const largestUnit = interval === 'hour' ? 'hours' : 'days'
-  const elapsed = zonedStart(currentLast, calendar).until(zoned(endMs, calendar), { largestUnit })
+  const elapsed = zonedStart(currentLast, calendar).until(toZonedTime(endMs, calendar), { largestUnit })
   return Math.min(zonedStart(last, calendar).add(elapsed).epochMilliseconds, wholeMs)
 }
 
@@ -200,7 +200,7 @@ function* steadyHours(start: Temporal.ZonedDateTime): Generator<StartingInterval
 /** Far from the limit of what a date can be. */
 const steadyHoursMax = 100_000
 
-function zoned(timeMs: number, { timezone }: BucketCalendar): Temporal.ZonedDateTime {
+function toZonedTime(timeMs: number, { timezone }: BucketCalendar): Temporal.ZonedDateTime {
   return Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(timezone)
 }
 
@@ -227,11 +227,11 @@ function startOf(
   interval: BucketInterval,
   calendar: BucketCalendar,
 ): IntervalStart {
-  return interval === 'hour' ? startOfHour(zoned(startMs, calendar)) : Temporal.PlainDate.from(day)
+  return interval === 'hour' ? startOfHour(toZonedTime(startMs, calendar)) : Temporal.PlainDate.from(day)
 }
 
 function startAt(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): IntervalStart {
-  const time = zoned(timeMs, calendar)
+  const time = toZonedTime(timeMs, calendar)
   return interval === 'hour' ? startOfHour(time) : dateOf(time.toPlainDate(), interval, calendar)
 }
 

@@ -3,7 +3,7 @@
 // committing the state does no harm. `services/processing/process-events.ts` reads, loads and writes.
 
 import {
-  anonymized,
+  anonymizeReject,
   rejectOfDamage,
   rejectOfEvent,
   rejectOfRecording,
@@ -202,7 +202,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       pendingEvents: pending.rows,
       overrides,
       recordings: recordings.map(({ recording }) => recording),
-      rejected: rejected.map(reject => anonymized(reject, anonymousProjectIds)),
+      rejected: rejected.map(reject => anonymizeReject(reject, anonymousProjectIds)),
       deduplicated: work.deduplicated,
       erasures: loaded.erasures ?? noErasures,
     },

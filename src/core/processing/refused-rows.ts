@@ -1,6 +1,6 @@
 // Turns rows that the event store refused for their content into rejects, and counts them as rejected, not stored.
 
-import { anonymized, rejectOfEvent, rejectOfRecording } from '#core/processing/rejects/rejects.ts'
+import { anonymizeReject, rejectOfEvent, rejectOfRecording } from '#core/processing/rejects/rejects.ts'
 import type { RejectedEvent } from '../events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome } from './chunk.ts'
 import type { ProcessedChunk } from './process-chunk.ts'
@@ -29,7 +29,10 @@ export function rejectRefusedRows(
     const { offset, event } = processed.sources[list][index]!
     moveToRejected(counts, event.projectId, event.lane)
     if (list === 'pendingEvents') refusedOfJobs.set(event.importJobId, 1 + (refusedOfJobs.get(event.importJobId) ?? 0))
-    return anonymized(rejectOfEvent({ stream, offset }, event, 'row_refused', message), processed.anonymousProjectIds)
+    return anonymizeReject(
+      rejectOfEvent({ stream, offset }, event, 'row_refused', message),
+      processed.anonymousProjectIds,
+    )
   })
   const outcomes = [...counts.values()].filter(({ count }) => count > 0)
   const { imports } = processed.changes

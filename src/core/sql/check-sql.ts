@@ -76,33 +76,33 @@ export function checkSql(
   kind: keyof typeof statements,
 ): Result<CheckedSql, SqlRefusal> {
   if (sql.length > sqlLengthMax)
-    return refused(null, `A query may have ${sqlLengthMax} characters, and this one has ${sql.length}.`)
+    return refuseSql(null, `A query may have ${sqlLengthMax} characters, and this one has ${sql.length}.`)
   const read = sqlTokens(sql)
   if (!read.ok) return read
   const tokens = read.value
   let end = sql.length
   while (tokens.at(-1)?.text === ';' && tokens.at(-1)!.kind === 'symbol') end = tokens.pop()!.at
   const first = tokens[0]
-  if (first === undefined) return refused(null, 'The query is empty.')
+  if (first === undefined) return refuseSql(null, 'The query is empty.')
   if (first.kind === 'quoted' || !statements[kind].has(first.text.toLowerCase()))
-    return refused(first.at, 'Only queries are run here: SELECT …, or WITH … SELECT ….')
+    return refuseSql(first.at, 'Only queries are run here: SELECT …, or WITH … SELECT ….')
   let depth = 0
   let hasLimit = false
   for (const [index, token] of tokens.entries()) {
     const { text, at } = token
     const next = tokens[index + 1]
     if (token.kind === 'symbol') {
-      if (text === ';') return refused(at, 'Only one query is run at a time.')
+      if (text === ';') return refuseSql(at, 'Only one query is run at a time.')
       if (text === '(') depth++
       if (text === ')') depth--
     }
     if (token.kind !== 'word' && token.kind !== 'quoted') continue
     const lower = text.toLowerCase()
     if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
-      return refused(at, `${text} cannot be used here.`)
+      return refuseSql(at, `${text} cannot be used here.`)
     // The engine refuses changes of settings at the end of a query, but not inside of one.
     if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index) && !showsSettings(tokens))
-      return refused(at, 'Settings cannot be changed here. A name `settings` has to be in backticks.')
+      return refuseSql(at, 'Settings cannot be changed here. A name `settings` has to be in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
     if (next?.kind !== 'symbol' || next.text !== '(') continue
     if (token.kind === 'word' && (keywordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
@@ -112,7 +112,7 @@ export function checkSql(
     if (index === 0 && (lower === 'describe' || lower === 'desc')) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
     if (lower === 'values' && areLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
-    return refused(at, `${text}(…) cannot be used here: it is no function of ClickHouse that a query may call.`)
+    return refuseSql(at, `${text}(…) cannot be used here: it is no function of ClickHouse that a query may call.`)
   }
   return ok({ sql: sql.slice(0, end), tokens, hasLimit })
 }
@@ -143,7 +143,7 @@ export function namesSystemTables({ tokens }: Pick<CheckedSql, 'tokens'>): boole
 
 const systemDatabases = new Set(['system', 'information_schema'])
 
-function refused(at: number | null, detail: string): Result<never, SqlRefusal> {
+function refuseSql(at: number | null, detail: string): Result<never, SqlRefusal> {
   return { ok: false, error: { at, detail } }
 }
 

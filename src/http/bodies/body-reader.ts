@@ -77,7 +77,7 @@ export class BodyReader implements IncomingBody {
       return
     }
     const spare = this.#buffer.length - this.#length
-    const body = spare === 0 ? this.#buffer : resized(this.#buffer, this.#length)
+    const body = spare === 0 ? this.#buffer : resizeBytes(this.#buffer, this.#length)
     this.#buffer = emptyBody
     this.#budget.give(spare)
     this.#settle(null, body)
@@ -102,7 +102,7 @@ export class BodyReader implements IncomingBody {
     if (!this.#budget.grow(capacity - this.#buffer.length, this)) return false
     // Node usually gives each piece memory of its own. A slice of a larger buffer would keep all of that buffer alive.
     const isKept = isFirst && chunk.buffer.byteLength === length
-    const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resized(this.#buffer, capacity)
+    const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resizeBytes(this.#buffer, capacity)
     if (!isKept) this.#take(chunk, grown)
     this.#buffer = grown
     return true
@@ -121,6 +121,6 @@ export class BodyReader implements IncomingBody {
 }
 
 /** Frees the memory that it replaces, as `freeBytes` does. */
-function resized(bytes: Buffer, length: number): Buffer {
+function resizeBytes(bytes: Buffer, length: number): Buffer {
   return Buffer.from((bytes as Buffer<ArrayBuffer>).buffer.transfer(length))
 }

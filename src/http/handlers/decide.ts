@@ -133,8 +133,8 @@ function answerParsed(
     page: request.headers,
     isOverRecordingQuota: options.isOverRecordingQuota,
   }
-  const shown = () => shownVisitor(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
-  const result = options.decide.decide(asked, nowMs, shown, evaluation => encodeEvaluation(evaluation, answer))
+  const readVisitor = () => shownVisitor(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
+  const result = options.decide.decide(asked, nowMs, readVisitor, evaluation => encodeEvaluation(evaluation, answer))
   if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, asked, answer)))
   send(reply, answerOf(result, asked, answer))
 }

@@ -90,8 +90,8 @@ async function answer(
   if (heardOfOthers(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
   const runtime = decoded.value.selection.runtime.declared
-  const shown = () => shownVisitor(headers, socket.remoteAddress, options.trustedProxies)
-  const result = await options.decide.decide(decoded.value, nowMs, shown, evaluation =>
+  const readVisitor = () => shownVisitor(headers, socket.remoteAddress, options.trustedProxies)
+  const result = await options.decide.decide(decoded.value, nowMs, readVisitor, evaluation =>
     flagKey === null
       ? encodeOfrepBulk(evaluation, runtime, eventStreamsOf(options, evaluation.project, headers))
       : ofrepAnswer(evaluation, flagKey, runtime),

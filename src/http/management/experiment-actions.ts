@@ -75,27 +75,29 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
   const write = async ({ caller, project, item }: Call, fieldsOf: FieldsOf) =>
     orError(await updateExperiment(deps, project.id, item.id, fieldsOf, writerOf(caller)))
   /** Writes what `fieldsOf` says when the experiment has one of these statuses. */
-  const from = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
+  const changeFrom = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
     write(call, (current, linked) => {
       const flag = linked?.deleted === true ? null : linked
       const status = statusOfExperiment(current, flag?.active === true)
       return statuses.includes(status) ? fieldsOf(current, flag) : err(wrongStatus(status, statuses))
     })
   const switchFlag = (call: Call, statuses: readonly ExperimentStatus[], flagActive: boolean) =>
-    from(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
+    changeFrom(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
 
   return [
     ownerAction({
       name: 'launch',
       summary: 'Start a draft now and enable its flag.',
-      run: (call: Call) => from(call, ['draft'], () => ok({ startDateMs: clock.nowMs() })),
+      run: (call: Call) => changeFrom(call, ['draft'], () => ok({ startDateMs: clock.nowMs() })),
     }),
     ownerAction({
       name: 'end',
       summary: 'End an experiment now. The flag is not changed.',
       body: endSchema,
       run: (call: Call<Static<typeof endSchema>>) =>
-        from(call, ['running', 'paused'], () => ok({ endDateMs: clock.nowMs(), content: concluded(call.body) })),
+        changeFrom(call, ['running', 'paused'], () =>
+          ok({ endDateMs: clock.nowMs(), content: toConclusion(call.body) }),
+        ),
     }),
     ownerAction({
       name: 'pause',
@@ -112,7 +114,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
       summary: 'Archive an ended experiment.',
       body: archiveSchema,
       run: (call: Call<Static<typeof archiveSchema>>) =>
-        from(call, ['stopped'], () =>
+        changeFrom(call, ['stopped'], () =>
           ok({ archived: true, ...(call.body.disable_feature_flag === true && { flagActive: false }) }),
         ),
     }),
@@ -125,7 +127,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
       name: 'reset',
       summary: 'Reset an experiment to a draft. The flag is not changed.',
       run: (call: Call) =>
-        from(call, ['running', 'paused', 'stopped'], () =>
+        changeFrom(call, ['running', 'paused', 'stopped'], () =>
           ok({
             ...{ startDateMs: null, endDateMs: null, archived: false },
             content: { conclusion: null, conclusion_comment: null },
@@ -137,13 +139,13 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
       summary: 'Serve one variant to every user the flag matches, or to all users, and end the experiment.',
       body: shipSchema,
       run: (call: Call<Static<typeof shipSchema>>) =>
-        from(call, ['running', 'paused', 'stopped'], (current, flag) => {
+        changeFrom(call, ['running', 'paused', 'stopped'], (current, flag) => {
           if (flag === null) return err(noFlag)
-          const filters = shipped(flag.filters, call.body.variant_key, call.body.release_to_everyone === true)
+          const filters = shipVariant(flag.filters, call.body.variant_key, call.body.release_to_everyone === true)
           if (filters === null) return err(noSuchVariant)
           return ok({
             flagConfig: { filters, mayChangeRunning: true },
-            content: concluded(call.body),
+            content: toConclusion(call.body),
             ...(current.endDateMs === null && { endDateMs: clock.nowMs() }),
           })
         }),
@@ -171,7 +173,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
   ]
 }
 
-function concluded(body: { conclusion?: string | null; conclusion_comment?: string | null }): JsonObject {
+function toConclusion(body: { conclusion?: string | null; conclusion_comment?: string | null }): JsonObject {
   return {
     ...(body.conclusion !== undefined && { conclusion: body.conclusion }),
     ...(body.conclusion_comment !== undefined && { conclusion_comment: body.conclusion_comment }),
@@ -179,7 +181,7 @@ function concluded(body: { conclusion?: string | null; conclusion_comment?: stri
 }
 
 /** The filters when one variant gets all; null when there is no such variant. */
-function shipped(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
+function shipVariant(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
   if (!variantsOf(filters).some(variant => isJsonObject(variant) && ownValue(variant, 'key') === variantKey))
     return null
   const { multivariate, groups } = withAllOnVariant(isForEveryone ? withEveryoneInFront(filters) : filters, variantKey)

@@ -37,7 +37,7 @@ import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-f
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import { isWireError, type WireError } from '#wire/wire-error.ts'
 import { experimentActions } from './experiment-actions.ts'
-import { invalidInput, missing } from './kit/answers.ts'
+import { invalidInput, notFoundError } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
@@ -199,7 +199,7 @@ const keepsItsFlag = invalidInput(
   'feature_flag_key',
   'The flag of an experiment cannot be changed: create another experiment for another flag.',
 )
-const noSuchExperiment = missing('The project has no experiment with this id.')
+const noSuchExperiment = notFoundError('The project has no experiment with this id.')
 const errors = {
   not_found: noSuchExperiment,
   flag_without_variants: invalidInput('feature_flag_key', 'The flag with this key has fewer than two variants.'),

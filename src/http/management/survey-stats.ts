@@ -7,7 +7,7 @@ import type { EventQueries } from '#ports/events/event-queries.ts'
 import type { SurveyStore } from '#ports/state/survey-store.ts'
 import { instant } from '#wire/management/shapes.ts'
 import { encodeSurveyStats, surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
-import { type Answer, answer, answerFromEventStore, invalidInput, missing, refusal } from './kit/answers.ts'
+import { type Answer, answer, answerFromEventStore, invalidInput, notFoundError, refusal } from './kit/answers.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
 import { readInstant } from './kit/instants.ts'
@@ -53,7 +53,7 @@ export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
       success: { status: 200, schema: surveyStatsSchema },
       handle: async call => {
         const survey = await deps.management.findSurvey(call.project.id, call.params.surveyId!.toLowerCase())
-        if (survey === null) return refusal(missing('The project has no survey with this id.'))
+        if (survey === null) return refusal(notFoundError('The project has no survey with this id.'))
         if ((call.query.survey_id ?? survey.id).toLowerCase() !== survey.id)
           return refusal(invalidInput('survey_id', 'Must equal the survey id in the path.'))
         const dateOf = (epochMs: number | null) => (epochMs === null ? null : instant(epochMs))

@@ -25,7 +25,7 @@ import {
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
 import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { invalidInput, missing } from './kit/answers.ts'
+import { invalidInput, notFoundError } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
@@ -149,7 +149,7 @@ const noDraft = invalidInput(
   'The survey has already started. To resume an ended survey, send `end_date: null`.',
 )
 const notRunning = invalidInput('end_date', 'The survey is not running.')
-const noSuchSurvey = missing('There is no survey with this id here.')
+const noSuchSurvey = notFoundError('There is no survey with this id here.')
 const errors = {
   not_found: noSuchSurvey,
   no_questions: wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'),

@@ -124,19 +124,19 @@ function memberOf(schema: TSchema): TSchema {
 }
 
 /** The schema as the document shows it, with references to the components in it. */
-export function documented(schema: unknown): Json {
+export function toDocumentedSchema(schema: unknown): Json {
   const name = nameOf.get(schema)
-  return name === undefined ? (within(schema) as Json) : ref(name)
+  return name === undefined ? (documentMembers(schema) as Json) : ref(name)
 }
 
 export function componentSchemas(): Record<string, Json> {
   const schemas: Record<string, Json> = { ...describedShapes }
-  for (const [name, schema] of Object.entries(named)) schemas[name] = within(schema) as Json
+  for (const [name, schema] of Object.entries(named)) schemas[name] = documentMembers(schema) as Json
   return Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-function within(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(documented)
+function documentMembers(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(toDocumentedSchema)
   if (typeof schema !== 'object' || schema === null) return schema
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, documented(value)]))
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, toDocumentedSchema(value)]))
 }

@@ -6,8 +6,8 @@ import { flagOperators } from '#core/flags/definitions/validate-filter.ts'
 export type Json = Record<string, unknown>
 
 export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
-export const list = (items: Json): Json => ({ type: 'array', items })
-const someOf = (items: Json): Json => ({ ...list(items), minItems: 1 })
+export const listOf = (items: Json): Json => ({ type: 'array', items })
+const someOf = (items: Json): Json => ({ ...listOf(items), minItems: 1 })
 export const text: Json = { type: 'string' }
 const orNull = (schema: Json): Json => ({ anyOf: [schema, { type: 'null' }] })
 const anyValue: Json = {}
@@ -18,7 +18,7 @@ const byName = (additionalProperties: Json, description?: string): Json => ({
   ...(description === undefined ? {} : { description }),
   additionalProperties,
 })
-const object = (properties: Json, required: readonly string[] = [], description?: string): Json => ({
+const objectSchema = (properties: Json, required: readonly string[] = [], description?: string): Json => ({
   type: 'object',
   ...(description === undefined ? {} : { description }),
   ...(required.length === 0 ? {} : { required }),
@@ -37,14 +37,14 @@ const condition = {
 
 /** Shapes that people write in definitions. */
 const definitionShapes: Readonly<Record<string, Json>> = {
-  PropertyFilter: object(
+  PropertyFilter: objectSchema(
     { ...condition, type: { type: 'string', enum: ['person', 'group', 'cohort', 'flag', 'person_metadata'] } },
     ['key', 'type'],
     'One condition. docs/wire/evaluation.md 5.9 lists the operators and the values they accept.',
   ),
-  ConditionSet: object(
+  ConditionSet: objectSchema(
     {
-      properties: orNull({ ...list(ref('PropertyFilter')), description: 'All must match.' }),
+      properties: orNull({ ...listOf(ref('PropertyFilter')), description: 'All must match.' }),
       rollout_percentage: { type: ['number', 'null'], minimum: 0, maximum: 100, description: 'null: all users.' },
       variant: { type: ['string', 'null'], description: 'Variant for every match, instead of hashing.' },
       description: { type: ['string', 'null'] },
@@ -53,14 +53,16 @@ const definitionShapes: Readonly<Record<string, Json>> = {
     [],
     'The flag is on for every subject that matches one of its condition sets.',
   ),
-  FlagVariant: object(
+  FlagVariant: objectSchema(
     { key: text, name: { type: ['string', 'null'] }, rollout_percentage: { type: 'number', minimum: 0, maximum: 100 } },
     ['key', 'rollout_percentage'],
   ),
-  FlagFilters: object(
+  FlagFilters: objectSchema(
     {
-      groups: { ...list(ref('ConditionSet')), description: 'Condition sets, evaluated in this order.' },
-      multivariate: orNull(object({ variants: list(ref('FlagVariant')) }, ['variants'], 'Percentages sum to 100.')),
+      groups: { ...listOf(ref('ConditionSet')), description: 'Condition sets, evaluated in this order.' },
+      multivariate: orNull(
+        objectSchema({ variants: listOf(ref('FlagVariant')) }, ['variants'], 'Percentages sum to 100.'),
+      ),
       payloads: byName(anyValue, 'JSON text by variant key, or by `true` for a flag without variants.'),
       aggregation_group_type_index: {
         ...groupTypeIndex,
@@ -70,13 +72,13 @@ const definitionShapes: Readonly<Record<string, Json>> = {
         type: ['boolean', 'null'],
         description: "The person's early access choice takes precedence.",
       },
-      super_groups: orNull(list(ref('ConditionSet'))),
+      super_groups: orNull(listOf(ref('ConditionSet'))),
       holdout: orNull({ type: 'object' }),
     },
     [],
     'Unknown fields are stored; misspelt known ones are rejected.',
   ),
-  CohortFilter: object(
+  CohortFilter: objectSchema(
     {
       ...condition,
       type: { type: 'string', enum: ['person', 'person_metadata', 'cohort', 'flag'] },
@@ -84,16 +86,16 @@ const definitionShapes: Readonly<Record<string, Json>> = {
     },
     ['key', 'type'],
   ),
-  CohortFilterGroup: object(
+  CohortFilterGroup: objectSchema(
     {
       type: { type: 'string', enum: ['OR', 'AND'] },
-      values: list({ anyOf: [ref('CohortFilterGroup'), ref('CohortFilter')] }),
+      values: listOf({ anyOf: [ref('CohortFilterGroup'), ref('CohortFilter')] }),
     },
     ['type', 'values'],
     'Nested at most 64 levels deep.',
   ),
-  CohortFilters: object({ properties: ref('CohortFilterGroup') }, [], 'Empty for a static cohort.'),
-  SurveyQuestion: object(
+  CohortFilters: objectSchema({ properties: ref('CohortFilterGroup') }, [], 'Empty for a static cohort.'),
+  SurveyQuestion: objectSchema(
     {
       id: { type: 'string', description: 'Generated if absent. Survey responses refer to it.' },
       type: { type: 'string', enum: ['open', 'link', 'rating', 'single_choice', 'multiple_choice'] },
@@ -103,17 +105,17 @@ const definitionShapes: Readonly<Record<string, Json>> = {
         descriptionContentType: { type: 'string', enum: ['html', 'text'] },
       },
       ...{ optional: { type: 'boolean' }, buttonText: text, link: { type: ['string', 'null'] }, display: text },
-      ...{ scale: { type: 'number' }, lowerBoundLabel: text, upperBoundLabel: text, choices: list(text) },
+      ...{ scale: { type: 'number' }, lowerBoundLabel: text, upperBoundLabel: text, choices: listOf(text) },
       ...{ shuffleOptions: { type: 'boolean' }, hasOpenChoice: { type: 'boolean' }, branching: { type: 'object' } },
     },
     ['type', 'question'],
     'Passed to browsers unchanged.',
   ),
-  SurveyConditions: object(
+  SurveyConditions: objectSchema(
     {
       ...{ url: text, urlMatchType: text, selector: text, linkedFlagVariant: { type: ['string', 'null'] } },
       ...{
-        deviceTypes: list(text),
+        deviceTypes: listOf(text),
         deviceTypesMatchType: text,
         seenSurveyWaitPeriodInDays: { type: ['number', 'null'] },
       },
@@ -122,8 +124,11 @@ const definitionShapes: Readonly<Record<string, Json>> = {
     [],
     'Where and when the survey is shown. Passed to browsers unchanged.',
   ),
-  ExperimentParameters: object({
-    feature_flag_variants: { ...list(ref('FlagVariant')), description: 'Variants of the flag to create: two or more.' },
+  ExperimentParameters: objectSchema({
+    feature_flag_variants: {
+      ...listOf(ref('FlagVariant')),
+      description: 'Variants of the flag to create: two or more.',
+    },
   }),
 }
 
@@ -134,7 +139,7 @@ const apiKey: Json = { type: 'string', description: 'The project API key (`phc_â
 
 /** Bodies and answers of the public paths. docs/wire has more fields and forms, which SDKs of many years send. */
 const wireShapes: Readonly<Record<string, Json>> = {
-  EvaluationRequest: object(
+  EvaluationRequest: objectSchema(
     {
       ...{ api_key: apiKey, token: { ...apiKey, description: 'Alias of `api_key`.' }, distinct_id: distinctId },
       groups: byName(textOrNumber, 'Group keys by group type.'),
@@ -143,8 +148,8 @@ const wireShapes: Readonly<Record<string, Json>> = {
       $anon_distinct_id: { type: ['string', 'null'] },
       $device_id: { type: ['string', 'null'] },
       disable_flags: { type: 'boolean' },
-      flag_keys_to_evaluate: { anyOf: [list(text), { type: 'null' }] },
-      evaluation_contexts: { anyOf: [list(text), { type: 'null' }] },
+      flag_keys_to_evaluate: { anyOf: [listOf(text), { type: 'null' }] },
+      evaluation_contexts: { anyOf: [listOf(text), { type: 'null' }] },
       geoip_disable: { type: 'boolean' },
       timezone: { type: ['string', 'null'], description: 'Time zone of a cookieless visitor (evaluation.md 1.7).' },
       cookieless_hash_extra: {
@@ -155,7 +160,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
     ['distinct_id'],
     '`api_key` or `token` is required. Source: docs/wire/evaluation.md 1.4.',
   ),
-  EvaluationResponse: object(
+  EvaluationResponse: objectSchema(
     {
       errorsWhileComputingFlags: {
         type: 'boolean',
@@ -163,23 +168,23 @@ const wireShapes: Readonly<Record<string, Json>> = {
       },
       featureFlags: {
         description: 'Values by flag key; with `v=1`, a list of enabled keys.',
-        anyOf: [byName(flagValue), list(text)],
+        anyOf: [byName(flagValue), listOf(text)],
       },
       featureFlagPayloads: byName(text),
       flags: byName(ref('FlagDetail'), 'Replaces `featureFlags` on /flags with `v=2` and above.'),
-      quotaLimited: list(text),
+      quotaLimited: listOf(text),
       ...{
         requestId: text,
         evaluatedAt: { type: 'integer' },
         config: { type: 'object' },
         toolbarParams: { type: 'object' },
       },
-      ...{ isAuthenticated: { type: 'boolean' }, supportedCompression: list(text), sessionRecording: flagOrObject() },
+      ...{ isAuthenticated: { type: 'boolean' }, supportedCompression: listOf(text), sessionRecording: flagOrObject() },
     },
     [],
     'Includes the client configuration if requested.',
   ),
-  FlagDetail: object(
+  FlagDetail: objectSchema(
     {
       ...{
         key: text,
@@ -188,10 +193,10 @@ const wireShapes: Readonly<Record<string, Json>> = {
         failed: { type: 'boolean' },
       },
       value: { ...anyValue, description: 'Replaces `enabled` and `variant` on /flags with `v=3` and above.' },
-      reason: object({
+      reason: objectSchema({
         ...{ code: text, condition_index: { type: ['integer', 'null'] }, description: { type: ['string', 'null'] } },
       }),
-      metadata: object({
+      metadata: objectSchema({
         ...{ id: { type: 'integer' }, version: { type: 'integer' }, description: { type: ['string', 'null'] } },
         ...{ payload: { type: ['string', 'null'] }, has_experiment: { type: 'boolean' } },
         // With `v=3` and above.
@@ -202,7 +207,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
     [],
     'Source: docs/wire/evaluation.md 2.3, 2.9.',
   ),
-  CaptureEvent: object(
+  CaptureEvent: objectSchema(
     {
       event: { type: 'string', minLength: 1 },
       distinct_id: { ...distinctId, description: 'Required here or in `properties`.' },
@@ -219,12 +224,12 @@ const wireShapes: Readonly<Record<string, Json>> = {
   CaptureRequest: {
     description: 'One event with its key, a list of events, or a batch. Source: docs/wire/ingestion.md 1.3.',
     anyOf: [
-      { allOf: [ref('CaptureEvent'), object({ api_key: apiKey, token: apiKey })] },
+      { allOf: [ref('CaptureEvent'), objectSchema({ api_key: apiKey, token: apiKey })] },
       ref('BatchRequest'),
       someOf(ref('CaptureEvent')),
     ],
   },
-  BatchRequest: object(
+  BatchRequest: objectSchema(
     {
       ...{ api_key: apiKey, token: apiKey, batch: someOf(ref('CaptureEvent')) },
       historical_migration: {
@@ -235,31 +240,31 @@ const wireShapes: Readonly<Record<string, Json>> = {
     },
     ['api_key', 'batch'],
   ),
-  CaptureAnswer: object(
+  CaptureAnswer: objectSchema(
     {
       status: {
         description: '`Ok`. On endpoints of old SDKs, such as /engage, 1.',
         anyOf: [text, { type: 'integer' }],
       },
-      quota_limited: list(text),
-      events: { description: 'With `verbose=1`: the outcome of each event.', ...list({ type: 'object' }) },
+      quota_limited: listOf(text),
+      events: { description: 'With `verbose=1`: the outcome of each event.', ...listOf({ type: 'object' }) },
     },
     ['status'],
   ),
-  CaptureV1Request: object(
+  CaptureV1Request: objectSchema(
     {
       created_at: text,
       historical_migration: { type: 'boolean' },
-      batch: list(
-        object({ event: text, uuid: text, distinct_id: text, timestamp: text, properties }, ['event', 'uuid']),
+      batch: listOf(
+        objectSchema({ event: text, uuid: text, distinct_id: text, timestamp: text, properties }, ['event', 'uuid']),
       ),
     },
     ['batch'],
     'Source: docs/wire/ingestion.md 4.',
   ),
-  CaptureV1Answer: object({
+  CaptureV1Answer: objectSchema({
     results: byName(
-      object({ result: { enum: ['ok', 'warning', 'drop', 'retry'] }, details: text }),
+      objectSchema({ result: { enum: ['ok', 'warning', 'drop', 'retry'] }, details: text }),
       'Results by event uuid.',
     ),
   }),
@@ -267,38 +272,41 @@ const wireShapes: Readonly<Record<string, Json>> = {
     description: 'A `$snapshot` event or a list of them, with `$session_id`. Source: docs/wire/ingestion.md 1.8.',
     anyOf: [ref('CaptureEvent'), someOf(ref('CaptureEvent')), ref('BatchRequest')],
   },
-  OfrepRequest: object({
+  OfrepRequest: objectSchema({
     context: {
-      ...object({ targetingKey: distinctId, groups: byName(textOrNumber), groupProperties: byName(properties) }),
+      ...objectSchema({ targetingKey: distinctId, groups: byName(textOrNumber), groupProperties: byName(properties) }),
       description:
         '`targetingKey` is the distinct id; all other fields are person properties. `$timezone` and `$cookieless_extra` also identify cookieless visitors.',
       required: ['targetingKey'],
     },
   }),
-  OfrepFlag: object(
+  OfrepFlag: objectSchema(
     {
       ...{ key: text, value: anyValue, variant: text, reason: text, metadata: { type: 'object' } },
       ...{ errorCode: text, errorDetails: text },
     },
     ['key'],
   ),
-  OfrepFlags: object({ flags: list(ref('OfrepFlag')), eventStreams: list({ type: 'object' }) }, ['flags']),
-  CaptureV1Error: object({ error: text, error_description: text, error_uri: text }, ['error', 'error_description']),
+  OfrepFlags: objectSchema({ flags: listOf(ref('OfrepFlag')), eventStreams: listOf({ type: 'object' }) }, ['flags']),
+  CaptureV1Error: objectSchema({ error: text, error_description: text, error_uri: text }, [
+    'error',
+    'error_description',
+  ]),
   OtlpRequest: {
     description: '`resourceLogs`, `resourceMetrics` or `resourceSpans`. Source: docs/wire/ingestion.md 12.',
     type: 'object',
   },
-  OtlpAnswer: object({
-    partialSuccess: object({
+  OtlpAnswer: objectSchema({
+    partialSuccess: objectSchema({
       ...{ rejectedLogRecords: text, rejectedDataPoints: text, rejectedSpans: text },
       errorMessage: text,
     }),
   }),
-  OtlpError: object({ code: { type: 'integer' }, message: text }, ['code', 'message']),
-  OfrepError: object({ key: text, errorCode: text, errorDetails: text }, ['errorCode', 'errorDetails']),
-  FlagDefinitions: object(
+  OtlpError: objectSchema({ code: { type: 'integer' }, message: text }, ['code', 'message']),
+  OfrepError: objectSchema({ key: text, errorCode: text, errorDetails: text }, ['errorCode', 'errorDetails']),
+  FlagDefinitions: objectSchema(
     {
-      flags: list({ type: 'object' }),
+      flags: listOf({ type: 'object' }),
       group_type_mapping: byName(text, 'Group type names by index.'),
       cohorts: byName({ type: 'object' }, 'Cohorts by id, for local evaluation.'),
     },

@@ -28,7 +28,7 @@ const refused = { 400: 'Malformed body or invalid content; see `code`.' }
 const busy = { 503: 'Overloaded or unavailable; nothing was stored. Retry after `Retry-After` seconds.' }
 const noSuchKey = { 401: 'Missing or unknown project API key.' }
 const tooLarge = { 413: 'The body is too large, compressed or decompressed.' }
-const html = (...contentType: string[]): WireOperation['success'] => ({ schema: text, contentType })
+const htmlAnswer = (...contentType: string[]): WireOperation['success'] => ({ schema: text, contentType })
 const anyObject: Json = { type: 'object' }
 
 const inBody = 'Send the project API key in the body (`api_key` or `token`).'
@@ -313,13 +313,13 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     'client_config_script',
     'Get the client configuration of a web page, as a script.',
     {
-      success: html(scripts),
+      success: htmlAnswer(scripts),
       statuses: badToken,
       security: [],
     },
   ),
   ...forPages('/array/:token/array.js', 'client_script', 'Get posthog-js with the client configuration.', {
-    success: html(scripts),
+    success: htmlAnswer(scripts),
     statuses: badToken,
     security: [],
   }),
@@ -340,11 +340,11 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     success: { schema: anyObject },
   }),
   ...forPages('/static/:file', 'static_file', 'Get a posthog-js script or the loader.', {
-    success: html(scripts),
+    success: htmlAnswer(scripts),
     statuses: { 404: 'No such file.' },
   }),
   ...forPages('/static/:version/:file', 'static_file_of_version', 'Get a script of one posthog-js version.', {
-    success: html(scripts),
+    success: htmlAnswer(scripts),
     statuses: { 404: 'No such file or version.' },
   }),
   [
@@ -353,7 +353,7 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
       id: 'start_page',
       tag: 'health',
       summary: 'Start page of this instance.',
-      success: html('text/html', 'text/plain'),
+      success: htmlAnswer('text/html', 'text/plain'),
     },
   ],
   ['GET /_liveness', { id: 'liveness', tag: 'health', summary: 'Liveness probe.', success: { schema: anyObject } }],
@@ -375,7 +375,7 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     'GET /metrics',
     {
       ...{ id: 'metrics', tag: 'health', summary: 'Prometheus metrics.' },
-      ...{ success: html('text/plain'), statuses: { 401: 'Remote request without a valid key.' } },
+      ...{ success: htmlAnswer('text/plain'), statuses: { 401: 'Remote request without a valid key.' } },
     },
   ],
 ])

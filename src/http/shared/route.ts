@@ -77,7 +77,7 @@ export function sendJson(reply: FastifyReply, status: number, body: string | Buf
 
 /** Sends a body of any type as it is. */
 export function sendBytes(reply: FastifyReply, status: number, contentType: string, body: string | Buffer): void {
-  reply.code(status).header('content-type', contentType).serializer(unchanged).send(body)
+  reply.code(status).header('content-type', contentType).serializer(passBody).send(body)
 }
 
 /** Sends a wire error with its own status. */
@@ -96,6 +96,6 @@ export function sendErrorOf(
   else route.answerError(request, reply, error)
 }
 
-function unchanged(body: unknown): string {
+function passBody(body: unknown): string {
   return body as string
 }

@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { occasionally } from '#telemetry/occasionally.ts'
+import { createLogLimiter } from '#telemetry/occasionally.ts'
 
 /** Notes a request that failed for this reason. */
 export type NoteStateAway = (error: PortError, request: Pick<FastifyRequest, 'id' | 'routeOptions'>) => void
@@ -14,7 +14,7 @@ export type NoteStateAway = (error: PortError, request: Pick<FastifyRequest, 'id
  * @param monotonicNowMs milliseconds since an arbitrary start; never jumps back.
  */
 export function createStateAwayNote(logger: Logger, monotonicNowMs: () => number): NoteStateAway {
-  const atFailure = occasionally(monotonicNowMs)
+  const atFailure = createLogLimiter(monotonicNowMs)
   return (error, { id: requestId, routeOptions }) =>
     atFailure(times =>
       logger.warn(

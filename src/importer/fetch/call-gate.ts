@@ -45,9 +45,9 @@ export class CallGate {
 
   async #wait(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    const waiting = () => this.#waiting()
-    if (isLongWait(waiting().untilMs, this.#clock.nowMs())) this.#onWaiting(waiting())
-    await sleepUntil(this.#clock, () => waiting().untilMs, signal)
+    const noteWaiting = () => this.#waiting()
+    if (isLongWait(noteWaiting().untilMs, this.#clock.nowMs())) this.#onWaiting(noteWaiting())
+    await sleepUntil(this.#clock, () => noteWaiting().untilMs, signal)
     this.#onWaiting(null)
     this.#state.addCall(this.#clock.nowMs())
   }

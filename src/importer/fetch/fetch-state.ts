@@ -213,15 +213,15 @@ export class FetchState {
     const rows = this.#database
       .prepare('SELECT state, count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM part GROUP BY state')
       .all() as { state: PartState; n: number; bytes: number }[]
-    const of = (state: PartState) => rows.find(row => row.state === state)
-    const count = (state: PartState) => of(state)?.n ?? 0
+    const findRow = (state: PartState) => rows.find(row => row.state === state)
+    const count = (state: PartState) => findRow(state)?.n ?? 0
     return {
       waiting: count('waiting'),
       done: count('done'),
       empty: count('empty'),
       split: count('split'),
-      bytesDone: of('done')?.bytes ?? 0,
-      bytesWaiting: of('waiting')?.bytes ?? 0,
+      bytesDone: findRow('done')?.bytes ?? 0,
+      bytesWaiting: findRow('waiting')?.bytes ?? 0,
     }
   }
 

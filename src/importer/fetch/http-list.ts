@@ -52,7 +52,7 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
       if (answer.status !== 200 && answer.status !== 206) throw await refuse()
       if (version !== null && sizeAndVersion(answer).version !== version) {
         answer.body.destroy()
-        throw new PortError(port, 'conflict', new Error(`${shown(url)} has changed`))
+        throw new PortError(port, 'conflict', new Error(`${formatAddress(url)} has changed`))
       }
       return { startsAt: answer.status === 206 ? from : 0, bytes: bodyOf(answer, url), notes }
     },
@@ -94,7 +94,7 @@ function keyOf(url: URL): string {
   return `${path.slice(0, at)}${hash}-${path.slice(at)}`
 }
 
-function shown(url: URL): string {
+function formatAddress(url: URL): string {
   return `${url.origin}${url.pathname}`
 }
 
@@ -123,10 +123,10 @@ async function* bodyOf({ body, headers }: HttpAnswer, url: URL): AsyncIterable<U
       yield chunk
     }
   } catch {
-    throw new PortError(port, 'unavailable', new Error(`${shown(url)} broke off`))
+    throw new PortError(port, 'unavailable', new Error(`${formatAddress(url)} broke off`))
   }
   if (announced !== undefined && bytes < Number(announced))
-    throw new PortError(port, 'unavailable', new Error(`${shown(url)} broke off`))
+    throw new PortError(port, 'unavailable', new Error(`${formatAddress(url)} broke off`))
 }
 
 async function* noBytes(): AsyncIterable<Uint8Array> {}
@@ -139,7 +139,7 @@ interface RefusalOptions {
 }
 
 async function refusal(answer: HttpAnswer, { url, list, secrets, nowMs }: RefusalOptions): Promise<Error> {
-  const fault = await faultOfStatus(answer, { source: shown(url), secrets, nowMs })
+  const fault = await faultOfStatus(answer, { source: formatAddress(url), secrets, nowMs })
   if (fault instanceof FetchWait) return fault
   const isGone = answer.status === 404 || answer.status === 410
   const advice = isGone ? `. Remove its line from ${list} to fetch only the other addresses.` : ''

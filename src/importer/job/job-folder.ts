@@ -149,8 +149,8 @@ export class JobFolder {
 
 /** Whether a job was planned in a folder or an export fetched into it, so that its files must not be imported as an export. */
 export function isJobFolder(path: string): boolean {
-  const has = (name: string) => existsSync(join(path, name))
-  return has('fetch.db') || (has('plan.json') && has('lock.db'))
+  const hasFile = (name: string) => existsSync(join(path, name))
+  return hasFile('fetch.db') || (hasFile('plan.json') && hasFile('lock.db'))
 }
 
 /** @returns null unless `text` is a JSON object. */

@@ -203,13 +203,13 @@ export class JobLedger implements ImportLedger {
    */
   *generatedEvents(skipped = 0): IterableIterator<ImportedEvent> {
     type Row = { kind: string; time_us: number; uuid: string; id: number; event: string }
-    const page = (where: string, offset: number) =>
+    const pageSql = (where: string, offset: number) =>
       `SELECT * FROM generated ${where} ORDER BY kind, time_us, uuid, id LIMIT 1000 OFFSET ${offset}`
     // Read in pages, so that no statement stays open while events are sent.
     const next = this.#database.prepare<[string, number, string, number], Row>(
-      page('WHERE (kind, time_us, uuid, id) > (?, ?, ?, ?)', 0),
+      pageSql('WHERE (kind, time_us, uuid, id) > (?, ?, ?, ?)', 0),
     )
-    let rows = this.#database.prepare<[], Row>(page('', skipped)).all()
+    let rows = this.#database.prepare<[], Row>(pageSql('', skipped)).all()
     for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
       for (const { event } of rows) yield storedJson(event) as unknown as ImportedEvent
       rows = next.all(last.kind, last.time_us, last.uuid, last.id)

@@ -107,12 +107,12 @@ type StoredObject = { readonly [key: string]: Stored }
 
 /** Safe to rename all keys: none in a manifest comes from an export. */
 function withKeys(value: StoredObject, rename: (key: string) => string): StoredObject {
-  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [rename(key), within(entry, rename)]))
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [rename(key), renameKeys(entry, rename)]))
 }
 
-function within(value: Stored, rename: (key: string) => string): Stored {
+function renameKeys(value: Stored, rename: (key: string) => string): Stored {
   if (typeof value !== 'object' || value === null) return value
-  return isList(value) ? value.map(entry => within(entry, rename)) : withKeys(value, rename)
+  return isList(value) ? value.map(entry => renameKeys(entry, rename)) : withKeys(value, rename)
 }
 
 function isList(value: readonly Stored[] | StoredObject): value is readonly Stored[] {

@@ -32,7 +32,7 @@ export function isAvro(beginning: Buffer): boolean {
 export async function* avroRecords({ object, bytes, damage }: UnpackedFile): AsyncGenerator<ReadRecord> {
   const table = tableOf(object)
   let line = 1
-  const made = (record: Pick<ReadRecord, 'bytes' | 'parsed'>): ReadRecord => ({
+  const toRecord = (record: Pick<ReadRecord, 'bytes' | 'parsed'>): ReadRecord => ({
     raw: { object, line, byte: 0 },
     ...record,
     isJson: true,
@@ -43,25 +43,26 @@ export async function* avroRecords({ object, bytes, damage }: UnpackedFile): Asy
     let emptyCount = 0
     while ((await bytes.peek(1)).length > 0) {
       const count = await nextSize(bytes, 'records')
-      const block = new AvroCursor(unpack(await exactly(bytes, await nextSize(bytes))))
-      if (!(await exactly(bytes, syncBytes)).equals(sync)) throw damaged('a block does not end where it should')
+      const block = new AvroCursor(unpack(await readExactly(bytes, await nextSize(bytes))))
+      if (!(await readExactly(bytes, syncBytes)).equals(sync))
+        throw packingDamage('a block does not end where it should')
       for (let left = count; left > 0; left--) {
         const { at } = block
         const value = nextValue(block, read)
         if (block.at === at && ++emptyCount > emptyRecordsMax)
-          throw damaged(`it claims more than ${emptyRecordsMax} records that take no bytes`)
-        yield made(
+          throw packingDamage(`it claims more than ${emptyRecordsMax} records that take no bytes`)
+        yield toRecord(
           isJsonObject(value) ? typedRecord(value) : { bytes: jsonBytes(value), parsed: rejectOf('json_not_object') },
         )
         line++
       }
-      if (!block.isAtEnd) throw damaged('a block has more records than it says')
+      if (!block.isAtEnd) throw packingDamage('a block has more records than it says')
     }
     const found = damage()
     if (found !== null) throw found
   } catch (error) {
     const { reason, message } = damage() ?? damageIn(error as Error)
-    yield made({ bytes: Buffer.alloc(0), parsed: rejectOf(reason, message) })
+    yield toRecord({ bytes: Buffer.alloc(0), parsed: rejectOf(reason, message) })
   }
 }
 
@@ -71,7 +72,7 @@ function nextValue(block: AvroCursor, read: AvroReader): JsonValue {
   try {
     return read(block)
   } catch (cause) {
-    throw isAtEnd ? damaged('a block has fewer records than it says') : cause
+    throw isAtEnd ? packingDamage('a block has fewer records than it says') : cause
   }
 }
 
@@ -85,21 +86,25 @@ const codecs: Readonly<Record<string, Unpack>> = {
 }
 
 async function readHeader(bytes: ByteReader) {
-  await exactly(bytes, magic.length)
+  await readExactly(bytes, magic.length)
   const meta = new Map<string, string>()
   let left = headerBytesMax
-  const text = async () => {
+  const readText = async () => {
     const size = await nextSize(bytes)
     left -= size + 1
-    if (left < 0) throw damaged(`its header has more than ${headerBytesMax} bytes`)
-    return (await exactly(bytes, size)).toString()
+    if (left < 0) throw packingDamage(`its header has more than ${headerBytesMax} bytes`)
+    return (await readExactly(bytes, size)).toString()
   }
   for (let count = await nextCount(bytes); count > 0; count = await nextCount(bytes))
-    for (; count > 0; count--) meta.set(await text(), await text())
+    for (; count > 0; count--) meta.set(await readText(), await readText())
   const codec = meta.get('avro.codec') ?? 'null'
   const unpack = Object.hasOwn(codecs, codec) ? codecs[codec]! : null
-  if (unpack === null) throw damaged(`its codec is ${codec}: write it with deflate, snappy, zstandard or none`)
-  return { read: avroReader(parseJson(meta.get('avro.schema') ?? '')), unpack, sync: await exactly(bytes, syncBytes) }
+  if (unpack === null) throw packingDamage(`its codec is ${codec}: write it with deflate, snappy, zstandard or none`)
+  return {
+    read: avroReader(parseJson(meta.get('avro.schema') ?? '')),
+    unpack,
+    sync: await readExactly(bytes, syncBytes),
+  }
 }
 
 async function nextCount(bytes: ByteReader): Promise<number> {
@@ -110,7 +115,7 @@ async function nextCount(bytes: ByteReader): Promise<number> {
 
 async function nextSize(bytes: ByteReader, what: 'bytes' | 'records' = 'bytes'): Promise<number> {
   const size = Number(await nextLong(bytes))
-  if (size < 0 || size > blockBytesMax) throw damaged(`a block claims to have ${size} ${what}`)
+  if (size < 0 || size > blockBytesMax) throw packingDamage(`a block claims to have ${size} ${what}`)
   return size
 }
 
@@ -121,7 +126,7 @@ async function nextLong(bytes: ByteReader): Promise<bigint> {
   return new AvroCursor(await bytes.take(end || longBytesMax)).long()
 }
 
-async function exactly(bytes: ByteReader, count: number): Promise<Buffer> {
+async function readExactly(bytes: ByteReader, count: number): Promise<Buffer> {
   const taken = await bytes.take(count)
   if (taken.length < count) throw cutOff()
   return taken
@@ -135,10 +140,10 @@ function unpackSnappy(block: Buffer): Buffer {
     length += (byte & 0x7f) * 2 ** (7 * index)
     if (byte < 0x80) break
   }
-  if (length > blockBytesMax) throw damaged(`a block claims to have ${length} bytes`)
+  if (length > blockBytesMax) throw packingDamage(`a block claims to have ${length} bytes`)
   const unpacked = Buffer.alloc(length)
   snappyUncompress(packed, unpacked)
-  if (crc32(unpacked) !== block.readUInt32BE(block.length - 4)) throw damaged('the sum of a block is another')
+  if (crc32(unpacked) !== block.readUInt32BE(block.length - 4)) throw packingDamage('the sum of a block is another')
   return unpacked
 }
 
@@ -146,10 +151,10 @@ function damageIn(error: Error): { reason: RejectReason; message: string } {
   if (error instanceof PackingDamage) return error
   // The disk failed, which says nothing about what the file holds.
   if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
-  return damaged(error.message)
+  return packingDamage(error.message)
 }
 
-function damaged(detail: string): PackingDamage {
+function packingDamage(detail: string): PackingDamage {
   return new PackingDamage('compressed_input', `the Avro file cannot be read: ${detail}`)
 }
 

@@ -64,11 +64,11 @@ export function csvCells(
     for (let stretches = 1; row[at] === '"' && at < end; stretches++) {
       // A cell is its quoted stretches; two quotes in a row stand for one and begin the next stretch.
       const close = closingQuote(row, at + 1, end, delimiter, hasEscapes)
-      cell += unescaped(row.slice(at + 1, close), delimiter, hasEscapes)
+      cell += unescapeText(row.slice(at + 1, close), delimiter, hasEscapes)
       at = close + 1
       if (row[at] === '"' && at < end) cell += '"'
       if (stretches % copiedPieces === 0) {
-        begun += copied(cell)
+        begun += copyText(cell)
         cell = ''
       }
     }
@@ -110,7 +110,7 @@ export function mayClose(next: string | undefined, delimiter: CsvDelimiter): boo
 }
 
 /** Where two quotes stand for one, a text has a quote in it only if it was written with backslashes all the same. */
-function unescaped(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): string {
+function unescapeText(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): string {
   if (!(hasEscapes || text.includes('"'))) return text
   let [begun, next, from, escapes] = ['', '', 0, 0]
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at + 2)) {
@@ -119,7 +119,7 @@ function unescaped(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): 
     next += text.slice(from, at)
     from = at + 1
     if (++escapes % copiedPieces === 0) {
-      begun += copied(next)
+      begun += copyText(next)
       next = ''
     }
   }
@@ -130,6 +130,6 @@ function unescaped(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): 
 const copiedPieces = 4_096
 
 /** A text that is added up keeps all its pieces: a cell of nothing but quotes takes fifty times its bytes so. A copy has none. */
-function copied(text: string): string {
+function copyText(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string
 }

@@ -22,7 +22,7 @@ export async function* gzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
       sizeBytes = (sizeBytes + unpacked.length) % 2 ** 32
       yield unpacked
     }
-    const trailer = await exactly(packed, 8)
+    const trailer = await readExactly(packed, 8)
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== sizeBytes)
       throw new PackingDamage('compressed_input', 'the gzip data is damaged: its sum is another')
   } while (await hasMore(packed))
@@ -40,18 +40,18 @@ async function skipHeader(packed: ByteReader): Promise<void> {
   const beginning = await packed.peek(magic.length)
   if (beginning.length === magic.length && !beginning.equals(magic))
     throw new PackingDamage('compressed_input', 'something that is no gzip follows the gzip data')
-  const flags = (await exactly(packed, 10))[3]!
-  if (flags & hasExtra) await exactly(packed, (await exactly(packed, 2)).readUInt16LE())
+  const flags = (await readExactly(packed, 10))[3]!
+  if (flags & hasExtra) await readExactly(packed, (await readExactly(packed, 2)).readUInt16LE())
   if (flags & hasName) await skipText(packed)
   if (flags & hasComment) await skipText(packed)
-  if (flags & hasCrc) await exactly(packed, 2)
+  if (flags & hasCrc) await readExactly(packed, 2)
 }
 
 async function skipText(packed: ByteReader): Promise<void> {
-  while ((await exactly(packed, 1))[0] !== 0) {}
+  while ((await readExactly(packed, 1))[0] !== 0) {}
 }
 
-async function exactly(packed: ByteReader, count: number): Promise<Buffer> {
+async function readExactly(packed: ByteReader, count: number): Promise<Buffer> {
   const bytes = await packed.take(count)
   if (bytes.length < count) throw new PackingDamage('truncated_record', 'the gzip data ends before its end')
   return bytes

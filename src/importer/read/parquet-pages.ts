@@ -35,9 +35,9 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
   const trailerAt = Math.max(0, file.byteLength - trailerBytes)
   const trailer = new DataView(await file.slice(trailerAt))
   const footerBytes = trailer.byteLength < trailerBytes ? Infinity : trailer.getUint32(0, true)
-  if (footerBytes > trailerAt) throw damaged('its end does not say where its description begins')
+  if (footerBytes > trailerAt) throw damageError('its end does not say where its description begins')
   if (footerBytes > footerBytesMax)
-    throw damaged(`its description has ${footerBytes} bytes, and ${footerBytesMax} are the most that are read`)
+    throw damageError(`its description has ${footerBytes} bytes, and ${footerBytesMax} are the most that are read`)
   const end = await file.slice(trailerAt - footerBytes)
   checkThrift(new Uint8Array(end, 0, footerBytes))
   return parquetMetadata(end)
@@ -46,13 +46,13 @@ export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
 /** @throws Error for groups whose rows are not those of the file, or that lack columns of its schema. */
 export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
-    throw damaged('its groups have more or less rows than it says')
+    throw damageError('its groups have more or less rows than it says')
   const leaves = new Set<string | undefined>(leafNames(schema))
   for (const { columns, num_rows } of row_groups) {
-    if (num_rows < 0n) throw damaged('a group has less than no rows')
+    if (num_rows < 0n) throw damageError('a group has less than no rows')
     const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
     // `checkPages` tells of columns that say nothing of themselves.
-    if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw damaged('a group lacks columns of its schema')
+    if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw damageError('a group lacks columns of its schema')
   }
 }
 
@@ -66,8 +66,8 @@ function leafNames({ children, path }: SchemaTree): string[] {
 export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   for (const chunk of columns) {
     const { meta_data: column } = chunk
-    if (column === undefined) throw damaged('it is encrypted, or spread over several files')
-    if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw damaged('a column misses rows')
+    if (column === undefined) throw damageError('it is encrypted, or spread over several files')
+    if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw damageError('a column misses rows')
     await checkPageList(file, chunk, await checkColumn(file, column))
   }
 }
@@ -80,7 +80,7 @@ async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: Reado
   checkThrift(new Uint8Array(bytes))
   const { page_locations } = readOffsetIndex({ view: new DataView(bytes), offset: 0 })
   if (!page_locations.every(({ offset }) => pages.has(Number(offset))))
-    throw damaged('the list of the pages of a column names others than it has')
+    throw damageError('the list of the pages of a column names others than it has')
 }
 
 /** @returns where its pages begin. */
@@ -91,10 +91,10 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<R
     Number(column.data_page_offset),
   )
   const end = start + Number(column.total_compressed_size)
-  if (start < 0 || end < start || end > file.byteLength) throw damaged('a column lies outside of it')
+  if (start < 0 || end < start || end > file.byteLength) throw damageError('a column lies outside of it')
   let values = 0n
   for (let at = start; values < column.num_values; ) {
-    if (at >= end) throw damaged('a column ends before its end')
+    if (at >= end) throw damageError('a column ends before its end')
     pages.add(at)
     const ahead = await file.slice(at, Math.min(at + headerBytesMax, end))
     checkThrift(new Uint8Array(ahead))
@@ -103,9 +103,9 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<R
     const body = at + reader.offset
     values += valuesIn(header, column)
     at = body + header.compressed_page_size
-    if (!(header.compressed_page_size >= 0) || at > end) throw damaged('a page is longer than its column')
+    if (!(header.compressed_page_size >= 0) || at > end) throw damageError('a page is longer than its column')
     if (header.crc !== undefined && crc32(new Uint8Array(await file.slice(body, at))) !== header.crc >>> 0)
-      throw damaged('the sum of a page is another')
+      throw damageError('the sum of a page is another')
   }
   return pages
 }
@@ -124,7 +124,7 @@ class ForwardReader {
   }
 
   set offset(offset: number) {
-    if (!(offset >= this.#offset)) throw damaged('the header of a page is none')
+    if (!(offset >= this.#offset)) throw damageError('the header of a page is none')
     this.#offset = offset
   }
 }
@@ -142,7 +142,7 @@ function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: C
     isBetween(levelBytes, header.compressed_page_size) &&
     isBetween(v2?.num_rows ?? 0, page.num_values) &&
     page.encoding !== undefined
-  if (!isPossible) throw damaged('a page has more values than its column')
+  if (!isPossible) throw damageError('a page has more values than its column')
   checkClaims(header, page.num_values)
   return page === dictionary_page_header ? 0n : BigInt(page.num_values)
 }
@@ -150,15 +150,15 @@ function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: C
 /** Memory is taken by what a page claims, before its bytes are looked at. */
 function checkClaims({ compressed_page_size, uncompressed_page_size }: PageHeader, values: number): void {
   if (uncompressed_page_size > Math.max(pageBytesMax, compressed_page_size * unpackedPerByteMax))
-    throw damaged(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
+    throw damageError(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
   if (values > Math.max(pageValuesMax, uncompressed_page_size * valuesPerByteMax))
-    throw damaged(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
+    throw damageError(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
 }
 
 function isBetween(count: number, countMax: number): boolean {
   return count >= 0 && count <= countMax
 }
 
-function damaged(detail: string): Error {
+function damageError(detail: string): Error {
   return new Error(detail)
 }

@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
-import { RecordReject, type Rejected, type Skipped, skipped } from '../records/imported-event.ts'
+import { RecordReject, type Rejected, type Skipped, skipRecord } from '../records/imported-event.ts'
 import { recordNestingMax } from '../records/record-fields.ts'
 import { type CsvDelimiter, csvCells, delimiterNames } from './csv-cells.ts'
 import { recordValuesMax, rowEnds } from './split-records.ts'
@@ -16,7 +16,7 @@ export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
  * @param line with or without its line end.
  */
 export function parseJsonLine(line: Uint8Array): ParsedRecord {
-  return parsed(line, objectIn)
+  return parseBytes(line, objectIn)
 }
 
 /**
@@ -30,7 +30,7 @@ export function parseCsvRow(
   delimiter: CsvDelimiter = ',',
   hasEscapes = false,
 ): ParsedRecord {
-  return parsed(row, text => {
+  return parseBytes(row, text => {
     const cells = cellsOf(text, delimiter, hasEscapes)
     if (cells.length !== columns.length) {
       const header = `the header names ${namedColumns(columns.length, delimiter)}`
@@ -106,10 +106,10 @@ function distinctNames(names: readonly string[]): string[] {
   return [...distinct]
 }
 
-function parsed(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {
+function parseBytes(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {
   return orReject(() => {
     const text = textOf(bytes)
-    return text.trim() === '' ? skipped('blank_line') : { value: read(text) }
+    return text.trim() === '' ? skipRecord('blank_line') : { value: read(text) }
   })
 }
 
@@ -166,9 +166,9 @@ function isUtf16(bytes: Uint8Array): boolean {
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true
   if (first !== 0 && second !== 0) return false
   const begun = bytes.subarray(0, utf16Looked)
-  const zeros = (from: 0 | 1) => begun.filter((byte, at) => at % 2 === from && byte === 0).length
+  const countZeros = (from: 0 | 1) => begun.filter((byte, at) => at % 2 === from && byte === 0).length
   const pairs = Math.floor(begun.length / 2)
-  return pairs >= 2 && (zeros(0) >= pairs || zeros(1) >= pairs)
+  return pairs >= 2 && (countZeros(0) >= pairs || countZeros(1) >= pairs)
 }
 
 const utf16Looked = 32

@@ -63,7 +63,7 @@ async function* layers(object: string, { bytes, damages }: Layer, depth: number)
   if (packing === null) {
     yield { object, bytes, damage, isUnpackedFile: depth === 0 }
   } else if (packing !== 'zip' && packing !== 'empty zip') {
-    yield* layers(object, stopped(unpack(packing, bytes, depth), damages), depth + 1)
+    yield* layers(object, stopAtDamage(unpack(packing, bytes, depth), damages), depth + 1)
   } else {
     try {
       if (depth >= depthMax) throw tooDeep()
@@ -76,7 +76,7 @@ async function* layers(object: string, { bytes, damages }: Layer, depth: number)
 
 async function* entriesOf(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
   for await (const entry of zipEntries(bytes)) {
-    const content = stopped(entry.bytes, [])
+    const content = stopAtDamage(entry.bytes, [])
     if (!entry.name.split('/').some(isHidden)) yield* layers(`${object}!${entry.name}`, content, depth + 1)
     // What an archive inside of this one has behind its files, or all that nobody wants.
     for await (const _ of content.bytes);
@@ -88,7 +88,7 @@ async function* entriesOf(object: string, { bytes, damages }: Layer, depth: numb
 }
 
 /** The bytes up to the damage, if there is one. */
-function stopped(source: AsyncIterable<Buffer>, damages: PackingDamage[]): Layer {
+function stopAtDamage(source: AsyncIterable<Buffer>, damages: PackingDamage[]): Layer {
   const upToDamage = async function* () {
     try {
       yield* source

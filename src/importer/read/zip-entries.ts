@@ -60,10 +60,10 @@ interface EntryHeader {
 }
 
 async function readHeader(archive: ByteReader): Promise<EntryHeader> {
-  const fixed = await exactly(archive, headerBytes)
+  const fixed = await readExactly(archive, headerBytes)
   const flags = fixed.readUInt16LE(6)
-  const name = await exactly(archive, fixed.readUInt16LE(26))
-  const zip64 = extraField(await exactly(archive, fixed.readUInt16LE(28)), zip64Field)
+  const name = await readExactly(archive, fixed.readUInt16LE(26))
+  const zip64 = extraField(await readExactly(archive, fixed.readUInt16LE(28)), zip64Field)
   const size32 = fixed.readUInt32LE(18)
   // The extra field holds the unpacked size first.
   const size = size32 === inZip64 && zip64 !== null && zip64.length >= 16 ? Number(zip64.readBigUInt64LE(8)) : size32
@@ -151,11 +151,11 @@ class EntryContent {
   async #descriptorCrc(): Promise<number> {
     const hasSignature = (await exactlyAhead(this.#archive, 4)).readUInt32LE() === dataDescriptor
     if (hasSignature) await this.#archive.skip(4)
-    const crc = (await exactly(this.#archive, 4)).readUInt32LE()
+    const crc = (await readExactly(this.#archive, 4)).readUInt32LE()
     // Not every writer says which of the two it is, so what follows decides.
     const ahead = await this.#archive.peek(16 + 4)
     const known = [8, 16].find(at => ahead.length >= at + 4 && isHeader(ahead.readUInt32LE(at)))
-    await exactly(this.#archive, known ?? (this.#header.isZip64 ? 16 : 8))
+    await readExactly(this.#archive, known ?? (this.#header.isZip64 ? 16 : 8))
     return crc
   }
 }
@@ -164,7 +164,7 @@ function isHeader(signature: number): boolean {
   return signature === fileHeader || listHeaders.has(signature)
 }
 
-async function exactly(archive: ByteReader, count: number): Promise<Buffer> {
+async function readExactly(archive: ByteReader, count: number): Promise<Buffer> {
   const bytes = await archive.take(count)
   if (bytes.length < count) throw cutOff()
   return bytes

@@ -8,7 +8,7 @@ import {
   RecordReject,
   type Rejected,
   type Skipped,
-  skipped,
+  skipRecord,
 } from './imported-event.ts'
 import { checkDrops, withoutLongGroups } from './service-drops.ts'
 
@@ -31,7 +31,7 @@ export function convertRecord(
   try {
     const outcome = converter.convert(record)
     if (!('events' in outcome)) return outcome
-    if (saysNothing(outcome)) return skipped('filtered')
+    if (saysNothing(outcome)) return skipRecord('filtered')
     if (textLength * expansionMax > eventBytesMax) checkSizes(outcome)
     checkDrops(outcome)
     return withoutLongGroups(outcome)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { withEventNames } from './event-names.ts'
 import type { ImportSource, RecordConverter, SourceContext } from './import-source.ts'
-import { skipped } from './imported-event.ts'
+import { skipRecord } from './imported-event.ts'
 import { SourceConfig } from './source-config.ts'
 
 const context: SourceContext = { nowMs: Date.UTC(2026, 0, 15), holdLiveWindow: false, findFact: () => null }
@@ -14,7 +14,7 @@ class NamedRecords implements RecordConverter {
   readonly #facts = [{ kind: 'k', key: 'a', value: 'b' }]
 
   convert({ value: { event, from } }: { readonly value: JsonObject }) {
-    if (event === undefined) return skipped('filtered')
+    if (event === undefined) return skipRecord('filtered')
     const names = { event: String(event), ...(from !== undefined && { sourceName: String(from) }) }
     return { events: [{ uuid, ...names, distinctId: 'ada', timeUs: 0, properties: {} }] }
   }
@@ -51,7 +51,7 @@ describe('event_names', () => {
   it('does not affect skips and the facts of records', () => {
     const converter = product.prepare({ event_names: { a: 'b' } }, context)
     const record = { value: {}, table: null, ordinal: 1 }
-    assert.deepEqual(converter.convert(record), skipped('filtered'))
+    assert.deepEqual(converter.convert(record), skipRecord('filtered'))
     assert.deepEqual(converter.factsOf?.(record), [{ kind: 'k', key: 'a', value: 'b' }])
     assert.equal(converter.timeOf, undefined)
   })

@@ -36,18 +36,18 @@ function renaming(
 ): RecordConverter {
   const { factsOf, timeOf } = converter
   return {
-    convert: record => renamed(seen(converter.convert(record), watch), names),
+    convert: record => renameEvents(noteSeen(converter.convert(record), watch), names),
     ...(factsOf !== undefined && { factsOf: factsOf.bind(converter) }),
     ...(timeOf !== undefined && { timeOf: timeOf.bind(converter) }),
   }
 }
 
-function seen(outcome: Conversion, watch: EventNameWatch | null): Conversion {
+function noteSeen(outcome: Conversion, watch: EventNameWatch | null): Conversion {
   if (watch?.isWaiting === true && 'events' in outcome) for (const { event } of outcome.events) watch.see(event)
   return outcome
 }
 
-function renamed(outcome: Conversion, names: ReadonlyMap<string, string>): Conversion {
+function renameEvents(outcome: Conversion, names: ReadonlyMap<string, string>): Conversion {
   if (!('events' in outcome) || !outcome.events.some(({ event }) => names.has(event))) return outcome
   return { ...outcome, events: outcome.events.map(event => withNewName(event, names)) }
 }

@@ -40,23 +40,25 @@ type ObjectOf<P> = { -readonly [K in Exclude<keyof P, OptionalKeys<P>>]: Static<
 
 const none: readonly Fault[] = []
 
-function kind<T>(what: string, isOfKind: (value: unknown) => boolean): Schema<T> {
+function schemaOfKind<T>(what: string, isOfKind: (value: unknown) => boolean): Schema<T> {
   const faults = [{ at: '', what }]
   return { faults: value => (isOfKind(value) ? none : faults) }
 }
 
 /** Named as in TypeBox, which validates requests. */
 export const Type = {
-  Number: () => kind<number>('must be number', Number.isFinite),
-  Boolean: () => kind<boolean>('must be boolean', value => typeof value === 'boolean'),
-  Null: () => kind<null>('must be null', value => value === null),
+  Number: () => schemaOfKind<number>('must be number', Number.isFinite),
+  Boolean: () => schemaOfKind<boolean>('must be boolean', value => typeof value === 'boolean'),
+  Null: () => schemaOfKind<null>('must be null', value => value === null),
   Literal: <const V extends string | number | boolean>(literal: V) =>
-    kind<V>(`must be ${JSON.stringify(literal)}`, value => value === literal),
+    schemaOfKind<V>(`must be ${JSON.stringify(literal)}`, value => value === literal),
   Enum: <const V extends string>(values: readonly V[]) =>
-    kind<V>(`must be one of ${values.join(', ')}`, value => values.includes(value as V)),
+    schemaOfKind<V>(`must be one of ${values.join(', ')}`, value => values.includes(value as V)),
   String: ({ minLength = 0, maxLength = Number.POSITIVE_INFINITY } = {}): Schema<string> => {
-    const text = kind<string>('must be string', value => typeof value === 'string')
-    const fits = kind<string>(`must have ${minLength} to ${maxLength} characters`, value => isWithin(value as string))
+    const text = schemaOfKind<string>('must be string', value => typeof value === 'string')
+    const fits = schemaOfKind<string>(`must have ${minLength} to ${maxLength} characters`, value =>
+      isWithin(value as string),
+    )
     const isWithin = ({ length }: string) => length >= minLength && length <= maxLength
     return { faults: value => (typeof value === 'string' ? fits : text).faults(value) }
   },

@@ -32,13 +32,13 @@ export function memoryLedger(): ImportLedger {
     },
     group: (type, key, properties) => {
       const id = JSON.stringify([type, key])
-      return replaced(groups, id, properties ?? groups.get(id) ?? {})
+      return swapKnown(groups, id, properties ?? groups.get(id) ?? {})
     },
-    person: (distinctId, properties) => replaced(persons, distinctId, properties),
+    person: (distinctId, properties) => swapKnown(persons, distinctId, properties),
   }
 }
 
-function replaced(known: Map<string, JsonObject>, key: string, properties: JsonObject): JsonObject | null {
+function swapKnown(known: Map<string, JsonObject>, key: string, properties: JsonObject): JsonObject | null {
   const before = known.get(key) ?? null
   known.set(key, properties)
   return before

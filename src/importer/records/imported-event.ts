@@ -140,6 +140,6 @@ export class RecordReject extends Error {
   }
 }
 
-export function skipped(reason: SkipReason): Skipped {
+export function skipRecord(reason: SkipReason): Skipped {
   return { skipped: reason }
 }

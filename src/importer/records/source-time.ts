@@ -141,11 +141,11 @@ function fromNumber(value: number, unit: EpochUnit = unitOf(value)): number | nu
 }
 
 function fromEpoch(value: number, unit: EpochUnit): number | null {
-  return counted(Math.round(value * usPerUnit[unit]))
+  return clampMicroseconds(Math.round(value * usPerUnit[unit]))
 }
 
 /** Clamps to safe integers, so that a far time is refused as too early or too late and not as invalid. */
-function counted(us: number): number | null {
+function clampMicroseconds(us: number): number | null {
   if (Number.isNaN(us)) return null
   return Math.max(Number.MIN_SAFE_INTEGER, Math.min(us, Number.MAX_SAFE_INTEGER))
 }
@@ -156,7 +156,7 @@ function fromNumeral(literal: string, unit: EpochUnit = unitOf(Number(literal)))
   if (whole === undefined) return fromEpoch(Number(literal), unit)
   const shift = { s: 6, ms: 3, us: 0, ns: -3 }[unit]
   const digits = shift >= 0 ? whole + fraction.slice(0, shift).padEnd(shift, '0') : whole.slice(0, shift) || '0'
-  return counted(Number(`${sign}${digits}`))
+  return clampMicroseconds(Number(`${sign}${digits}`))
 }
 
 function wallClock(year: number, month: number, day: number, hour: number, minute: number, second: number) {

@@ -45,11 +45,11 @@ const warnEveryMs = 15 * 60_000
 export async function deliverBatch(events: readonly OutgoingEvent[], deps: DeliveryDeps): Promise<Delivered> {
   const answer = await answerFor(events, deps)
   if (answer.kind === 'stop') throw new JobStopped(answer.description)
-  if (answer.kind === 'accepted') return accepted(events, answer, deps)
+  if (answer.kind === 'accepted') return toDelivered(events, answer, deps)
   if (events.length > 1) {
     const half = Math.ceil(events.length / 2)
     const first = await deliverBatch(events.slice(0, half), deps)
-    return joined(first, await deliverBatch(events.slice(half), deps))
+    return addDelivered(first, await deliverBatch(events.slice(half), deps))
   }
   const field = answer.kind === 'refused' ? answer.field : null
   const reason = answer.kind === 'refused' ? answer.reason : 'too_large'
@@ -70,7 +70,7 @@ async function answerFor(
   let warnedMs = 0
   for (let tries = 1; ; tries++) {
     for (let waitMs = rate.take(events.length); waitMs > 0; waitMs = rate.take(events.length))
-      await sleepUntil(clock, after(clock, waitMs), signal)
+      await sleepUntil(clock, deadlineAfter(clock, waitMs), signal)
     const sentMs = clock.nowMs()
     const { answer, rate: allowed }: AnsweredBatch = await postBatch(target, texts, signal)
     if (allowed !== null) rate.limitTo(allowed)
@@ -105,12 +105,12 @@ function pauseMs(retryAfterMs: number | null, allowed: number | null, tries: num
   return backOffMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
 }
 
-function after(clock: FetchClock, ms: number): () => number {
+function deadlineAfter(clock: FetchClock, ms: number): () => number {
   const untilMs = clock.nowMs() + ms
   return () => untilMs
 }
 
-function accepted(
+function toDelivered(
   events: readonly OutgoingEvent[],
   { duplicates, recent, failed }: BatchAnswer & { kind: 'accepted' },
   deps: DeliveryDeps,
@@ -131,7 +131,7 @@ function refusedAlone(refused: RefusedEvent, deps: DeliveryDeps): Delivered {
   return { sent: 0, duplicates: 0, recent: 0, refused: [refused] }
 }
 
-export function joined(a: Delivered, b: Delivered): Delivered {
+export function addDelivered(a: Delivered, b: Delivered): Delivered {
   return {
     sent: a.sent + b.sent,
     duplicates: a.duplicates + b.duplicates,

@@ -106,7 +106,7 @@ function answerOf(
     case 422:
       return {
         kind: 'refused',
-        reason: textAt(body, 'code') ?? shortened(description),
+        reason: textAt(body, 'code') ?? shortenText(description),
         field: textAt(body, 'attr'),
         description,
       }
@@ -174,7 +174,7 @@ function rateOf(header: string | null): number | null {
 }
 
 function describeRefusal(status: number, body: JsonObject, text: string): string {
-  return textAt(body, 'detail') ?? textAt(body, 'error') ?? (shortened(text.trim()) || `status ${status}`)
+  return textAt(body, 'detail') ?? textAt(body, 'error') ?? (shortenText(text.trim()) || `status ${status}`)
 }
 
 function objectOf(text: string): JsonObject {
@@ -196,7 +196,7 @@ function numberAt(body: JsonObject, key: string): number | null {
   return value === undefined ? null : (numberOf(value) ?? null)
 }
 
-function shortened(text: string): string {
+function shortenText(text: string): string {
   return text.slice(0, 200)
 }
 

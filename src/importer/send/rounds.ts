@@ -83,7 +83,7 @@ export async function* roundsOf(
   const bytesMax = batchBytesMax * options.lanes * roundShare
   let mustEndAt = options.firstToLine ?? null
   let open = new OpenRound(options)
-  const closed = (): Round => {
+  const closeRound = (): Round => {
     const round = open.closed()
     left -= round.events + round.tooLarge.length
     if (left <= 0) left = eventsUntilStop
@@ -93,14 +93,14 @@ export async function* roundsOf(
   for await (const outcome of outcomes) {
     const line = encodedLine(outcome, options.marks)
     if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, Math.min(left, lanesMax), bytesMax))
-      yield closed()
+      yield closeRound()
     open.add(outcome, line)
     if (outcome.line === mustEndAt) {
-      yield closed()
+      yield closeRound()
       mustEndAt = null
     }
   }
-  if (!open.isEmpty) yield closed()
+  if (!open.isEmpty) yield closeRound()
 }
 
 interface EncodedLine {

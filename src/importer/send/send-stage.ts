@@ -21,7 +21,7 @@ import {
   readCheckpoint,
   sumCounts,
 } from './checkpoint.ts'
-import { type Delivered, type DeliveryDeps, deliverBatch, joined, type RefusedEvent } from './deliver-batch.ts'
+import { addDelivered, type Delivered, type DeliveryDeps, deliverBatch, type RefusedEvent } from './deliver-batch.ts'
 import { RateControl } from './rate-control.ts'
 import { type Batch, type Round, roundsOf } from './rounds.ts'
 import { appendRejects } from './sent-rejects.ts'
@@ -233,7 +233,7 @@ class Sender {
     const inLane = async (batches: readonly Batch[]): Promise<Delivered> => {
       let all = nothing
       for (const { events } of batches) {
-        all = joined(all, await deliverBatch(events, deps))
+        all = addDelivered(all, await deliverBatch(events, deps))
         this.#options.onStep?.('batch answered')
       }
       return all
@@ -246,7 +246,7 @@ class Sender {
     )
     const ended = await Promise.allSettled(lanes)
     if (stop.signal.aborted) throw stop.signal.reason
-    return ended.reduce((sum, lane) => (lane.status === 'fulfilled' ? joined(sum, lane.value) : sum), nothing)
+    return ended.reduce((sum, lane) => (lane.status === 'fulfilled' ? addDelivered(sum, lane.value) : sum), nothing)
   }
 
   /**

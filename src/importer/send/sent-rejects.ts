@@ -54,21 +54,21 @@ export async function* sentRejects(
   if (rejects_bytes === 0) return
   const path = sentRejectsFile(folder, id)
   checkLength(path, rejects_bytes)
-  for await (const text of rejectTexts(path, rejects_bytes)) yield { text, reject: parsed(path, text) }
+  for await (const text of rejectTexts(path, rejects_bytes)) yield { text, reject: parseReject(path, text) }
 }
 
 /** Writing past the end would fill the gap with zeros. */
 function checkLength(path: string, bytes: number): void {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes) throw damaged(path)
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes) throw damageStop(path)
 }
 
-function parsed(path: string, text: string): SentReject {
+function parseReject(path: string, text: string): SentReject {
   const value = objectIn(text)
-  if (!isOf(sentRejectSchema, value)) throw damaged(path)
+  if (!isOf(sentRejectSchema, value)) throw damageStop(path)
   return value
 }
 
-function damaged(path: string): JobStopped {
+function damageStop(path: string): JobStopped {
   return new JobStopped(
     `${path} is damaged. Restore it from a copy, or delete ${checkpointFile} and run again: everything is sent again, ` +
       'and the service stores each event only once',

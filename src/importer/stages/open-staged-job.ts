@@ -91,11 +91,11 @@ function outcomeOf(
     sourceSha256: staged.sourceSha256,
     unreadableBytes: staged.unreadableBytes,
     ...(columns !== undefined && { row: { columns, cells } }),
-    result: record === null ? repeated(note) : resultOf(note, record, notes, plan),
+    result: record === null ? repeatedResult(note) : resultOf(note, record, notes, plan),
   }
 }
 
-function repeated({ d }: ScanNote): StagedOutcome['result'] {
+function repeatedResult({ d }: ScanNote): StagedOutcome['result'] {
   if (d === 'c') return { kind: 'collapsed' }
   return { kind: 'skipped', reason: d === 'o' ? 'differs_in_source' : 'duplicate_in_source' }
 }
@@ -127,11 +127,11 @@ function eventsOf({ events, person }: ConvertedRecord, note: ScanNote): readonly
   const [first, ...others] = events
   const isRefused = note.r === 1
   if (person === undefined || first === undefined) return ownEvents(events, isRefused)
-  const news = note.p === undefined ? person.properties : chosen(person, note.p)
+  const news = note.p === undefined ? person.properties : pickByIndex(person, note.p)
   return ownEvents([withSet(first, news), ...others], isRefused)
 }
 
-function chosen({ properties }: PersonSnapshot, indexes: readonly number[]): JsonObject {
+function pickByIndex({ properties }: PersonSnapshot, indexes: readonly number[]): JsonObject {
   const keys = Object.keys(properties)
   return Object.fromEntries(indexes.map(index => [keys[index]!, properties[keys[index]!]!]))
 }

@@ -19,10 +19,10 @@ import {
   type Warning,
 } from '#importer/stages/report/rehearsal-report.ts'
 import { writeReport } from '#importer/stages/report/report-files.ts'
-import { number } from '#importer/stages/report/report-sections.ts'
+import { formatNumber } from '#importer/stages/report/report-sections.ts'
 import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
-import { manyNames, percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
+import { formatPercent, manyNames, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
 import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer/stages/report/target-facts.ts'
 import { unseenNameWarnings } from '#importer/stages/report/unseen-name-warnings.ts'
 import { manifestSha256 } from '../job/approval.ts'
@@ -261,8 +261,8 @@ class RehearsalCounts {
       distinctIds,
       identity: { links: merges, sharedDevices: stats.sharedDevices, devices: stats.devices },
       groups: { events: this.#groupEvents, types: this.#suspicions.groupTypes() },
-      dropped: counted(this.#dropped).map(([field, count]) => ({ field, count })),
-      notes: counted(this.#notes).map(([note, count]) => ({ note, count })),
+      dropped: sortedCounts(this.#dropped).map(([field, count]) => ({ field, count })),
+      notes: sortedCounts(this.#notes).map(([note, count]) => ({ note, count })),
       warnings: [
         ...targetWarnings(targetAnswer, { days, acceptsOld: limits.acceptsOld === true }),
         ...filesWithoutRecords(manifest),
@@ -333,7 +333,7 @@ class RehearsalCounts {
     const warnings: Warning[] = []
     const reused = this.#reusedCount
     if (reused > 0) {
-      const text = `${number(reused)} ${reused === 1 ? 'event has' : 'events have'} an id of the source that another event has too; both are sent, and where they are of one day, name and person as well, the project keeps the one that comes last.`
+      const text = `${formatNumber(reused)} ${reused === 1 ? 'event has' : 'events have'} an id of the source that another event has too; both are sent, and where they are of one day, name and person as well, the project keeps the one that comes last.`
       warnings.push({ code: 'source_id_reused', text })
     }
     if (sharedDevices > 0) warnings.push({ code: 'shared_devices', text: sharedDevicesText(sharedDevices, devices) })
@@ -355,9 +355,9 @@ const endsAreSure: ReadonlySet<RejectReason> = new Set(['encoding_invalid_utf8',
 
 /** Two users who take turns come back any number of times, so it is the devices that say how much is not joined. */
 function sharedDevicesText(times: number, { all, shared }: ScanStats['devices']): string {
-  const of = `${number(shared)} of ${number(all)} ${all === 1 ? 'device' : 'devices'} (${percent(shared / all)})`
+  const of = `${formatNumber(shared)} of ${formatNumber(all)} ${all === 1 ? 'device' : 'devices'} (${formatPercent(shared / all)})`
   const had = shared === 1 ? 'was used by more than one user' : 'were used by more than one user each'
-  return `${of} ${had}, with ${number(times)} ${times === 1 ? 'change' : 'changes'} to another than the first; only the first user of a device is joined with it.`
+  return `${of} ${had}, with ${formatNumber(times)} ${times === 1 ? 'change' : 'changes'} to another than the first; only the first user of a device is joined with it.`
 }
 
 /** Fields, and what notes are about, may be named by whoever sent the records. */
@@ -372,6 +372,6 @@ function count(counts: Map<string, number>, text: string): void {
 const otherTexts = '(others)'
 
 /** The most frequent first. */
-function counted(counts: ReadonlyMap<string, number>): [string, number][] {
+function sortedCounts(counts: ReadonlyMap<string, number>): [string, number][] {
   return [...counts].toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || compareTexts(a, b))
 }

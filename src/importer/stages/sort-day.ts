@@ -25,7 +25,7 @@ export async function* sortedDay(
 ): AsyncGenerator<SortedLine> {
   const path = dayFile(folder, day)
   if (statSync(path).size <= bytesMax) {
-    yield* sorted(await allOf(linesOf(path)))
+    yield* sortLines(await allOf(linesOf(path)))
     return
   }
   const stretches: string[] = []
@@ -35,10 +35,10 @@ export async function* sortedDay(
       const stretch = `${path}.${stretches.length}`
       stretches.push(stretch)
       rmSync(stretch, { force: true })
-      const bytes = Buffer.concat(sorted(lines).map(each => each.bytes))
+      const bytes = Buffer.concat(sortLines(lines).map(each => each.bytes))
       writeFileSync(stretch, bytes, { flag: 'wx', mode: 0o600 })
     }
-    yield* merged(stretches)
+    yield* mergeSorted(stretches)
   } finally {
     for (const stretch of stretches) rmSync(stretch, { force: true })
   }
@@ -70,7 +70,7 @@ async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-function sorted(lines: readonly Buffer[]): SortedLine[] {
+function sortLines(lines: readonly Buffer[]): SortedLine[] {
   return lines.map(withKey).sort((a, b) => compareKeys(a.key, b.key))
 }
 
@@ -78,7 +78,7 @@ function withKey(bytes: Buffer): SortedLine {
   return { bytes, key: lineKey(bytes) }
 }
 
-async function* merged(paths: readonly string[]): AsyncGenerator<SortedLine> {
+async function* mergeSorted(paths: readonly string[]): AsyncGenerator<SortedLine> {
   const readers = paths.map(path => linesOf(path))
   const heads: { reader: AsyncGenerator<Buffer>; line: SortedLine }[] = []
   const take = async (reader: AsyncGenerator<Buffer>) => {

@@ -204,7 +204,7 @@ function timeOf(converter: RecordConverter, { parsed, table, bytes }: ReadRecord
   if (!('value' in parsed)) return null
   const record = { value: parsed.value, table, ordinal }
   const outcome = convertRecord(converter, record, bytes.length)
-  if ('events' in outcome) return earliest(outcome)
+  if ('events' in outcome) return earliestTime(outcome)
   return 'skipped' in outcome ? timeWithoutFacts(converter, record) : null
 }
 
@@ -217,7 +217,7 @@ function timeWithoutFacts(converter: RecordConverter, record: SourceRecord): num
   }
 }
 
-function earliest({ events, links = [], groups = [] }: ConvertedRecord): number | null {
+function earliestTime({ events, links = [], groups = [] }: ConvertedRecord): number | null {
   let first: number | null = null
   for (const list of [events, links, groups])
     for (const { timeUs } of list) if (first === null || timeUs < first) first = timeUs

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { sha256Hex } from '../job/sha256.ts'
 import type { ParsedRecord } from '../read/parse-record.ts'
 import { parseJsonLine } from '../read/parse-record.ts'
-import { RecordReject, skipped } from '../records/imported-event.ts'
+import { RecordReject, skipRecord } from '../records/imported-event.ts'
 import { compareKeys, decodeLine, encodeLine, type LineKey, lineKey } from './staged-line.ts'
 
 const key: LineKey = { timeUs: 1_714_564_800_123_456, object: 3, line: 7, byte: 4_000_000_000 }
@@ -51,8 +51,8 @@ describe('a staged line', () => {
     assert.deepEqual(decoded.parsed, rejected)
     assert.equal(decoded.text.length, 64 * 1024)
     assert.equal(decoded.sourceSha256(), sha256Hex(bytes))
-    const blank = decodeLine(encodeLine(recordOf(Buffer.alloc(0), skipped('blank_line')), key, 1).toString())
-    assert.deepEqual(blank.parsed, skipped('blank_line'))
+    const blank = decodeLine(encodeLine(recordOf(Buffer.alloc(0), skipRecord('blank_line')), key, 1).toString())
+    assert.deepEqual(blank.parsed, skipRecord('blank_line'))
   })
 
   it('sorts by time, then by its place in the raw files', () => {

@@ -51,7 +51,8 @@ const byteOrderMark = Buffer.from('\ufeff')
 export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): Buffer {
   const { parsed, bytes, isJson, cutLength = bytes.length } = record
   const head = [key.timeUs, key.object, key.line, key.byte, ordinal]
-  if ('value' in parsed && isJson && !bytes.includes(lineFeed)) return joined(JSON.stringify(head), withoutMark(bytes))
+  if ('value' in parsed && isJson && !bytes.includes(lineFeed))
+    return joinLine(JSON.stringify(head), withoutMark(bytes))
   const text = utf8.decode(bytes)
   const isWhole = text.length <= shownSourceMax && !('rejected' in parsed)
   const extra: Extra = {
@@ -64,7 +65,7 @@ export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): B
 }
 
 /** The record's own bytes, which were found to be UTF-8 when it was parsed. */
-function joined(head: string, bytes: Uint8Array): Buffer {
+function joinLine(head: string, bytes: Uint8Array): Buffer {
   const line = Buffer.allocUnsafe(head.length + 1 + bytes.length)
   line.write(head, 'latin1')
   line[head.length] = tab

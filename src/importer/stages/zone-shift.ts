@@ -87,8 +87,8 @@ function mostFrequentShift(shifts: ReadonlyMap<number, number>): ZoneShift | nul
 
 function offsetText(seconds: number): string {
   const minutes = Math.abs(seconds) / 60
-  const two = (value: number) => String(value).padStart(2, '0')
-  return `${seconds < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
+  const padToTwo = (value: number) => String(value).padStart(2, '0')
+  return `${seconds < 0 ? '-' : '+'}${padToTwo(Math.floor(minutes / 60))}:${padToTwo(minutes % 60)}`
 }
 
 /** By hours from UTC, also in summer. */

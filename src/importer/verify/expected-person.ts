@@ -59,10 +59,10 @@ export function differenceOfPerson({ ids, profile }: ExpectedPerson, stored: Jso
     const expected = ownValue(profile.properties as JsonObject, key)
     const found = ownValue(properties, key)
     if (expected === undefined) {
-      if (found !== undefined) return property(`the property ${key} was taken back and is still there`)
-    } else if (found === undefined) return property(`the property ${key} is missing`)
+      if (found !== undefined) return propertyDifference(`the property ${key} was taken back and is still there`)
+    } else if (found === undefined) return propertyDifference(`the property ${key} is missing`)
     else if (!isSameJson(found, expected))
-      return property(`the property ${key} is ${JSON.stringify(found).slice(0, 100)}`)
+      return propertyDifference(`the property ${key} is ${JSON.stringify(found).slice(0, 100)}`)
   }
   const shown = shownIds(stored)
   const areAllShown = Number(stored.distinct_id_count) <= shown.length
@@ -70,7 +70,7 @@ export function differenceOfPerson({ ids, profile }: ExpectedPerson, stored: Jso
   return missingId === undefined ? null : { message: `the id ${missingId} is not one of its ids`, missingId }
 }
 
-function property(message: string): PersonDifference {
+function propertyDifference(message: string): PersonDifference {
   return { message, missingId: null }
 }
 

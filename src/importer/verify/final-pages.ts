@@ -11,7 +11,7 @@ import {
   duration,
   eventLines,
   eventTable,
-  number,
+  formatNumber,
   onlyGeneratedRow,
   reportSections,
   type Section,
@@ -71,7 +71,7 @@ export function sentSoFarSection(
   const rest = sent.isAll || endingLines(ending).length > 0 ? '' : '; the others are still to be sent'
   const lines = [
     ...endingLines(ending),
-    `${number(sent.events)} of ${counted(toSend, 'event')} were sent so far${rest}. Below is what the rehearsal found.`,
+    `${formatNumber(sent.events)} of ${counted(toSend, 'event')} were sent so far${rest}. Below is what the rehearsal found.`,
   ]
   return [{ title: 'What happened so far', lines, tables: [] }]
 }
@@ -82,7 +82,7 @@ export function finalSections(report: FinalReport, ending: Ending | null = null)
   return [
     outcome(report, ending),
     balance(report),
-    verified(report),
+    verificationSection(report),
     {
       title: 'Events',
       lines: eventLines(report.rehearsal),
@@ -95,7 +95,7 @@ export function finalSections(report: FinalReport, ending: Ending | null = null)
         {
           caption: 'Events by day (UTC)',
           columns: [{ title: 'Day' }, { title: 'Events', isNumber: true }],
-          rows: report.days.map(({ day, count }) => [day, number(count)]),
+          rows: report.days.map(({ day, count }) => [day, formatNumber(count)]),
         },
       ],
     },
@@ -114,9 +114,9 @@ function outcome(report: FinalReport, ending: Ending | null): Section {
       `${counted(sums.sent - (repaired?.sent ?? 0), 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
       ...(repaired === null ? [] : [describeRepaired(repaired)]),
       describeStored(report, isGone),
-      `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
+      `Sending took ${duration(seconds)}, ${formatNumber(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
       `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
-      `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${number(duplicates)} that it had them already.`,
+      `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${formatNumber(duplicates)} that it had them already.`,
     ],
     tables: [],
   }
@@ -132,7 +132,8 @@ function describeStored({ verification, isVerificationOld }: FinalReport, isGone
 
 /** What came after the rest, as part of the same import. */
 export function describeRepaired({ read, sent, rejected }: RetrySums): string {
-  const still = rejected === 0 ? '' : `; ${number(rejected)} of them ${rejected === 1 ? 'is' : 'are'} still rejected`
+  const still =
+    rejected === 0 ? '' : `; ${formatNumber(rejected)} of them ${rejected === 1 ? 'is' : 'are'} still rejected`
   return `${counted(read, 'rejected record was', 'rejected records were')} tried again, which sent ${counted(sent, 'event')} more${still}.`
 }
 
@@ -164,7 +165,7 @@ function balance(report: FinalReport): Section {
       {
         caption: 'What became of every record',
         columns: [{ title: 'What' }, { title: 'Count', isNumber: true }],
-        rows: rows.map(([what, count]) => [what, number(count)]),
+        rows: rows.map(([what, count]) => [what, formatNumber(count)]),
       },
     ],
   }
@@ -176,7 +177,7 @@ function balanceLines(report: FinalReport): readonly string[] {
   if (isAll || !isBalancedSoFar(report))
     return ['The figures do NOT balance, so the import is not done. Please report this as a defect of Pennon.']
   return [
-    `${number(sums.sent)} of ${counted(rehearsal.balance.toSend, 'event is', 'events are')} sent so far, of ${number(sums.read)} of ${counted(rehearsal.balance.read, 'record')}. Of these, every record and every event is accounted for; the others are still to be sent.`,
+    `${formatNumber(sums.sent)} of ${counted(rehearsal.balance.toSend, 'event is', 'events are')} sent so far, of ${formatNumber(sums.read)} of ${counted(rehearsal.balance.read, 'record')}. Of these, every record and every event is accounted for; the others are still to be sent.`,
   ]
 }
 
@@ -188,7 +189,7 @@ const checkLabels: Record<Verification['checks'][number]['name'], string> = {
 }
 const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be asked' } as const
 
-function verified({ verification, isVerificationOld }: FinalReport): Section {
+function verificationSection({ verification, isVerificationOld }: FinalReport): Section {
   const { checks, notes, expected_rows, stored_rows } = verification
   const compared: Table = {
     caption: 'Compared with what is stored',
@@ -196,14 +197,14 @@ function verified({ verification, isVerificationOld }: FinalReport): Section {
     rows: checks.map(each => [
       checkLabels[each.name],
       stateLabels[each.state],
-      number(each.compared),
+      formatNumber(each.compared),
       each.differences.slice(0, 5).join('; '),
     ]),
   }
   const noted: Table = {
     caption: 'What the service noted',
     columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'What it means' }],
-    rows: notes.map(note => [note.reason, number(note.count), noteSentence(note)]),
+    rows: notes.map(note => [note.reason, formatNumber(note.count), noteSentence(note)]),
   }
   return {
     title: 'Verification',

@@ -179,7 +179,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     outcome: Unavailable,
   ): Promise<CaptureOutcome<Answer>> {
     if (areDropsFinal) {
-      const areKept = (await appended?.then(yes, no)) === true
+      const areKept = (await appended?.then(answerYes, answerNo)) === true
       for (const [code, items] of tally.others)
         if (isReject(code)) countOthers(project, code, items, areKept ? (countOf.get(code) ?? 0) : 0)
     }
@@ -262,5 +262,5 @@ function unitsOf(backlog: ProjectBacklog | undefined, projectId: number, records
   return records === null || backlog === undefined ? 0 : backlog.take(projectId, records)
 }
 
-const yes = () => true
-const no = () => false
+const answerYes = () => true
+const answerNo = () => false

@@ -4,7 +4,7 @@
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { occasionally } from '#telemetry/occasionally.ts'
+import { createLogLimiter } from '#telemetry/occasionally.ts'
 
 export interface Unavailable {
   readonly kind: 'unavailable'
@@ -24,7 +24,7 @@ export function createUnavailable(options: {
   readonly logger: Logger
 }): (error: unknown) => Unavailable {
   const { what, nowMs, metrics, logger } = options
-  const atRefusal = occasionally(nowMs)
+  const atRefusal = createLogLimiter(nowMs)
   return error => {
     if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
     metrics.dependencyFailures.inc({ port: error.port, code: error.code })

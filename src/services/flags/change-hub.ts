@@ -212,14 +212,14 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
     entry.revisionDue = null
     entry.isBeatDue = false
     entry.isBusy = true
-    const taken = () => {
+    const noteTaken = () => {
       entry.isBusy = false
       entry.beatsMissed = 0
       if (entry.revisionDue === null || entry.isGone) return
       due.add(entry)
       notifySome()
     }
-    if (revisionDue !== null) entry.reader.changed(revisionDue, taken)
-    else entry.reader.heartbeat(taken)
+    if (revisionDue !== null) entry.reader.changed(revisionDue, noteTaken)
+    else entry.reader.heartbeat(noteTaken)
   }
 }

@@ -63,18 +63,18 @@ export function createVisitorHasher({
     const address = visitorAddress(shown.address)
     const parts = { projectId: project.id, address, userAgent: cutUserAgent(shown.userAgent), extra }
     const { day } = visitorDay(nowMs, timezone, project.timezone)
-    return then(
+    return continueWith(
       saltReads.run(() => salts.saltOf(day)),
       salt => {
         const hash = visitorHash(salt, parts, root)
-        const identified = (identifies: number): Hashed => {
+        const toIdentified = (identifies: number): Hashed => {
           const distinctId = hashedDistinctId(hashText(identifiedHash(salt, hash, identifies)))
           return ok({ ...request, distinctId, deviceId: request.deviceId ?? hashedDeviceId(hashText(hash)) })
         }
-        if (mode === 1) return identified(0)
-        return then(
+        if (mode === 1) return toIdentified(0)
+        return continueWith(
           reads.run(() => visitors.countIdentifies(project.id, hashText(hash))),
-          identified,
+          toIdentified,
         )
       },
     )
@@ -87,7 +87,10 @@ function missingPart({ address, userAgent }: ShownVisitor, root: string): Missin
   return userAgent === '' ? 'user_agent' : null
 }
 
-function then<T>(loaded: MaybePromise<Loaded<T>>, next: (value: T) => MaybePromise<Hashed>): MaybePromise<Hashed> {
-  const settled = (value: Loaded<T>) => (value.ok ? next(value.value) : err({ kind: 'visitor_unknown' } as const))
-  return loaded instanceof Promise ? loaded.then(settled) : settled(loaded)
+function continueWith<T>(
+  loaded: MaybePromise<Loaded<T>>,
+  next: (value: T) => MaybePromise<Hashed>,
+): MaybePromise<Hashed> {
+  const settleLoaded = (value: Loaded<T>) => (value.ok ? next(value.value) : err({ kind: 'visitor_unknown' } as const))
+  return loaded instanceof Promise ? loaded.then(settleLoaded) : settleLoaded(loaded)
 }

@@ -9,7 +9,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { occasionally } from '#telemetry/occasionally.ts'
+import { createLogLimiter } from '#telemetry/occasionally.ts'
 
 export type Loaded<T> = Result<T, UnknownReason>
 
@@ -67,7 +67,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
   let failuresInARow = 0
   let restsUntilMs = 0
   let pendingCount = 0
-  const atOutage = occasionally(options.monotonicNowMs)
+  const atOutage = createLogLimiter(options.monotonicNowMs)
   let isReported = false
 
   return {
@@ -77,18 +77,18 @@ export function guardStore(options: GuardOptions): StoreGuard {
         if (nowMs < restsUntilMs) return err('database_unavailable')
         restsUntilMs = nowMs + options.restMs // this call is the one that tries
       }
-      if (pendingCount >= options.pendingMax) return refused('timeout')
+      if (pendingCount >= options.pendingMax) return refuseCall('timeout')
       try {
         const answer = call()
-        return answer instanceof Promise ? bounded(answer, timeoutMs) : succeeded(answer)
+        return answer instanceof Promise ? limitTime(answer, timeoutMs) : noteSuccess(answer)
       } catch (cause) {
-        return failed(cause)
+        return noteFailure(cause)
       }
     },
     isDown: () => failuresInARow >= options.failuresMax,
   }
 
-  function bounded<T>(answer: Promise<T>, timeoutMs: number): Promise<Loaded<T>> {
+  function limitTime<T>(answer: Promise<T>, timeoutMs: number): Promise<Loaded<T>> {
     pendingCount++
     return new Promise(resolve => {
       let isJudged = false
@@ -98,7 +98,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
         timer.cancel()
         resolve(result())
       }
-      const timedOut = () => settle(() => failed(new PortError(port, 'timeout')))
+      const timedOut = () => settle(() => noteFailure(new PortError(port, 'timeout')))
       const givenUp = () => {
         resolve(err('timeout'))
         timer = options.startTimer(timedOut, options.timeoutMs - timeoutMs)
@@ -108,30 +108,30 @@ export function guardStore(options: GuardOptions): StoreGuard {
       answer.then(
         value => {
           pendingCount--
-          settle(() => succeeded(value))
+          settle(() => noteSuccess(value))
         },
         cause => {
           pendingCount--
-          settle(() => failed(cause))
+          settle(() => noteFailure(cause))
         },
       )
     })
   }
 
-  function succeeded<T>(value: T): Loaded<T> {
+  function noteSuccess<T>(value: T): Loaded<T> {
     if (isReported) logger.info(`${task}: possible again`)
     isReported = false
     failuresInARow = 0
     return ok(value)
   }
 
-  function refused(code: 'timeout' | 'unavailable'): Loaded<never> {
+  function refuseCall(code: 'timeout' | 'unavailable'): Loaded<never> {
     metrics.dependencyFailures.inc({ port, code })
     return err(code === 'timeout' ? 'timeout' : 'database_unavailable')
   }
 
-  function failed(cause: unknown): Loaded<never> {
-    if (cause instanceof QueueFullError) return refused(cause.code)
+  function noteFailure(cause: unknown): Loaded<never> {
+    if (cause instanceof QueueFullError) return refuseCall(cause.code)
     const code = cause instanceof PortError ? cause.code : 'corrupt'
     metrics.dependencyFailures.inc({ port, code })
     failuresInARow++

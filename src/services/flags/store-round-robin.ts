@@ -78,12 +78,12 @@ export function createStoreRoundRobin(options: StoreRoundRobinOptions): StoreRou
     if (answer === undefined) return loaded // the guard did not ask the store
     callCount++
     rowsUnderWay += rowCount
-    const ended = () => {
+    const noteCallEnd = () => {
       callCount--
       rowsUnderWay -= rowCount
       beginWaiting()
     }
-    answer.then(ended, ended)
+    answer.then(noteCallEnd, noteCallEnd)
     return loaded
   }
 

@@ -98,7 +98,7 @@ export async function runBatch<Item>(
     for (let attempt = 0; !signal.aborted; attempt++) {
       const loaded = await deps.state.loadChunk(subjects, items.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
       if (loaded === 'too_large') return loaded
-      const batch = await computed(loaded, [...published.values()])
+      const batch = await computeBatch(loaded, [...published.values()])
       if (batch === 'too_large') return batch
       const { changes: computedChanges, overrides } = batch
       const changes = withUnchanged(computedChanges, loaded)
@@ -115,7 +115,7 @@ export async function runBatch<Item>(
     return 'done'
   }
 
-  async function computed(
+  async function computeBatch(
     loaded: LoadedChunk,
     published: readonly PersonIdOverride[],
   ): Promise<PublishedBatch | 'too_large'> {

@@ -130,8 +130,8 @@ export class CohortConditions {
         return nobody
       case 'cohort': {
         const members = await this.#conditionOf(entry.id)
-        const condition = entry.wanted === null ? nobody : entry.wanted ? members : negated(members)
-        return entry.isNegated ? negated(condition) : condition
+        const condition = entry.wanted === null ? nobody : entry.wanted ? members : negateCondition(members)
+        return entry.isNegated ? negateCondition(condition) : condition
       }
       case 'test': {
         const { type, key, value, operator } = entry.filter
@@ -141,7 +141,7 @@ export class CohortConditions {
         }
         const test = { operator: operator ?? 'exact', value, matchingVersion: this.#project.propertyMatchingVersion }
         const condition = onPerson(new PersonKeys().key(key), test)
-        return entry.isNegated ? negated(condition) : condition
+        return entry.isNegated ? negateCondition(condition) : condition
       }
     }
   }
@@ -149,7 +149,7 @@ export class CohortConditions {
 
 const nobody: Condition = { kind: 'any', conditions: [] }
 
-function negated(condition: Condition): Condition {
+function negateCondition(condition: Condition): Condition {
   return { kind: 'not', condition }
 }
 
@@ -164,7 +164,7 @@ function onPerson({ name, substitute }: PersonKey, test: Test): Condition {
     kind: 'any',
     conditions: [
       { kind: 'all', conditions: [isSet, own] },
-      { kind: 'all', conditions: [negated(isSet), onPerson(substitute, test)] },
+      { kind: 'all', conditions: [negateCondition(isSet), onPerson(substitute, test)] },
     ],
   }
 }

@@ -116,7 +116,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     recheck: () => void checkAll(),
     async close() {
       isClosed = true
-      for (const watcher of everyone()) end(watcher, 'stopping')
+      for (const watcher of allWatchers()) end(watcher, 'stopping')
       await Promise.all(tailsEnding)
     },
   }
@@ -128,7 +128,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     else placesOf.set(projectId, count)
   }
 
-  function everyone(): LiveWatcher[] {
+  function allWatchers(): LiveWatcher[] {
     return [...watchersOf.values()].flatMap(watchers => [...watchers])
   }
 
@@ -156,7 +156,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     watchers.delete(watcher)
     if (watchers.size === 0) watchersOf.delete(watcher.request.projectId)
     for (const stream of watcher.from.keys())
-      if (!everyone().some(({ from }) => from.has(stream))) {
+      if (!allWatchers().some(({ from }) => from.has(stream))) {
         tails.get(stream)?.stop()
         tails.delete(stream)
       }
@@ -176,11 +176,11 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
       rest: writeAll,
       onLost: reason => {
         const message = messages.lost(stream, reason)
-        for (const watcher of everyone()) if (watcher.from.has(stream)) push(watcher, message)
+        for (const watcher of allWatchers()) if (watcher.from.has(stream)) push(watcher, message)
         writeAll()
       },
       onFailed: () => {
-        for (const watcher of everyone()) if (watcher.from.has(stream)) end(watcher, 'failed')
+        for (const watcher of allWatchers()) if (watcher.from.has(stream)) end(watcher, 'failed')
       },
       nowMs,
       monotonicNowMs,
@@ -239,7 +239,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
 
   function tick(): void {
     const nowMs = monotonicNowMs()
-    for (const watcher of everyone()) {
+    for (const watcher of allWatchers()) {
       if (watcher.isStuck(nowMs)) {
         metrics.liveViewsDropped.inc()
         end(watcher, 'too_slow')
@@ -263,7 +263,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     isChecking = true
     while (isCheckDue) {
       isCheckDue = false
-      const groups = Map.groupBy(everyone(), ({ request }) => `${request.projectId} ${request.accessKey}`)
+      const groups = Map.groupBy(allWatchers(), ({ request }) => `${request.projectId} ${request.accessKey}`)
       for (const watchers of groups.values()) await check(watchers)
     }
     isChecking = false

@@ -57,9 +57,9 @@ export async function copyFlag(
   options: CopyOptions,
 ): Promise<Result<CopiedFlag, CopyRefusal>> {
   if (flag.hasEncryptedPayloads)
-    return refused(['Its payloads are encrypted for its own project. Create it in the other one.'])
+    return refuseCopy(['Its payloads are encrypted for its own project. Create it in the other one.'])
   const plan = await planCopy(deps, flag, targetProjectId, options)
-  if (plan.reasons.length > 0) return refused(plan.reasons)
+  if (plan.reasons.length > 0) return refuseCopy(plan.reasons)
   const notes: string[] = []
   for (const cohort of plan.cohortsToCreate) {
     const created = await createCohort(
@@ -69,11 +69,12 @@ export async function copyFlag(
         name: cohort.name,
         description: cohort.description,
         isStatic: cohort.isStatic,
-        filters: cohort.isStatic ? cohort.filters : mapped(cohort.filters, plan),
+        filters: cohort.isStatic ? cohort.filters : mapToTarget(cohort.filters, plan),
       },
       { skipValidation: false, members: [], by: options.by },
     )
-    if (!created.ok) return refused([`The cohort "${cohort.name}" cannot be copied: ${cohortProblem(created.error)}`])
+    if (!created.ok)
+      return refuseCopy([`The cohort "${cohort.name}" cannot be copied: ${cohortProblem(created.error)}`])
     plan.cohortIds.set(cohort.id, created.value.cohort.id)
     const members = cohort.isStatic ? ' without its members: persons belong to a project' : ''
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
@@ -83,12 +84,12 @@ export async function copyFlag(
     notes.push(
       'Its experiments belong to their project: the copy splits alike, and its rules keep those that they have there.',
     )
-  const filters = isOfRules ? flag.filters : mapped(flag.filters, plan)
+  const filters = isOfRules ? flag.filters : mapToTarget(flag.filters, plan)
   const written = await write(deps, flag, filters, targetProjectId, options)
   return written.ok ? ok({ flag: written.value.flag, notes }) : written
 }
 
-function refused(reasons: readonly string[]): Result<never, CopyRefusal> {
+function refuseCopy(reasons: readonly string[]): Result<never, CopyRefusal> {
   return err({ kind: 'refused', reasons })
 }
 
@@ -130,7 +131,7 @@ interface Plan {
   readonly cohortsToCreate: Cohort[]
 }
 
-function mapped(filters: JsonObject, plan: Plan): JsonObject {
+function mapToTarget(filters: JsonObject, plan: Plan): JsonObject {
   return mapReferences(filters, {
     cohort: id => plan.cohortIds.get(id) ?? id,
     flag: id => plan.flagIds.get(id) ?? id,

@@ -80,7 +80,7 @@ export async function createCohort(
   const written = await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
     projectId,
     self: { kind: 'cohort', id: null, name },
-    ...looked(isStatic ? null : filters),
+    ...lookUpFilters(isStatic ? null : filters),
     skipValidation: options.skipValidation,
     write: linked => deps.management.createCohort(input, linked),
   })
@@ -98,7 +98,7 @@ export async function updateCohort(
   if (!cohort.isStatic && options.members.length > 0) return err({ kind: 'not_static' })
   const { isStatic: _, ...rest } = fields
   const save = (linked: LinkedWrite) =>
-    savePatch(deps, cohort, { ...rest, updatedAtMs: deps.clock.nowMs() }, { ...linked, ...expected(options) })
+    savePatch(deps, cohort, { ...rest, updatedAtMs: deps.clock.nowMs() }, { ...linked, ...versionCondition(options) })
   const comesBack = cohort.deleted && fields.deleted === false
   const isChecked = !cohort.isStatic && (fields.filters !== undefined || comesBack)
   const written =
@@ -107,7 +107,7 @@ export async function updateCohort(
       : await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
           projectId: cohort.projectId,
           self: { kind: 'cohort', id: cohort.id, name: fields.name ?? cohort.name },
-          ...looked(isChecked ? (fields.filters ?? cohort.filters) : null),
+          ...lookUpFilters(isChecked ? (fields.filters ?? cohort.filters) : null),
           skipValidation: options.skipValidation,
           write: save,
         })
@@ -151,7 +151,7 @@ const staysAsItIs: CohortRefusal = {
 type Save = (linked: LinkedWrite) => Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>>
 
 /** @param filters the filters to check; null when the write changes nothing that is evaluated. */
-function looked(filters: JsonObject | null) {
+function lookUpFilters(filters: JsonObject | null) {
   if (filters === null) return { issues: [], references: [] }
   return { issues: validateCohortFilters(filters), references: referencesOfCohort(filters) }
 }
@@ -195,7 +195,7 @@ async function savePatch(
   return err({ kind: 'stale_version', sentVersion: options.expectedVersion ?? cohort.version, current })
 }
 
-function expected({ expectedVersion }: { readonly expectedVersion?: number }) {
+function versionCondition({ expectedVersion }: { readonly expectedVersion?: number }) {
   return expectedVersion === undefined ? {} : { expectedVersion }
 }
 

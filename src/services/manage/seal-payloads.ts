@@ -29,7 +29,7 @@ export async function sealPayloads<T extends FlagFields>(
 ): Promise<Result<SealedFields<T>, FlagIssue[]>> {
   const wasEncrypted = stored?.hasEncryptedPayloads ?? false
   const isEncrypted = fields.hasEncryptedPayloads ?? wasEncrypted
-  if (!isEncrypted) return wasEncrypted ? unsealed(stored!, fields) : plain(fields)
+  if (!isEncrypted) return wasEncrypted ? unsealFields(stored!, fields) : plain(fields)
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
   const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
   if (filters === undefined || !holdsPayload(payloads)) return ok({ fields, restsOnStored: isHalfGiven(fields) })
@@ -92,7 +92,7 @@ function markedPayload(payloads: JsonValue | undefined): string | undefined {
 }
 
 /** The write ends encryption. Stored payloads stay secret, so the write has to bring payloads of its own. */
-function unsealed<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
+function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
   const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(holdsPayload)
   if (isKept) return err([issue('has_encrypted_payloads', 'invalid_input', staysSecret)])

@@ -6,7 +6,7 @@ import type { ProcessedChunk } from '#core/processing/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import { type EventRows, noEventRows } from '#ports/events/event-writer.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
-import { patiently } from './wait-for-store.ts'
+import { retryPatiently } from './wait-for-store.ts'
 
 /** Rows that the store refuses become rejects. @returns the changes to commit; null when stopped while waiting. */
 export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Promise<ChunkChanges | null> {
@@ -26,13 +26,13 @@ export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Pr
 async function chargedOnce(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
   const late = lateLiveEvents(rows)
   if (late.length === 0) return rows
-  const chargedTimes = await patiently(() => deps.events.findChargedTimes(late), deps)
+  const chargedTimes = await retryPatiently(() => deps.events.findChargedTimes(late), deps)
   return chargedTimes === null ? null : chargeOnce(rows, late, chargedTimes)
 }
 
 async function insertPatiently(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {
   if (isEmpty(rows)) return []
-  const inserted = await patiently(() => deps.events.insert(rows), deps)
+  const inserted = await retryPatiently(() => deps.events.insert(rows), deps)
   return inserted === null ? null : inserted.refused
 }
 

@@ -112,7 +112,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const lagTimer = setInterval(() => void measureLag(), limits.pollMs)
     lagTimer.unref()
     try {
-      await patiently(signal, 'waiting_for_log', () => cursors.list())
+      await retryPatiently(signal, 'waiting_for_log', () => cursors.list())
       for (const stream of new Set(cursors.all.map(cursor => cursor.stream))) await claim(stream, signal)
       while (!signal.aborted) {
         let next = await readNext(signal)
@@ -134,7 +134,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   /** Claims all cursors of a stream, since the worker that owns the stream owns both. */
   async function claim(stream: LogStream, signal: AbortSignal): Promise<void> {
-    await patiently(signal, 'waiting_for_state', async () => {
+    await retryPatiently(signal, 'waiting_for_state', async () => {
       for (const cursor of cursors.all) {
         if (cursor.stream !== stream) continue
         await cursors.claim(cursor)
@@ -153,7 +153,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     compareAtMs = performance.now() + limits.pollMs
     for (const cursor of cursors.all) {
       let stored: number | null | undefined
-      await patiently(signal, 'waiting_for_state', async () => {
+      await retryPatiently(signal, 'waiting_for_state', async () => {
         stored = await state.findOwnPosition(cursor.name, ownerId)
       })
       if (stored === null) return 'not_owner'
@@ -189,9 +189,9 @@ export function createProcessor(options: ProcessorOptions): Processor {
   async function readNext(signal: AbortSignal): Promise<NextChunk | null> {
     for (const cursor of orderCursors()) {
       if (pace.restMs(cursor) > 0) continue
-      if (cursor.takesDeferred) await patiently(signal, 'waiting_for_state', () => noteReleased(cursor.stream))
+      if (cursor.takesDeferred) await retryPatiently(signal, 'waiting_for_state', () => noteReleased(cursor.stream))
       let chunk: LogChunk | null = null
-      await patiently(signal, 'waiting_for_log', async () => {
+      await retryPatiently(signal, 'waiting_for_log', async () => {
         chunk = await read(cursor)
       })
       if (chunk === null) return null
@@ -214,7 +214,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const rested = cursors.all.filter(cursor => pace.restMs(cursor) === 0 && !cursor.takesDeferred)
     if (rested.length === 0) await waitOrStop(maxWaitMs, signal)
     let first: NextChunk | null = null
-    await patiently(signal, 'waiting_for_log', async () => {
+    await retryPatiently(signal, 'waiting_for_log', async () => {
       if (rested.length === 0) return
       const decided = new AbortController()
       const waiting = { maxWaitMs, signal: AbortSignal.any([signal, decided.signal]) }
@@ -248,7 +248,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     await options.faultPoint?.('read')
     const paced = pace.begin(cursor, chunk.records.length)
     const losses = lossesOf(chunk, clock.nowMs())
-    if (losses.length > 0) await patiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
+    if (losses.length > 0) await retryPatiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
     noteDamaged(chunk, options)
     let { missing } = chunk
     const costs: ProjectCosts = new Map()
@@ -296,7 +296,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const { projectId, isCostly } = heaviest
     const lagMsMax = isCostly ? limits.deferringLagMs : limits.deferringUsualLagMs
     const { stream } = cursor
-    await patiently(signal, 'waiting_for_state', async () => {
+    await retryPatiently(signal, 'waiting_for_state', async () => {
       const { appendedAtMs } = await log.status(stream, cursors.positionOf(cursor)!)
       if (appendedAtMs === null || clock.nowMs() - appendedAtMs <= lagMsMax) return
       if (!(await deferring.hasOtherProjects())) return
@@ -318,7 +318,11 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /** Repeats the task until it works or the processor stops: nothing is ever skipped because a store is down. */
-  async function patiently(signal: AbortSignal, waiting: ProcessingState, task: () => Promise<void>): Promise<void> {
+  async function retryPatiently(
+    signal: AbortSignal,
+    waiting: ProcessingState,
+    task: () => Promise<void>,
+  ): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         return await task()

@@ -19,7 +19,7 @@ import type { LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 import { insertRows } from './insert-rows.ts'
 import { settleChunk } from './load-visitors.ts'
-import { isStoreDown, noteStoreDown, patiently, pause } from './wait-for-store.ts'
+import { isStoreDown, noteStoreDown, pause, retryPatiently } from './wait-for-store.ts'
 
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 
@@ -242,7 +242,7 @@ async function storedFlagCalls(
     if (isFlagCall(record.event, record.properties))
       calls.push({ projectId, timestampMs, event: name, distinctId, uuid })
   }
-  return calls.length === 0 ? [] : patiently(() => deps.events.findFlagCalls(calls), deps)
+  return calls.length === 0 ? [] : retryPatiently(() => deps.events.findFlagCalls(calls), deps)
 }
 
 /** Reads the overrides that an earlier worker left in the event store. @returns false when stopped while waiting. */
@@ -256,7 +256,7 @@ async function loadPublishedOverrides(
   for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
     if (projectId > 0) ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
   if (ids.size === 0) return true
-  const overrides = await patiently(() => deps.events.findOverrides([...ids.values()]), deps)
+  const overrides = await retryPatiently(() => deps.events.findOverrides([...ids.values()]), deps)
   if (overrides === null) return false
   notePublished(published, overrides)
   return true

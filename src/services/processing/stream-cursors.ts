@@ -92,8 +92,8 @@ export class StreamCursors {
     const projects = this.#deferred.get(stream)
     if (cursor.takesDeferred) return this.#readDeferred(cursor, fromOffset, options)
     if (projects === undefined) return await log.read(stream, fromOffset, options)
-    const takes = (projectId: number) => !projects.has(projectId)
-    const wanted = { ...options, fromOffset, toOffset: Number.POSITIVE_INFINITY, takes }
+    const takesProject = (projectId: number) => !projects.has(projectId)
+    const wanted = { ...options, fromOffset, toOffset: Number.POSITIVE_INFINITY, takes: takesProject }
     const chunk = await readProjects(log, cursor, wanted)
     if (chunk.nextOffset > fromOffset || (options.maxWaitMs ?? 0) <= 0) return chunk
     await log.read(stream, fromOffset, { ...options, recordCountMax: 1, bytesMax: 1 })
@@ -107,8 +107,9 @@ export class StreamCursors {
     const projects = this.#deferred.get(stream)
     const nothing = { stream, traffic, records: [], nextOffset: fromOffset, missing: null }
     if (projects === undefined || fromOffset >= toOffset) return nothing
-    const takes = (projectId: number, offset: number) => offset >= (projects.get(projectId) ?? Number.POSITIVE_INFINITY)
-    const chunk = await readProjects(log, cursor, { ...options, fromOffset, toOffset, takes })
+    const takesProject = (projectId: number, offset: number) =>
+      offset >= (projects.get(projectId) ?? Number.POSITIVE_INFINITY)
+    const chunk = await readProjects(log, cursor, { ...options, fromOffset, toOffset, takes: takesProject })
     if (chunk.nextOffset > fromOffset) return { ...chunk, missing: await this.#unlessKnown(stream, chunk.missing) }
     // An empty log begins at the first cursor's position, so the records that this cursor had to take are not in it.
     const { appendedAtMs } = await log.status(stream, fromOffset)

@@ -7,7 +7,7 @@ import type { ChunkDeps } from './chunk-deps.ts'
 type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal' | 'enterState' | 'slowStoreMs'>
 
 /** Repeats the call while the event store is down; the lag is measured meanwhile, and nothing is skipped. */
-export async function patiently<T>(call: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
+export async function retryPatiently<T>(call: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
     try {

@@ -72,14 +72,14 @@ async function look<T>(
 ): Promise<Result<FoundPersons<T>, UnknownReason>> {
   const startMs = monotonicNowMs()
   const results: T[] = []
-  const found = (nextAfter: number | null) => ok({ results, nextAfter, lookedMs: monotonicNowMs() - startMs })
+  const toPage = (nextAfter: number | null) => ok({ results, nextAfter, lookedMs: monotonicNowMs() - startMs })
   let foundChars = 0
   for (let last = after; ; ) {
     const page = await read(last, subjectsPerPage)
     signal.throwIfAborted()
     for (const person of page.results) {
       const isFull = results.length > 0 && foundChars + person.propertiesJson.length > sliceCharsMax
-      if (isFull || results.length >= limit) return found(last)
+      if (isFull || results.length >= limit) return toPage(last)
       const holds = await test(person)
       if (!holds.ok) return err(holds.error)
       if (holds.value) {
@@ -89,8 +89,8 @@ async function look<T>(
       }
       last = person.id
     }
-    if (!page.hasMore) return found(null)
+    if (!page.hasMore) return toPage(null)
     last = page.nextAfter ?? last
-    if (results.length >= limit || monotonicNowMs() - startMs >= lookMsMax) return found(last)
+    if (results.length >= limit || monotonicNowMs() - startMs >= lookMsMax) return toPage(last)
   }
 }

@@ -29,8 +29,8 @@ export class TooManyScansError extends Error {}
 const waitingMax = 16
 
 export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
-  const full = () => new TooManyScansError('as many scans of this project wait as may')
-  const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, full)
+  const tooManyScans = () => new TooManyScansError('as many scans of this project wait as may')
+  const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, tooManyScans)
   return { pace: createScanPace({ monotonicNowMs }), counts: createQueue(), searches: createQueue() }
 }
 

@@ -38,7 +38,7 @@ export function createLogRetention(options: {
 }): LogRetention {
   const { log, positions, clock, logger, retentionMs, mayRun } = options
 
-  async function processed(): Promise<Record<LogStream, number>> {
+  async function readProcessed(): Promise<Record<LogStream, number>> {
     const streams = await log.streams()
     return readDoneOffsets(
       positions,
@@ -48,7 +48,7 @@ export function createLogRetention(options: {
 
   async function deleteNow(): Promise<number> {
     let count = 0
-    for (const [stream, offset] of Object.entries(await processed())) {
+    for (const [stream, offset] of Object.entries(await readProcessed())) {
       count += (await log.deleteBehind(stream, offset, clock.nowMs() - retentionMs)).deletedSegmentCount
     }
     if (count > 0) logger.info({ segmentCount: count }, 'processed log segments deleted')
@@ -58,7 +58,7 @@ export function createLogRetention(options: {
   async function reclaimSpaceNow(): Promise<number> {
     const { isShort, areImportsShort } = await log.measureSpace()
     if (!isShort && !areImportsShort) return 0
-    const { deletedSegmentCount } = await log.reclaimSpace(await processed())
+    const { deletedSegmentCount } = await log.reclaimSpace(await readProcessed())
     if (deletedSegmentCount > 0)
       logger.info(
         { segmentCount: deletedSegmentCount },

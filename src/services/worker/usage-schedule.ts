@@ -70,10 +70,10 @@ export function createUsageSchedule(options: {
     const recordCounts = new Map(
       (await usage.sumChargedRecords()).map(({ projectId, recordCount }) => [projectId, recordCount]),
     )
-    const fromDay = openSince === null ? openFrom : earlier(openFrom, openSince)
+    const fromDay = openSince === null ? openFrom : earlierDay(openFrom, openSince)
     if (today !== lastDay) {
       // Days on which no worker ran get their figures now, and are frozen with them.
-      const lateFrom = earlier(fromDay, utcDay(nowMs - lateMsMax))
+      const lateFrom = earlierDay(fromDay, utcDay(nowMs - lateMsMax))
       for (const projectId of await usage.listProjectIds()) owe(projectId, lateFrom)
       // What is left are projects that were deleted.
       for (const [projectId, recordCount] of recordCounts)
@@ -100,7 +100,7 @@ export function createUsageSchedule(options: {
   }
 
   function owe(projectId: number, fromDay: string): void {
-    owed.set(projectId, earlier(owed.get(projectId) ?? fromDay, fromDay))
+    owed.set(projectId, earlierDay(owed.get(projectId) ?? fromDay, fromDay))
   }
 
   /** When the oldest unprocessed live event was accepted; `nowMs` when there is none. */
@@ -151,6 +151,6 @@ function touches({ oldestMs, newestMs }: LostSpan, day: string): boolean {
   return (oldestMs === null || utcDay(oldestMs) <= day) && (newestMs === null || day <= utcDay(newestMs))
 }
 
-function earlier(a: string, b: string): string {
+function earlierDay(a: string, b: string): string {
   return a < b ? a : b
 }

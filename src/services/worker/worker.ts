@@ -51,7 +51,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const both = AbortSignal.any([signal, ended.signal])
       const running = housekeeping.map(schedule => schedule.run(both))
       try {
-        await patiently(async () => {
+        await retryPatiently(async () => {
           await migrateEvents()
           await keeper.checkAtStart(signal)
         }, signal)
@@ -95,7 +95,7 @@ export function createWorker(options: WorkerOptions): Worker {
     }
   }
 
-  async function patiently(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async function retryPatiently(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         return await task()

@@ -71,8 +71,8 @@ function prepare({ project, definitions }: CompiledProject, isOverQuota: boolean
   const recording = isRecording && !isOverRecordingQuota ? JSON.stringify(sessionRecording(settings)) : 'false'
   const persistence = setting(settings, 'flags_persistence_default')
   return {
-    members: members({ ...parts, recording }),
-    membersUnrecorded: members({ ...parts, recording: 'false' }),
+    members: encodeMembers({ ...parts, recording }),
+    membersUnrecorded: encodeMembers({ ...parts, recording: 'false' }),
     recordingHosts: recordingHosts(settings),
     isOverRecordingQuota,
     minimalFlagCalledEvents: hasMinimalFlagCalledEvents(settings),
@@ -83,7 +83,7 @@ function prepare({ project, definitions }: CompiledProject, isOverQuota: boolean
 }
 
 /** `autocapture_opt_out` is always included, because a browser keeps the last value it saw. */
-function members(parts: {
+function encodeMembers(parts: {
   readonly settings: JsonObject
   readonly recording: string
   readonly surveys: string | null
@@ -109,7 +109,7 @@ function members(parts: {
 }
 
 /** The configuration for an unknown key: everything that can be off is off. */
-export const offMembers = members({ settings: {}, recording: 'false', surveys: null, surveyConfig: null })
+export const offMembers = encodeMembers({ settings: {}, recording: 'false', surveys: null, surveyConfig: null })
 
 function capturePerformance(settings: JsonObject): string {
   const networkTiming = isOn(settings, 'capture_performance_opt_in')

@@ -26,7 +26,7 @@ export function encodeSurveys({ surveys, flags }: Pick<ProjectDefinitions, 'surv
 }
 
 function encodeSurvey(survey: Survey, keys: ReadonlyMap<number, string>): object {
-  const member = (name: string): JsonValue => ownValue(survey.content, name) ?? null
+  const readMember = (name: string): JsonValue => ownValue(survey.content, name) ?? null
   const keyOf = (flagId: number | null) => (flagId === null ? null : (keys.get(flagId) ?? null))
   const flagKeys = {
     linked_flag_key: keyOf(survey.linkedFlagId),
@@ -36,20 +36,20 @@ function encodeSurvey(survey: Survey, keys: ReadonlyMap<number, string>): object
   return {
     id: survey.id,
     name: survey.name,
-    description: member('description') ?? '',
+    description: readMember('description') ?? '',
     type: survey.type,
     ...flagKeys,
     feature_flag_keys: Object.entries(flagKeys).map(([key, value]) => ({ key, value })),
-    questions: member('questions') ?? [],
-    conditions: member('conditions'),
-    appearance: member('appearance'),
+    questions: readMember('questions') ?? [],
+    conditions: readMember('conditions'),
+    appearance: readMember('appearance'),
     start_date: dateText(survey.startDateMs),
     end_date: dateText(survey.endDateMs),
-    current_iteration: member('current_iteration'),
-    current_iteration_start_date: member('current_iteration_start_date'),
-    schedule: member('schedule') ?? 'once',
-    enable_partial_responses: member('enable_partial_responses'),
-    translations: member('translations'),
+    current_iteration: readMember('current_iteration'),
+    current_iteration_start_date: readMember('current_iteration_start_date'),
+    schedule: readMember('schedule') ?? 'once',
+    enable_partial_responses: readMember('enable_partial_responses'),
+    translations: readMember('translations'),
   }
 }
 

@@ -11,7 +11,7 @@ import type { WireError } from '../wire-error.ts'
 import {
   invalidHeader,
   missingHeaders,
-  shown,
+  printableValue,
   unsupportedContentType,
   unsupportedEncoding,
   v1CaptureErrors,
@@ -81,14 +81,18 @@ function readOthers(headers: RequestHeaders): Result<Omit<V1Headers, 'token'>, W
 
   const requestId = textOf(headers, requestIdHeader)!
   if (parseUuid(requestId) === null)
-    return err(invalidHeader('PostHog-Request-Id', `PostHog-Request-Id is not a valid UUID: ${shown(requestId)}`))
+    return err(
+      invalidHeader('PostHog-Request-Id', `PostHog-Request-Id is not a valid UUID: ${printableValue(requestId)}`),
+    )
   const attempt = textOf(headers, 'posthog-attempt')!
   if (!isAttempt(attempt))
-    return err(invalidHeader('PostHog-Attempt', `PostHog-Attempt must be a positive integer: ${shown(attempt)}`))
+    return err(
+      invalidHeader('PostHog-Attempt', `PostHog-Attempt must be a positive integer: ${printableValue(attempt)}`),
+    )
   const sent = textOf(headers, 'posthog-request-timestamp')!
   const sentAtMs = parseStrictTimestampText(sent)
   if (sentAtMs === null) {
-    const text = `PostHog-Request-Timestamp is not valid RFC 3339: ${shown(sent)}`
+    const text = `PostHog-Request-Timestamp is not valid RFC 3339: ${printableValue(sent)}`
     return err(invalidHeader('PostHog-Request-Timestamp', text))
   }
   if (!isVisible(textOf(headers, 'user-agent')!)) return err(notVisible('user-agent'))

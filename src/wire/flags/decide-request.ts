@@ -85,14 +85,14 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
  */
 function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (value === undefined || value === null) return null
-  if (typeof value === 'string') return shortened(value)
-  if (typeof value === 'number' || isRawNumber(value)) return shortened(textOf(value))
+  if (typeof value === 'string') return shortenId(value)
+  if (typeof value === 'number' || isRawNumber(value)) return shortenId(textOf(value))
   if (endpoint === 'flags' || exceedsDepth(value, depthMax)) throw wrongType
-  return shortened(textOf(value))
+  return shortenId(textOf(value))
 }
 
 /** Cuts text of more than 200 bytes to 200 characters, so 150 characters of two bytes stay whole. */
-function shortened(id: string): string {
+function shortenId(id: string): string {
   if (id.length * 3 <= distinctIdBytesMax || Buffer.byteLength(id, 'utf8') <= distinctIdBytesMax) return id
   if (id.length <= distinctIdCharsMax) return id
   // Twice as many units always contain that many characters, even if all of them are surrogate pairs.

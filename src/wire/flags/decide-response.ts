@@ -133,13 +133,13 @@ function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
     case 'V1':
       return valuesAndPayloads(evaluation)
     case 'V2':
-      return `"flags":{${joined(texts, evaluation, ({ detail }) => detail)}}`
+      return `"flags":{${joinFragments(texts, evaluation, ({ detail }) => detail)}}`
     case 'V3':
-      return `"flags":{${joined(records, evaluation, record => record)}}`
+      return `"flags":{${joinFragments(records, evaluation, record => record)}}`
     case 'D1':
-      return `"featureFlags":[${joined(texts, evaluation, ({ enabledKey }) => enabledKey)}]`
+      return `"featureFlags":[${joinFragments(texts, evaluation, ({ enabledKey }) => enabledKey)}]`
     case 'D2':
-      return `"featureFlags":{${joined(texts, evaluation, ({ enabledValue }) => enabledValue)}}`
+      return `"featureFlags":{${joinFragments(texts, evaluation, ({ enabledValue }) => enabledValue)}}`
     default:
       return shape satisfies never
   }
@@ -166,7 +166,7 @@ function valuesAndPayloads(evaluation: FlagEvaluation): string {
   return `"featureFlags":{${values.slice(1)}},"featureFlagPayloads":{${payloads.slice(1)}}`
 }
 
-function joined<T extends NonNullable<unknown>>(
+function joinFragments<T extends NonNullable<unknown>>(
   prepared: PreparedTexts<T>,
   evaluation: FlagEvaluation,
   textOf: (texts: T) => string,

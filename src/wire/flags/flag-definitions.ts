@@ -103,7 +103,7 @@ function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObj
     const entry = value as JsonObject
     return isGroup(entry) ? groupForClients(entry, rewrite) : filterForClients(entry, rewrite)
   })
-  return replaced(group, { values })
+  return replaceMembers(group, { values })
 }
 
 /** Fields of a flag that are not for clients. Any other has to be in `encodeFlag`. */
@@ -174,7 +174,7 @@ function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject |
   }
   const multivariate = ownValue(flag.filters, 'multivariate')
   const payloads = ownValue(flag.filters, 'payloads')
-  return replaced(flag.filters, {
+  return replaceMembers(flag.filters, {
     groups: listOf(ownValue(flag.filters, 'groups')).map(set => setForClients(set as JsonObject, rewrite)),
     ...(isJsonObject(multivariate) ? { multivariate: multivariateForClients(multivariate) } : {}),
     payloads: isJsonObject(payloads) ? textPayloads(payloads) : {},
@@ -183,7 +183,7 @@ function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject |
 
 function setForClients(set: JsonObject, rewrite: DependencyRewrite): JsonObject {
   const filters = listOf(ownValue(set, 'properties'))
-  return replaced(set, {
+  return replaceMembers(set, {
     properties: filters.map(filter => filterForClients(filter as JsonObject, rewrite)),
     rollout_percentage: shortNumber(ownValue(set, 'rollout_percentage')),
   })
@@ -194,14 +194,14 @@ function filterForClients(filter: JsonObject, rewrite: DependencyRewrite): JsonO
   const id = testedFlagId(filter)
   if (id === null) return filter
   const { key, chain } = rewrite(id)
-  return replaced(filter, { ...(key === undefined ? {} : { key }), dependency_chain: [...chain] })
+  return replaceMembers(filter, { ...(key === undefined ? {} : { key }), dependency_chain: [...chain] })
 }
 
 function multivariateForClients(multivariate: JsonObject): JsonObject {
   const variants = listOf(ownValue(multivariate, 'variants')).map(variant =>
-    replaced(variant as JsonObject, { rollout_percentage: shortNumber(memberOf(variant, 'rollout_percentage')) }),
+    replaceMembers(variant as JsonObject, { rollout_percentage: shortNumber(memberOf(variant, 'rollout_percentage')) }),
   )
-  return replaced(multivariate, { variants })
+  return replaceMembers(multivariate, { variants })
 }
 
 function textPayloads(payloads: JsonObject): JsonObject {
@@ -218,7 +218,7 @@ function shortNumber(value: JsonValue | undefined): JsonValue {
   return value === undefined ? null : (numberOf(value) ?? null)
 }
 
-function replaced(object: JsonObject, over: JsonObject): JsonObject {
+function replaceMembers(object: JsonObject, over: JsonObject): JsonObject {
   const copy: JsonObject = {}
   for (const key of Object.keys(object)) setOwn(copy, key, object[key]!)
   for (const key of Object.keys(over)) copy[key] = over[key]!

@@ -55,7 +55,7 @@ export function decodeFlagsBody(body: FlagsBody, limits: FlagsBodyLimits): Decod
 
 function decodePlain(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   return startsAsGzip(body.bytes)
-    ? inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
+    ? toDecodedBody(gunzip(body.bytes, limits.decompressedBytesMax), limits)
     : parseText(body.bytes.toString(), limits)
 }
 
@@ -63,7 +63,7 @@ function decodeCompressed(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody
   switch (body.compression) {
     case 'gzip':
     case 'gzip-js':
-      return inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
+      return toDecodedBody(gunzip(body.bytes, limits.decompressedBytesMax), limits)
     case 'lz64':
     case 'lz-string':
       return decodeLz64(body.bytes, limits, parseText)
@@ -74,10 +74,10 @@ function decodeCompressed(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody
       return err(decideErrors.unsupportedCompression)
   }
   const encoding = body.contentEncoding?.toLowerCase() ?? ''
-  if (encoding.includes('gzip')) return inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
+  if (encoding.includes('gzip')) return toDecodedBody(gunzip(body.bytes, limits.decompressedBytesMax), limits)
   if (encoding !== '') {
     const result = inflateEncoding(encoding, body.bytes, limits.decompressedBytesMax)
-    if (result.kind !== 'broken') return inflated(result, limits)
+    if (result.kind !== 'broken') return toDecodedBody(result, limits)
   }
   return decodePlain(body, limits)
 }
@@ -95,7 +95,7 @@ function decodeLz64(
     : parse(decompressed.text.toWellFormed(), limits)
 }
 
-function inflated(result: Inflated, limits: FlagsBodyLimits): DecodedBody {
+function toDecodedBody(result: Inflated, limits: FlagsBodyLimits): DecodedBody {
   switch (result.kind) {
     case 'bytes':
       return parseText(result.bytes.toString(), limits)

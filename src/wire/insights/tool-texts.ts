@@ -43,20 +43,20 @@ export class TableLines {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
     if (this.#isCut && text.length > cellCharsMax && /^[[{]/.test(text)) {
       this.#cutCount++
-      return quoted(`${text.slice(0, cellCharsMax).toWellFormed()}${cutMark}`)
+      return quoteText(`${text.slice(0, cellCharsMax).toWellFormed()}${cutMark}`)
     }
-    return typeof value === 'string' ? quoted(text) : text
+    return typeof value === 'string' ? quoteText(text) : text
   }
 }
 
 /** A text as it is, unless it could be taken for something else. */
-function quoted(text: string): string {
+function quoteText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   return text === nullMark || /^"|[|\u0000-\u001f\u007f\u2028\u2029]/.test(text) ? JSON.stringify(text) : text
 }
 
 /** A name between backticks. */
-function named(name: string): string {
+function quoteName(name: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   return /[`\u0000-\u001f\u007f\u2028\u2029]/.test(name) ? JSON.stringify(name) : `\`${name}\``
 }
@@ -64,7 +64,7 @@ function named(name: string): string {
 /** @param next the offset of the names that follow; null when there are none. */
 export function eventsText(events: readonly EventName[], next: number | null): string {
   if (events.length === 0) return 'events: none.'
-  const lines = ['events:', ...events.map(({ name }) => `- ${named(name)}`)]
+  const lines = ['events:', ...events.map(({ name }) => `- ${quoteName(name)}`)]
   if (next !== null) lines.push('', `More events are available: use offset ${next}.`)
   return lines.join('\n')
 }
@@ -74,7 +74,9 @@ export function propertiesText(
   properties: readonly PropertyName[],
   { count, of }: { readonly count: number; readonly of: string },
 ): string {
-  const lines = properties.map(({ name, type }) => `- ${named(name)} (${type ?? 'several types, lists or objects'})`)
+  const lines = properties.map(
+    ({ name, type }) => `- ${quoteName(name)} (${type ?? 'several types, lists or objects'})`,
+  )
   const left = count - properties.length
   return [
     'properties:',

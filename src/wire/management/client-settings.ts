@@ -18,10 +18,10 @@ import { keptSettingsDefaults, keptSettingsFields } from './kept-settings.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 const onOff = (description?: string) => nullable(Type.Boolean(description === undefined ? {} : { description }))
-const text = (maxLength: number) => Type.String({ minLength: 1, maxLength })
+const textSchema = (maxLength: number) => Type.String({ minLength: 1, maxLength })
 const urlTriggers = () =>
   nullable(
-    Type.Array(Type.Object({ url: text(2_000), matching: Type.Literal('regex') }), {
+    Type.Array(Type.Object({ url: textSchema(2_000), matching: Type.Literal('regex') }), {
       maxItems: 100,
       description: 'URL patterns, matched by the browser.',
     }),
@@ -32,7 +32,7 @@ export const clientSettingsFields = {
   autocapture_opt_out: onOff('Browsers do not send `$autocapture`.'),
   autocapture_exceptions_opt_in: onOff(),
   autocapture_web_vitals_opt_in: onOff(),
-  autocapture_web_vitals_allowed_metrics: nullable(Type.Array(text(20), { maxItems: 20 })),
+  autocapture_web_vitals_allowed_metrics: nullable(Type.Array(textSchema(20), { maxItems: 20 })),
   capture_performance_opt_in: onOff('Record network timing.'),
   capture_console_log_opt_in: onOff('Record console output.'),
   capture_dead_clicks: onOff(),
@@ -57,11 +57,11 @@ export const clientSettingsFields = {
   ),
   session_recording_url_trigger_config: urlTriggers(),
   session_recording_url_blocklist_config: urlTriggers(),
-  session_recording_event_trigger_config: nullable(Type.Array(text(200), { maxItems: 100 })),
+  session_recording_event_trigger_config: nullable(Type.Array(textSchema(200), { maxItems: 100 })),
   session_recording_trigger_match_type_config: nullable(Type.Union([Type.Literal('all'), Type.Literal('any')])),
   session_replay_config: nullable(jsonObjectSchema('Of canvases.', ['record_canvas'])),
   recording_domains: nullable(
-    Type.Array(text(500), {
+    Type.Array(textSchema(500), {
       maxItems: 200,
       description: 'Record only pages on these hosts; `*` matches any text.',
     }),

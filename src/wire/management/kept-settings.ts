@@ -8,10 +8,10 @@ import type { JsonValue } from '#core/json.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 const onOff = () => nullable(Type.Boolean())
-const text = (maxLength: number) => nullable(Type.String({ maxLength }))
-const texts = (maxLength: number) => nullable(Type.Array(Type.String({ maxLength }), { maxItems: 200 }))
-const objects = () => nullable(Type.Array(jsonObjectSchema(), { maxItems: 200 }))
-const object = () => nullable(jsonObjectSchema())
+const textSchema = (maxLength: number) => nullable(Type.String({ maxLength }))
+const textsSchema = (maxLength: number) => nullable(Type.Array(Type.String({ maxLength }), { maxItems: 200 }))
+const objectsSchema = () => nullable(Type.Array(jsonObjectSchema(), { maxItems: 200 }))
+const objectSchema = () => nullable(jsonObjectSchema())
 
 /** Each may be null, which means not set. */
 export const keptSettingsFields = {
@@ -21,17 +21,17 @@ export const keptSettingsFields = {
       description: "URLs of the project's own sites.",
     }),
   ),
-  test_account_filters: objects(),
+  test_account_filters: objectsSchema(),
   test_account_filters_default_checked: onOff(),
-  path_cleaning_filters: objects(),
-  data_attributes: texts(200),
-  person_display_name_properties: texts(400),
-  live_events_columns: texts(400),
-  correlation_config: object(),
-  autocapture_exceptions_errors_to_ignore: texts(1_000),
-  logs_settings: object(),
-  extra_settings: object(),
-  session_recording_trigger_groups: object(),
+  path_cleaning_filters: objectsSchema(),
+  data_attributes: textsSchema(200),
+  person_display_name_properties: textsSchema(400),
+  live_events_columns: textsSchema(400),
+  correlation_config: objectSchema(),
+  autocapture_exceptions_errors_to_ignore: textsSchema(1_000),
+  logs_settings: objectSchema(),
+  extra_settings: objectSchema(),
+  session_recording_trigger_groups: objectSchema(),
   week_start_day: nullable(
     Type.Integer({
       minimum: 0,
@@ -43,13 +43,13 @@ export const keptSettingsFields = {
   inject_web_apps: onOff(),
   is_demo: onOff(),
   completed_snippet_onboarding: onOff(),
-  has_completed_onboarding_for: object(),
-  onboarding_tasks: object(),
+  has_completed_onboarding_for: objectSchema(),
+  onboarding_tasks: objectSchema(),
   feature_flag_confirmation_enabled: onOff(),
-  feature_flag_confirmation_message: text(10_000),
+  feature_flag_confirmation_message: textSchema(10_000),
   business_model: nullable(Type.Union([Type.Literal('b2b'), Type.Literal('b2c'), Type.Literal('other')])),
-  base_currency: text(3),
-  product_description: text(1_000),
+  base_currency: textSchema(3),
+  product_description: textSchema(1_000),
 } satisfies Record<string, TSchema>
 
 /** The values that an answer shows in place of null. */

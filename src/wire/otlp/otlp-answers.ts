@@ -36,7 +36,7 @@ const countNames: Record<OtlpSignal, string> = {
 /** Says that none of the items was stored. */
 export function encodePartialSuccess(form: OtlpForm, { signal, sentence }: OtlpPath, count: number): Buffer {
   if (count === 0) return Buffer.from(form === 'json' ? '{}' : '')
-  if (form === 'protobuf') return delimited(1, encodeNumberAndText(1, count, sentence))
+  if (form === 'protobuf') return encodeDelimited(1, encodeNumberAndText(1, count, sentence))
   // Protobuf's JSON writes integers of 64 bits as texts.
   const partialSuccess = { [countNames[signal]]: String(count), errorMessage: sentence }
   return Buffer.from(JSON.stringify({ partialSuccess }))
@@ -54,10 +54,10 @@ export function encodeOtlpError(form: OtlpForm, { status, detail }: WireError): 
 
 /** A message of a number in one field, and a text in the next. */
 function encodeNumberAndText(field: number, value: number, text: string): Buffer {
-  return Buffer.concat([Buffer.from([field * 8]), varint(value), delimited(field + 1, Buffer.from(text))])
+  return Buffer.concat([Buffer.from([field * 8]), varint(value), encodeDelimited(field + 1, Buffer.from(text))])
 }
 
-function delimited(field: number, content: Buffer): Buffer {
+function encodeDelimited(field: number, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from([field * 8 + 2]), varint(content.length), content])
 }
 

@@ -22,34 +22,34 @@ export function isOnPath({ role }: OtlpField): boolean {
   return role === 'path' || role === 'item'
 }
 
-const value = field(2, 'value', [field(1, 'stringValue', 'text', 'value')], 'value')
-const attribute = list(1, 'attributes', [field(1, 'key', 'text', 'name'), value], 'attribute')
-const resource = field(1, 'resource', [attribute], 'resource')
+const value = otlpField(2, 'value', [otlpField(1, 'stringValue', 'text', 'value')], 'value')
+const attribute = otlpList(1, 'attributes', [otlpField(1, 'key', 'text', 'name'), value], 'attribute')
+const resource = otlpField(1, 'resource', [attribute], 'resource')
 
-const dataPoints = [list(1, 'dataPoints', [], 'item')]
+const dataPoints = [otlpList(1, 'dataPoints', [], 'item')]
 const metric = [
-  field(5, 'gauge', dataPoints),
-  field(7, 'sum', dataPoints),
-  field(9, 'histogram', dataPoints),
-  field(10, 'exponentialHistogram', dataPoints),
-  field(11, 'summary', dataPoints),
+  otlpField(5, 'gauge', dataPoints),
+  otlpField(7, 'sum', dataPoints),
+  otlpField(9, 'histogram', dataPoints),
+  otlpField(10, 'exponentialHistogram', dataPoints),
+  otlpField(11, 'summary', dataPoints),
 ]
 
 /** The fields of a whole request. */
 export const requestFields: Record<OtlpSignal, readonly OtlpField[]> = {
-  logs: request('Logs', list(2, 'logRecords', [], 'item')),
-  metrics: request('Metrics', list(2, 'metrics', metric)),
-  traces: request('Spans', list(2, 'spans', [], 'item')),
+  logs: request('Logs', otlpList(2, 'logRecords', [], 'item')),
+  metrics: request('Metrics', otlpList(2, 'metrics', metric)),
+  traces: request('Spans', otlpList(2, 'spans', [], 'item')),
 }
 
 function request(name: string, content: OtlpField): readonly OtlpField[] {
-  return [list(1, `resource${name}`, [resource, list(2, `scope${name}`, [content])])]
+  return [otlpList(1, `resource${name}`, [resource, otlpList(2, `scope${name}`, [content])])]
 }
 
-function field(number: number, key: string, inside: OtlpField['inside'], role: FieldRole = 'path'): OtlpField {
+function otlpField(number: number, key: string, inside: OtlpField['inside'], role: FieldRole = 'path'): OtlpField {
   return { number, key: Buffer.from(key), isList: false, inside, role }
 }
 
-function list(...given: Parameters<typeof field>): OtlpField {
-  return { ...field(...given), isList: true }
+function otlpList(...given: Parameters<typeof otlpField>): OtlpField {
+  return { ...otlpField(...given), isList: true }
 }

@@ -24,16 +24,16 @@ export function recordingRefused(refusal: RecordingRefusal): WireError {
 }
 
 const refusals: Record<RecordingRefusal, WireError> = {
-  missing_session_id: refused('missing_session_id', 'replay event submitted without session id'),
-  invalid_session_id: refused('invalid_session_id', 'replay event has invalid session id'),
-  missing_distinct_id: refused('missing_distinct_id', 'event submitted without a distinct_id'),
-  missing_snapshot_data: refused('missing_snapshot_data', 'replay event submitted without snapshot data'),
+  missing_session_id: refusalError('missing_session_id', 'replay event submitted without session id'),
+  invalid_session_id: refusalError('invalid_session_id', 'replay event has invalid session id'),
+  missing_distinct_id: refusalError('missing_distinct_id', 'event submitted without a distinct_id'),
+  missing_snapshot_data: refusalError('missing_snapshot_data', 'replay event submitted without snapshot data'),
   replay_too_large: tooLarge(
     `Snapshots exceed limit of ${recordingBytesMax} bytes`,
     refusedRecordingFields.replay_too_large,
   ),
 }
 
-function refused(refusal: RecordingRefusal, text: string): WireError {
+function refusalError(refusal: RecordingRefusal, text: string): WireError {
   return wireError(400, refusal, text, refusedRecordingFields[refusal])
 }

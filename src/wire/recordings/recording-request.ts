@@ -89,11 +89,11 @@ function itemsOf(
     parts.push(isList ? json.subarray(start + 1, end - 1) : json.subarray(start, end))
     count += added
   }
-  return { json: joined(parts), count }
+  return { json: joinParts(parts), count }
 }
 
 /** `[first,second…]`, copied once. */
-function joined(parts: readonly Buffer[]): Buffer {
+function joinParts(parts: readonly Buffer[]): Buffer {
   const size = parts.reduce((sum, { length }) => sum + length + 1, 0)
   const list = Buffer.allocUnsafe(Math.max(size, 1) + 1)
   list[0] = openBracket

@@ -71,7 +71,7 @@ export async function* readDayInKeyOrder(
     return row === undefined ? null : { event: row[0], distinctId: row[1], uuid: row[2] }
   }
 
-  function exported(json: unknown): ExportedEvent {
+  function toExportedEvent(json: unknown): ExportedEvent {
     const { event, cursor } = exportedOf(json)
     return { event, cursor: { ...cursor, key: { event: event.event, distinctId: event.distinctId, base } } }
   }
@@ -95,7 +95,7 @@ export async function* readDayInKeyOrder(
         use_multipart_params: true,
         abort_signal: signal,
       })
-      return holdRows(answer, exported)
+      return holdRows(answer, toExportedEvent)
     })
   }
 }

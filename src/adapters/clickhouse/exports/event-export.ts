@@ -57,7 +57,7 @@ export async function openEventExport(
   const { after } = query
   const place = after?.key ?? null
   const filter = filterOf(listQuery(query))
-  if (filter === null || (place !== null && !isUuid(after!.uuid))) return { eventCountMax: 0, batches: nothing() }
+  if (filter === null || (place !== null && !isUuid(after!.uuid))) return { eventCountMax: 0, batches: exportNothing() }
   const keyDay = place === null ? null : utcDay(after!.timestampMs)
   if (keyDay !== null) {
     filter.keyConditions.push(`toDate32(timestamp) ${query.descending ? '<' : '>'}= {from_day:Date32}`)
@@ -83,7 +83,7 @@ function listQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'lim
   return inTime === undefined || inTime === null ? query : { ...query, after: inTime }
 }
 
-async function* nothing(): AsyncGenerator<never> {}
+async function* exportNothing(): AsyncGenerator<never> {}
 
 async function* exportWindows(
   windows: readonly ExportWindow[],
@@ -170,9 +170,9 @@ class WindowReader {
     const slices = slicesOf(inOrder, this.#span, descending, this.#limits)
     const { sliceRowsMax, sliceBytesMax, sliceCountMax } = this.#limits
     // A slice whose events have one time is read in as many pages.
-    const pages = ({ rowCount, bytes }: Bucket) =>
+    const countPages = ({ rowCount, bytes }: Bucket) =>
       Math.max(1, Math.ceil(rowCount / sliceRowsMax), Math.ceil(bytes / sliceBytesMax))
-    return slices.reduce((sum, slice) => sum + pages(slice), 0) > sliceCountMax ? null : slices
+    return slices.reduce((sum, slice) => sum + countPages(slice), 0) > sliceCountMax ? null : slices
   }
 
   async *read(slice: Bucket): AsyncGenerator<Iterable<ExportedEvent>> {

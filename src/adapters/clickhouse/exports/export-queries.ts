@@ -35,18 +35,18 @@ export function exportQueries(
 ): (signal: AbortSignal) => ExportAsk {
   const queue = createQueryQueue({ runningMax: 1, waitingMax })
   return signal => {
-    const once: Ask = query => queue.run(everyProject, signal, () => clients.read(query, signal))
-    const patiently: Ask = async query => {
+    const askOnce: Ask = query => queue.run(everyProject, signal, () => clients.read(query, signal))
+    const askPatiently: Ask = async query => {
       for (const pauseMs of retryPausesMs) {
         try {
-          return await once(query)
+          return await askOnce(query)
         } catch (error) {
           if (!(error instanceof PortError) || error.code !== 'unavailable') throw error
           await sleep(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted())
         }
       }
-      return once(query)
+      return askOnce(query)
     }
-    return { once, patiently }
+    return { once: askOnce, patiently: askPatiently }
   }
 }

@@ -67,11 +67,11 @@ export async function cacheUsage(
     const arrivals = await findArrivals(client, projectId, buckets.edges, stop)
     const { values, rest } = await countFromRows(client, query, stop)
     return buckets.edges.slice(0, -1).map((fromMs, at) => {
-      const only = ({ calls, persons, value = '' }: Partial<ValueUsage> & Omit<ValueUsage, 'value'>) => ({
+      const pickUsage = ({ calls, persons, value = '' }: Partial<ValueUsage> & Omit<ValueUsage, 'value'>) => ({
         ...{ value, calls: [calls[at]!], persons: [persons[at]!] },
       })
-      const called = values.filter(({ calls }) => calls[at]! > 0).map(only)
-      const kept = rankUsage(called, rest === null ? [] : [only(rest)], cachedValuesMax)
+      const called = values.filter(({ calls }) => calls[at]! > 0).map(pickUsage)
+      const kept = rankUsage(called, rest === null ? [] : [pickUsage(rest)], cachedValuesMax)
       return {
         ...{ project_id: projectId, flag: flagKey, from_ms: fromMs, end_ms: buckets.edges[at + 1]! },
         arrivals: arrivals(fromMs, buckets.edges[at + 1]!),

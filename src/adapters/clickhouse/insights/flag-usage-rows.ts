@@ -58,6 +58,6 @@ interface Counted extends ValueUsage {
 }
 
 function noneCounted(value: string, bucketCount: number): Counted {
-  const none = () => new Array<number>(bucketCount).fill(0)
-  return { value, calls: none(), persons: none() }
+  const emptyCounts = () => new Array<number>(bucketCount).fill(0)
+  return { value, calls: emptyCounts(), persons: emptyCounts() }
 }

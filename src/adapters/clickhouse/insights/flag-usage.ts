@@ -22,10 +22,10 @@ export async function countFlagUsage(
   for (const { from, end } of openRuns(edges.length - 1, index => kept.has(edges[index]!))) {
     const run = { ...query, buckets: { edges: edges.slice(from, end + 1) } }
     const counted = await countFromRows(client, run, signal)
-    const placed = (counts: readonly number[]) => placedAt(counts, from, edges.length - 1)
+    const placeCounts = (counts: readonly number[]) => placedAt(counts, from, edges.length - 1)
     const inPlace = ({ calls, persons }: Omit<ValueUsage, 'value'>) => ({
-      calls: placed(calls),
-      persons: placed(persons),
+      calls: placeCounts(calls),
+      persons: placeCounts(persons),
     })
     values.push(...counted.values.map(usage => ({ value: usage.value, ...inPlace(usage) })))
     if (counted.rest !== null) rests.push(inPlace(counted.rest))

@@ -88,31 +88,31 @@ function textTest(condition: Condition, access: PropertyAccess, context: MatchCo
   const { operator, value } = condition
   const { text } = access
   const isNegated = operator.startsWith('not_') || operator === 'is_not'
-  const wanted = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
-  const part = () => params.text(asciiFoldedText(value))
+  const negateIf = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
+  const addFoldedText = () => params.text(asciiFoldedText(value))
   const residual = [...numberTexts(access)]
   switch (operator) {
     case 'exact':
     case 'is_not': {
       const truth = truthOf(condition)
-      if (truth !== null) return { matches: wanted(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), residual }
+      if (truth !== null) return { matches: negateIf(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), residual }
       const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
-      return { matches: wanted(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), residual }
+      return { matches: negateIf(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), residual }
     }
     case 'icontains':
     case 'not_icontains':
-      return { matches: wanted(`position(lower(${text}), ${part()}) > 0`), residual }
+      return { matches: negateIf(`position(lower(${text}), ${addFoldedText()}) > 0`), residual }
     case 'icontains_multi':
     case 'not_icontains_multi': {
       const parts = (Array.isArray(value) ? value : [value]).map(asciiFoldedText)
-      return { matches: wanted(containsAny(`lower(${text})`, parts, params)), residual }
+      return { matches: negateIf(containsAny(`lower(${text})`, parts, params)), residual }
     }
     case 'starts_with':
     case 'not_starts_with':
-      return { matches: wanted(`startsWith(lower(${text}), ${part()})`), residual }
+      return { matches: negateIf(`startsWith(lower(${text}), ${addFoldedText()})`), residual }
     case 'ends_with':
     case 'not_ends_with':
-      return { matches: wanted(`endsWith(lower(${text}), ${part()})`), residual }
+      return { matches: negateIf(`endsWith(lower(${text}), ${addFoldedText()})`), residual }
     case 'regex':
     case 'not_regex':
       return regexTest(value, !isNegated, access, context, params)

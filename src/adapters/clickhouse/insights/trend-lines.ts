@@ -41,18 +41,18 @@ export function linesOf(
   ranked: readonly BreakdownValue[],
 ): TrendLine[] {
   const count = query.buckets.days.length
-  if (query.breakdown === null) return [{ value: null, data: merged(query.math, cells, count) }]
+  if (query.breakdown === null) return [{ value: null, data: mergeCells(query.math, cells, count) }]
   const cellsOf = new Map<string, Cell[]>([...ranked, noValue(query)].map(value => [JSON.stringify(value), []]))
   const others: Cell[] = []
   for (const cell of cells) (cellsOf.get(JSON.stringify(cell.value)) ?? others).push(cell)
   const lines: TrendLine[] = []
   for (const [key, own] of cellsOf)
-    if (own.length > 0) lines.push({ value: JSON.parse(key), data: merged(query.math, own, count) })
-  if (others.length > 0) lines.push({ value: 'other', data: merged(query.math, others, count) })
+    if (own.length > 0) lines.push({ value: JSON.parse(key), data: mergeCells(query.math, own, count) })
+  if (others.length > 0) lines.push({ value: 'other', data: mergeCells(query.math, others, count) })
   return lines
 }
 
-function merged(math: TrendMath, cells: readonly Cell[], bucketCount: number): number[] {
+function mergeCells(math: TrendMath, cells: readonly Cell[], bucketCount: number): number[] {
   const data = new Array<number>(bucketCount).fill(0)
   const weights = new Array<number>(bucketCount).fill(0)
   for (const { bucket, figure, weight } of cells) {

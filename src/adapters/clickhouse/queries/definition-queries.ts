@@ -86,14 +86,14 @@ export async function listPropertyNames(
     count: rows.length === 0 ? 0 : Number(rows[0]![7]),
     results: rows.map(([name, ...counts]) => {
       const [numbers, booleans, dateTimes, texts, values, seen] = counts.map(Number)
-      const all = (count: number | undefined) => values! > 0 && count === values
-      const type = all(numbers)
+      const isOnEveryValue = (count: number | undefined) => values! > 0 && count === values
+      const type = isOnEveryValue(numbers)
         ? 'Numeric'
-        : all(booleans)
+        : isOnEveryValue(booleans)
           ? 'Boolean'
-          : all(dateTimes)
+          : isOnEveryValue(dateTimes)
             ? 'DateTime'
-            : all(texts)
+            : isOnEveryValue(texts)
               ? 'String'
               : null
       return { name, type, isSeenOnEvents: seen! > 0 }

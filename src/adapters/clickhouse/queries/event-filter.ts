@@ -21,34 +21,34 @@ export function filterOf(query: Omit<EventQuery, 'limit'>): Filter | null {
   const keyConditions = ['project_id = {project:UInt32}']
   const conditions: string[] = []
   const params: Record<string, unknown> = { project: query.projectId }
-  const where = (to: string[], condition: string, values: Record<string, unknown>) => {
+  const addCondition = (to: string[], condition: string, values: Record<string, unknown>) => {
     to.push(condition)
     Object.assign(params, values)
   }
   /** Copies of one identity may differ in time within the day: the day bounds all copies, the time only the winner. */
   const whereTime = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
-    where(conditions, `timestamp ${operator} ${timeParam(name)}`, { [name]: ms })
+    addCondition(conditions, `timestamp ${operator} ${timeParam(name)}`, { [name]: ms })
     keyConditions.push(`toDate32(timestamp) ${operator[0]}= toDate32(${timeParam(name)})`)
   }
-  if (query.event !== undefined) where(keyConditions, 'event = {event:String}', { event: query.event })
-  if (query.distinctId !== undefined) where(keyConditions, 'distinct_id = {id:String}', { id: query.distinctId })
+  if (query.event !== undefined) addCondition(keyConditions, 'event = {event:String}', { event: query.event })
+  if (query.distinctId !== undefined) addCondition(keyConditions, 'distinct_id = {id:String}', { id: query.distinctId })
   if (query.uuid !== undefined) {
     if (!isUuid(query.uuid)) return null
-    where(keyConditions, 'uuid = {uuid:UUID}', { uuid: query.uuid })
+    addCondition(keyConditions, 'uuid = {uuid:UUID}', { uuid: query.uuid })
   }
   if (query.afterMs !== undefined) whereTime('>', 'after', query.afterMs)
   if (query.beforeMs !== undefined) whereTime('<', 'before', query.beforeMs)
   if (query.personId !== undefined && !isUuid(query.personId)) return null
   query.properties?.forEach(({ key, value }, index) => {
     const params = { [`key${index}`]: key, [`texts${index}`]: textsOf(value) }
-    where(conditions, propertyEquals(`key${index}`, `texts${index}`), params)
+    addCondition(conditions, propertyEquals(`key${index}`, `texts${index}`), params)
   })
   if (query.after !== undefined) {
     const { timestampMs, uuid, tieBreak: tie } = query.after
     if (!isUuid(uuid) || !/^\d{1,20}$/.test(tie)) return null
     whereTime(query.descending ? '<=' : '>=', 'from', timestampMs)
     const beyond = query.descending ? '<' : '>'
-    where(
+    addCondition(
       conditions,
       `(timestamp, uuid, ${tieBreak}) ${beyond} (${timeParam('from')}, {from_uuid:UUID}, {from_tie:UInt64})`,
       { from_uuid: uuid, from_tie: tie },

@@ -118,22 +118,22 @@ async function findReplayedTimes(
 function conditionsOf(filter: RejectedFilter): { conditions: string[]; params: Record<string, unknown> } {
   const conditions = ['project_id = {project:UInt32}']
   const params: Record<string, unknown> = { project: filter.projectId }
-  const where = (name: string, value: unknown, condition: string) => {
+  const addCondition = (name: string, value: unknown, condition: string) => {
     if (value === undefined) return
     params[name] = value
     conditions.push(condition)
   }
-  where('ids', filter.ids, 'reject_id IN {ids:Array(String)}')
-  where('reason', filter.reason, 'reason = {reason:String}')
+  addCondition('ids', filter.ids, 'reject_id IN {ids:Array(String)}')
+  addCondition('reason', filter.reason, 'reason = {reason:String}')
   // A field of an item has the item's place before it.
-  where('field', filter.field, `(field = {field:String} OR endsWith(field, concat('.', {field:String})))`)
-  where('event', filter.event, 'event = {event:String}')
-  where('distinct', filter.distinctId, 'distinct_id = {distinct:String}')
-  where('uuid', filter.uuid, 'uuid = {uuid:String}')
-  where('lane', filter.lane, 'lane = {lane:String}')
-  where('after', filter.afterMs, `received_at > ${timeParam('after')}`)
-  where('before', filter.beforeMs, `received_at < ${timeParam('before')}`)
-  where('search', filter.search, 'positionCaseInsensitiveUTF8(body, {search:String}) > 0')
+  addCondition('field', filter.field, `(field = {field:String} OR endsWith(field, concat('.', {field:String})))`)
+  addCondition('event', filter.event, 'event = {event:String}')
+  addCondition('distinct', filter.distinctId, 'distinct_id = {distinct:String}')
+  addCondition('uuid', filter.uuid, 'uuid = {uuid:String}')
+  addCondition('lane', filter.lane, 'lane = {lane:String}')
+  addCondition('after', filter.afterMs, `received_at > ${timeParam('after')}`)
+  addCondition('before', filter.beforeMs, `received_at < ${timeParam('before')}`)
+  addCondition('search', filter.search, 'positionCaseInsensitiveUTF8(body, {search:String}) > 0')
   if (filter.replayed !== undefined) {
     const replayed = 'SELECT reject_id FROM replayed_rejects WHERE project_id = {project:UInt32}'
     conditions.push(`reject_id ${filter.replayed ? 'IN' : 'NOT IN'} (${replayed})`)

@@ -30,13 +30,13 @@ const noWritableUsers = '514'
 export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: number): SqlSetUp {
   let setUp: Promise<{ lacking: string | null }> | null = null
   let functions: Promise<SqlFunctions> | null = null
-  const remembered = <T>(promise: Promise<T>, forget: () => void): Promise<T> => {
+  const rememberPromise = <T>(promise: Promise<T>, forget: () => void): Promise<T> => {
     promise.catch(forget)
     return promise
   }
   return {
     ready: () => {
-      setUp ??= remembered(
+      setUp ??= rememberPromise(
         clients.write((client, database, { secret, analyst }) =>
           // The embedded engine, which has a secret, has its users from its configuration.
           makeAll(client, database, secret === null ? analyst : null, queryTimeoutSeconds),
@@ -51,7 +51,7 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
       })
     },
     functions: () => {
-      functions ??= remembered(clients.write(readFunctions), () => {
+      functions ??= rememberPromise(clients.write(readFunctions), () => {
         functions = null
       })
       return functions

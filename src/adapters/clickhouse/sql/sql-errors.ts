@@ -32,7 +32,7 @@ function failureOfMessage(code: string, message: string, database: string): SqlF
     }
   // A query may throw by itself (`throwIf`), as the views do while the mirror is filled.
   if (serverCodes.has(code) && !(code === '395' && !message.includes(fillingMessage))) return null
-  return { kind: 'failed', detail: cleaned(message, database) }
+  return { kind: 'failed', detail: cleanMessage(message, database) }
 }
 
 /** A query took the words behind it, which say the format, for its own end. */
@@ -48,7 +48,7 @@ export function namesFormat(failure: SqlFailure, format: string, sql: string): b
 }
 
 /** One line, without scopes, internal names and the version. */
-function cleaned(message: string, database: string): string {
+function cleanMessage(message: string, database: string): string {
   const text = message
     .replace(/^Code: \d+\. DB::Exception: /, '')
     .split('\n', 1)[0]!

@@ -78,7 +78,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
         })
       const rowsMax = checked.value.hasLimit ? rowCountMax : defaultRowCount
       const ran = await queue.run(projectId, signal, () =>
-        limited(signal, deps.queryTimeoutSeconds, either =>
+        runLimited(signal, deps.queryTimeoutSeconds, either =>
           asProject(projectId, either, async (client, http_headers) => {
             const result = await client.query({
               query: bound.value.sql,
@@ -123,7 +123,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
               if (first.done && hasRows(result.response_headers)) throw cutOff('an answer with rows came empty')
               return ok({
                 headers: answerHeaders(result.response_headers),
-                body: released(result.stream, first, pieces, held.resolve),
+                body: releaseAfter(result.stream, first, pieces, held.resolve),
               })
             })
             resolve(answered)
@@ -148,7 +148,7 @@ function isViewMissing(error: unknown): boolean {
 }
 
 /** Ends the query with a PortError `timeout` when the server's own limit does not. */
-async function limited<T>(
+async function runLimited<T>(
   signal: AbortSignal | undefined,
   timeoutSeconds: number,
   run: (either: AbortSignal) => Promise<T>,
@@ -235,7 +235,7 @@ function hasRows(headers: ResponseHeaders): boolean {
   return headers['x-clickhouse-format'] !== 'Null' && (rowsAnswered(headers) ?? 0) > 0
 }
 
-async function* released(
+async function* releaseAfter(
   stream: { destroy(): unknown },
   first: IteratorResult<Uint8Array>,
   rest: AsyncIterator<Uint8Array>,

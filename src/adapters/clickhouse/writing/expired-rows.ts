@@ -41,9 +41,9 @@ async function deleteRows(
   { client, database, nowMs, isBelieved }: ExpiryOptions & { client: ClickHouseClient; database: string },
   { table, column, days }: { readonly table: string; readonly column: string; readonly days: number },
 ): Promise<void> {
-  const time = (ms: number) => `fromUnixTimestamp64Milli(${Math.floor(ms)}, 'UTC')`
-  const isOld = `${column} < ${time(nowMs - days * dayMs)}`
-  const isExpired = isBelieved ? `(${isOld} OR ${column} > ${time(nowMs + days * dayMs)})` : isOld
+  const sqlTime = (ms: number) => `fromUnixTimestamp64Milli(${Math.floor(ms)}, 'UTC')`
+  const isOld = `${column} < ${sqlTime(nowMs - days * dayMs)}`
+  const isExpired = isBelieved ? `(${isOld} OR ${column} > ${sqlTime(nowMs + days * dayMs)})` : isOld
   const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
   const found = await client.query({ query, format: 'JSONCompactEachRow', clickhouse_settings: longReadSettings })
   // Also a mutation that finds nothing writes files.

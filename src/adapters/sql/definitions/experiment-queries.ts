@@ -74,7 +74,7 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
     findExperiment: (projectId, id) => find(db, projectId, id),
 
     async listExperiments(projectId, { limit, offset, nowMs, ...filter }) {
-      const chosen = chooseExperiments(await listed(db, projectId), filter, nowMs)
+      const chosen = chooseExperiments(await listExperiments(db, projectId), filter, nowMs)
       const page = chosen.slice(offset, offset + limit)
       const ids = page.slice(0, fittingRows(page)).map(({ id }) => id)
       if (ids.length === 0) return { count: chosen.length, results: [] }
@@ -86,7 +86,7 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
 }
 
 /** Every experiment of a project, without its content. */
-async function listed(
+async function listExperiments(
   db: Kysely<StateSchema>,
   projectId: number,
 ): Promise<(ListedExperiment & { readonly bytes: number })[]> {

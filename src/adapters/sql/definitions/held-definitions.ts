@@ -22,8 +22,8 @@ export interface ReadProject {
 export type ReadChanges = Omit<DefinitionChanges, 'projects'> & { readonly projects: readonly ReadProject[] }
 
 export function versionsOf({ flags, cohorts }: ProjectDefinitions): HeldVersions {
-  const versions = (items: readonly Versioned[]) => items.map(({ id, version }) => [id, version] as const)
-  return { flags: versions(flags), cohorts: versions(cohorts) }
+  const toVersions = (items: readonly Versioned[]) => items.map(({ id, version }) => [id, version] as const)
+  return { flags: toVersions(flags), cohorts: toVersions(cohorts) }
 }
 
 /** @param held the definitions that the caller held when it asked. */
@@ -33,15 +33,15 @@ export function withHeld(changes: ReadChanges, held: HeldDefinitions): Definitio
     if (before === null) return read
     return {
       ...read,
-      flags: merged(before.flags, read.flags, gone.flags),
-      cohorts: merged(before.cohorts, read.cohorts, gone.cohorts),
+      flags: mergeHeld(before.flags, read.flags, gone.flags),
+      cohorts: mergeHeld(before.cohorts, read.cohorts, gone.cohorts),
     }
   })
   return { ...changes, projects }
 }
 
 /** Merges by ascending id, the order of both lists. */
-function merged<T extends Versioned>(held: readonly T[], read: readonly T[], gone: readonly number[]): readonly T[] {
+function mergeHeld<T extends Versioned>(held: readonly T[], read: readonly T[], gone: readonly number[]): readonly T[] {
   if (read.length === 0 && gone.length === 0) return held
   const replaced = new Set([...gone, ...read.map(({ id }) => id)])
   return [...held.filter(({ id }) => !replaced.has(id)), ...read].sort((a, b) => a.id - b.id)

@@ -179,16 +179,16 @@ async function resolve(
   const unique = [...new Set(ids)]
   const take = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
     for (const batch of batches(wanted)) {
-      const persons = await find(batch.map(stored))
+      const persons = await find(batch.map(toStoredId))
       for (const id of batch) {
-        const person = persons.get(stored(id))
+        const person = persons.get(toStoredId(id))
         if (person !== undefined) found.set(id, person)
       }
     }
     return wanted.filter(id => !found.has(id))
   }
   // A uuid is stored in lower case, a distinct id unchanged.
-  const stored = (id: string) => storableText(kind === 'person' ? id.toLowerCase() : id)
+  const toStoredId = (id: string) => storableText(kind === 'person' ? id.toLowerCase() : id)
   if (kind === 'person') {
     await take(
       unique.filter(id => /^\d{1,15}$/.test(id)),

@@ -70,30 +70,31 @@ export type ChunkLoad = Generator<MaybePromise<unknown>, LoadedChunk | 'too_larg
 export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytesMax: number): ChunkLoad {
   const budget = new TextBudget(textBytesMax)
   const projectIds = [...new Set(subjects.projectIds)]
-  const projects = yield* found(reads.projects(projectIds))
-  const types = (yield* found(reads.groupTypes(projectIds))).map(groupTypeOf)
+  const projects = yield* awaitRows(reads.projects(projectIds))
+  const types = (yield* awaitRows(reads.groupTypes(projectIds))).map(groupTypeOf)
 
   const ids = idsByProject(subjects.distinctIds)
   const idCount = ids.values().reduce((sum, ofProject) => sum + ofProject.size, 0)
-  const rows = yield* found(reads.mappedPersons(ids, budget.textBytesOfEach(idCount)))
+  const rows = yield* awaitRows(reads.mappedPersons(ids, budget.textBytesOfEach(idCount)))
   const mapped = mappedPersonsOf(rows, budget)
   if (budget.isExceeded) return 'too_large'
-  addLargePersons(mapped, yield* found(reads.personTexts([...mapped.large.keys()])))
+  addLargePersons(mapped, yield* awaitRows(reads.personTexts([...mapped.large.keys()])))
 
   const personIds = wantedPersonIds(mapped, subjects.mergingDistinctIds)
-  const mappings = yield* found(reads.personMappings(personIds, personMappingCountMax(budget)))
+  const mappings = yield* awaitRows(reads.personMappings(personIds, personMappingCountMax(budget)))
   takeMappings(budget, mappings, mapped)
   if (budget.isExceeded) return 'too_large'
-  const personless = yield* found(reads.personless(ids))
+  const personless = yield* awaitRows(reads.personless(ids))
 
   const erasable = idsByProject(
     [...subjects.distinctIds, ...(subjects.otherDistinctIds ?? [])].filter(isErasable(projects)),
   )
-  const erasedIds = erasable.size === 0 ? [] : (yield* found(reads.erasedIds(erasable))).map(erasedIdOf)
+  const erasedIds = erasable.size === 0 ? [] : (yield* awaitRows(reads.erasedIds(erasable))).map(erasedIdOf)
 
   const { importJobIds = [], generated = [] } = subjects
-  const importJobs = importJobIds.length === 0 ? [] : (yield* found(reads.importJobs(importJobIds))).map(jobStatusOf)
-  const seenBefore = generated.length === 0 ? [] : yield* found(reads.generated(generated))
+  const importJobs =
+    importJobIds.length === 0 ? [] : (yield* awaitRows(reads.importJobs(importJobIds))).map(jobStatusOf)
+  const seenBefore = generated.length === 0 ? [] : yield* awaitRows(reads.generated(generated))
 
   const keys = (subjects.groupKeys ?? []).map(({ projectId, typeIndex, key }) => ({
     ...{ project_id: projectId, group_type_index: typeIndex, group_key: key },
@@ -158,15 +159,15 @@ function* loadGroups(
   budget: TextBudget,
 ): Generator<MaybePromise<unknown>, Group[], unknown> {
   const { groups, large } = loadedGroupsOf(
-    yield* found(reads.groups(wanted, budget.textBytesOfEach(wanted.length))),
+    yield* awaitRows(reads.groups(wanted, budget.textBytesOfEach(wanted.length))),
     budget,
   )
   if (budget.isExceeded || large.length === 0) return groups
-  const whole = yield* found(reads.groups(large, longestTextBytes))
+  const whole = yield* awaitRows(reads.groups(large, longestTextBytes))
   return groups.concat(loadedGroupsOf(whole, new TextBudget(Number.POSITIVE_INFINITY)).groups)
 }
 
-function* found<T>(rows: MaybePromise<T>): Generator<MaybePromise<unknown>, T, unknown> {
+function* awaitRows<T>(rows: MaybePromise<T>): Generator<MaybePromise<unknown>, T, unknown> {
   return (yield rows) as T
 }
 

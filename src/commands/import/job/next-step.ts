@@ -75,8 +75,8 @@ export function nextStep(path: string, standing: Standing, service: ServiceAnswe
     (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
   const { remedy } = standing
   if (remedy === null || next.command !== `pennon import run ${at}`) return next
-  const named = (text: string) => text.replaceAll('FOLDER', () => at)
-  return { command: remedy.command === null ? null : named(remedy.command), why: named(remedy.why) }
+  const withFolderName = (text: string) => text.replaceAll('FOLDER', () => at)
+  return { command: remedy.command === null ? null : withFolderName(remedy.command), why: withFolderName(remedy.why) }
 }
 
 /** What the service is at counts for more than the folder, whose job somebody else may have ended. */

@@ -7,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { envSetting } from '../../../../tests/support/env-setting.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import type { Person } from '../../client/prompt.ts'
-import { completed, type GivenPlanOptions } from './ask-plan.ts'
+import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 
 const given: GivenPlanOptions = { maxRejectShare: '1%' }
 
@@ -17,7 +17,7 @@ describe('what a plan asks for on a terminal', () => {
     envSetting(t, 'PORT', '1')
     envSetting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
     const { person, asked, told } = answering('', `${host}/other`, host)
-    const { options } = await completed({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
+    const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
     assert.deepEqual([options.host, options.projectKey], [host, 'phc_shop'])
     assert.deepEqual(asked, Array(3).fill('Address of the instance [http://127.0.0.1:1]'))
     assert.match(told[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
@@ -28,7 +28,7 @@ describe('what a plan asks for on a terminal', () => {
     envSetting(t, 'PORT', new URL(host).port)
     for (const target of [{ projectKey: 'phc_shop' }, { projectKey: 'phc_other', host: 'http://127.0.0.1:1' }]) {
       const { person, asked } = answering()
-      const { options } = await completed({ ...given, source: 'mixpanel', ...target }, ['x'], undefined, person)
+      const { options } = await completeOptions({ ...given, source: 'mixpanel', ...target }, ['x'], undefined, person)
       assert.deepEqual([asked, options.host], [[], target.host])
     }
   })
@@ -39,7 +39,7 @@ describe('what a plan asks for on a terminal', () => {
     mkdirSync(join(home, 'export'))
     for (const name of ['export/a.jsonl', 'mapping.json']) writeFileSync(join(home, name), '{}')
     const { person, told } = answering('generic', '~/none', '~/export', '~/export/none.json', '~/mapping.json', '')
-    const { options, files } = await completed(given, [], undefined, person)
+    const { options, files } = await completeOptions(given, [], undefined, person)
     assert.deepEqual([files, options.mapping], [[join(home, 'export')], join(home, 'mapping.json')])
     assert.equal(told.length, 2, 'a path where nothing is')
   })
@@ -49,7 +49,7 @@ describe('what a plan asks for on a terminal', () => {
     envSetting(t, 'PORT', new URL(host).port)
     envSetting(t, 'PENNON_PROJECT_KEY', '')
     const { person, asked, told } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
-    const { options } = await completed({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
+    const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
     assert.deepEqual([options.projectKey, asked.length], ['phc_shop', 4])
     assert.match(told[0]!, /^that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY\. /)
     assert.match(told[1]!, /^that is no public key of a project\. /)
@@ -60,7 +60,7 @@ describe('what a plan asks for on a terminal', () => {
     const config = join(tempDir(t), 'config.json')
     writeFileSync(config, '{"mapping":{}}')
     const { person, asked } = answering('')
-    await completed({ ...given, source: 'generic', config }, ['x'], undefined, person)
+    await completeOptions({ ...given, source: 'generic', config }, ['x'], undefined, person)
     assert.match(asked.join(), /^Public key/)
   })
 })

@@ -26,7 +26,7 @@ export interface CompletedPlan {
 }
 
 /** @param fetched what the folder was fetched from; undefined when nothing was fetched into it. */
-export async function completed(
+export async function completeOptions(
   given: GivenPlanOptions,
   files: readonly string[],
   fetched: { readonly source: string | null } | undefined,

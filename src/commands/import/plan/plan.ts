@@ -29,7 +29,7 @@ import { forgetStages, sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
 import { checkIsFolder, fetchedPartsIn, lockFile, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
 import { withEndOfFetch } from '../job/profile-time.ts'
-import { completed, type GivenPlanOptions } from './ask-plan.ts'
+import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
 
@@ -45,7 +45,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const folder = new JobFolder(resolve(path))
   checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
   const fetched = existsSync(folder.path) ? fetchedPartsIn(folder) : null
-  const { options, files } = await completed(
+  const { options, files } = await completeOptions(
     given,
     namedFiles,
     fetched === null ? undefined : { source: sourceOfFetch(fetched) },

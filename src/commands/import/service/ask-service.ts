@@ -48,13 +48,13 @@ export async function askService({ folder, plan }: { folder: JobFolder; plan: Im
 }
 
 function stateOf(id: string, { state, step, published_at, discarded_at, failure }: JsonObject): ServiceState {
-  const text = (value: unknown) => (typeof value === 'string' ? value : null)
+  const readText = (value: unknown) => (typeof value === 'string' ? value : null)
   return {
     id,
     state: String(state),
-    step: text(step),
-    publishedAt: text(published_at),
-    discardedAt: text(discarded_at),
+    step: readText(step),
+    publishedAt: readText(published_at),
+    discardedAt: readText(discarded_at),
     failure: failureOf(failure),
   }
 }

@@ -27,7 +27,7 @@ interface ListedJob {
 export function listJobs(options: ClientOptions): Promise<void> {
   return runClient(options, 'import_job:read', async api => {
     const found = await api.list('/import_jobs/')
-    const jobs = found.map(listed)
+    const jobs = found.map(toListedJob)
     const covered = coveredDays(jobs.flatMap(daysOf))
     if (options.json === true) process.stdout.write(`${printable(JSON.stringify({ jobs: found, covered }))}\n`)
     else process.stdout.write(`${listLines(jobs, covered, terminalOf(process.stdout)).join('\n')}\n`)
@@ -35,23 +35,23 @@ export function listJobs(options: ClientOptions): Promise<void> {
 }
 
 /** Jobs are shown by their number: the id is what lets somebody add events to one. */
-function listed({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
-  const range = within(plan, 'range')
+function toListedJob({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
+  const range = memberOf(plan, 'range')
   return {
     number: numberOf(number ?? null) ?? 0,
     name: String(name),
     source: String(source),
     state: String(state),
-    range: daysBetween(within(range, 'first'), within(range, 'last')),
-    gaps: within(plan, 'gaps'),
-    sent: countOf(within(progress, 'sent')),
-    rejected: countOf(within(progress, 'rejected')),
+    range: daysBetween(memberOf(range, 'first'), memberOf(range, 'last')),
+    gaps: memberOf(plan, 'gaps'),
+    sent: countOf(memberOf(progress, 'sent')),
+    rejected: countOf(memberOf(progress, 'rejected')),
     by: typeof created_by === 'string' ? created_by : '',
     createdAt: String(created_at),
   }
 }
 
-function within(value: JsonValue | undefined, key: string): JsonValue | undefined {
+function memberOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
   return isJsonObject(value) ? ownValue(value, key) : undefined
 }
 

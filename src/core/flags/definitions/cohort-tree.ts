@@ -47,7 +47,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
   function readGroup(group: JsonObject, groupsAbove: number): CohortEntry {
     const type = ownValue(group, 'type')
     if (type !== 'OR' && type !== 'AND' && type !== 'property')
-      throw new UnreadableFilters(`a group is OR or AND, not ${shown(type)}`)
+      throw new UnreadableFilters(`a group is OR or AND, not ${formatValue(type)}`)
     const values = ownValue(group, 'values')
     if (!Array.isArray(values)) throw new UnreadableFilters('the "values" of a group are no list')
     if (values.length > 0 && groupsAbove > groupsBetweenMax)
@@ -66,7 +66,8 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
     const isNegated = readNegation(value)
     if (filter.type === 'cohort') {
       const { id, wanted } = readCohortReference(filter)
-      if (id === null) throw new UnreadableFilters(`the value of a cohort filter is no id: ${shown(filter.value)}`)
+      if (id === null)
+        throw new UnreadableFilters(`the value of a cohort filter is no id: ${formatValue(filter.value)}`)
       cohortIds.add(id)
       return { kind: 'cohort', id, wanted, isNegated }
     }
@@ -74,7 +75,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
       const flagId = dependencyId(filter.key)
       if (flagId !== null) flagIds.add(flagId)
     } else if (filter.operator !== null && !operatorNames.includes(filter.operator))
-      throw new UnreadableFilters(`the operator ${shown(filter.operator)} does not exist`)
+      throw new UnreadableFilters(`the operator ${formatValue(filter.operator)} does not exist`)
     // Cohorts consist of persons, so a group filter here tests the person, whatever the set that uses the cohort is
     // for.
     return { kind: 'test', filter: filter.type === 'group' ? { ...filter, type: 'person' } : filter, isNegated }
@@ -105,6 +106,6 @@ function readNegation(leaf: JsonObject): boolean {
   return negation
 }
 
-function shown(value: JsonValue | undefined): string {
+function formatValue(value: JsonValue | undefined): string {
   return typeof value === 'string' ? `"${value.slice(0, 80)}"` : value === undefined ? 'absent' : `a ${typeof value}`
 }

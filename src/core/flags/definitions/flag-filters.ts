@@ -44,15 +44,15 @@ export class UnreadableFilters extends Error {}
  */
 export function readFilters(filters: JsonObject): StoredFilters {
   if (configVersion(filters) !== 1) throw new UnreadableFilters('"version" is not 1')
-  const multivariate = optional(filters, 'multivariate', readObject)
+  const multivariate = readOptional(filters, 'multivariate', readObject)
   return {
-    sets: (optional(filters, 'groups', readList) ?? []).map(readSet),
-    variants: (multivariate === null ? [] : (optional(multivariate, 'variants', readList) ?? [])).map(readVariant),
-    payloads: optional(filters, 'payloads', readObject) ?? {},
-    groupTypeIndex: optional(filters, 'aggregation_group_type_index', readInteger),
-    featureEnrollment: optional(filters, 'feature_enrollment', readBoolean) ?? false,
+    sets: (readOptional(filters, 'groups', readList) ?? []).map(readSet),
+    variants: (multivariate === null ? [] : (readOptional(multivariate, 'variants', readList) ?? [])).map(readVariant),
+    payloads: readOptional(filters, 'payloads', readObject) ?? {},
+    groupTypeIndex: readOptional(filters, 'aggregation_group_type_index', readInteger),
+    featureEnrollment: readOptional(filters, 'feature_enrollment', readBoolean) ?? false,
     holdout: readHoldout(filters),
-    earlyExit: optional(filters, 'early_exit', readBoolean) ?? false,
+    earlyExit: readOptional(filters, 'early_exit', readBoolean) ?? false,
   }
 }
 
@@ -72,9 +72,9 @@ function readSet(value: JsonValue, index: number): StoredSet {
   const set = readObject(value, `groups[${index}]`)
   const own = ownValue(set, 'aggregation_group_type_index')
   return {
-    filters: (optional(set, 'properties', readList) ?? []).map(readFilter),
-    rolloutPercentage: optional(set, 'rollout_percentage', readNumber),
-    variant: optional(set, 'variant', readText),
+    filters: (readOptional(set, 'properties', readList) ?? []).map(readFilter),
+    rolloutPercentage: readOptional(set, 'rollout_percentage', readNumber),
+    variant: readOptional(set, 'variant', readText),
     groupTypeIndex: own === undefined || own === null ? own : readInteger(own, 'aggregation_group_type_index'),
   }
 }
@@ -82,14 +82,14 @@ function readSet(value: JsonValue, index: number): StoredSet {
 /** Reads one entry of a set's `properties`, or a leaf of a cohort's tree. @throws UnreadableFilters */
 export function readFilter(value: JsonValue): StoredFilter {
   const filter = readObject(value, 'properties')
-  const type = required(filter, 'type', readText)
+  const type = readRequired(filter, 'type', readText)
   if (!isFilterType(type)) throw new UnreadableFilters(`the filter type "${type.slice(0, 80)}" does not exist`)
   return {
     type,
-    key: required(filter, 'key', readText),
+    key: readRequired(filter, 'key', readText),
     value: ownValue(filter, 'value') ?? null,
-    operator: optional(filter, 'operator', readText),
-    groupTypeIndex: optional(filter, 'group_type_index', readInteger),
+    operator: readOptional(filter, 'operator', readText),
+    groupTypeIndex: readOptional(filter, 'group_type_index', readInteger),
   }
 }
 
@@ -100,29 +100,29 @@ function isFilterType(text: string): text is FilterType {
 function readVariant(value: JsonValue): { key: string; rolloutPercentage: number } {
   const variant = readObject(value, 'variants')
   return {
-    key: required(variant, 'key', readText),
-    rolloutPercentage: required(variant, 'rollout_percentage', readNumber),
+    key: readRequired(variant, 'key', readText),
+    rolloutPercentage: readRequired(variant, 'rollout_percentage', readNumber),
   }
 }
 
 function readHoldout(filters: JsonObject): StoredFilters['holdout'] {
-  const holdout = optional(filters, 'holdout', readObject)
+  const holdout = readOptional(filters, 'holdout', readObject)
   if (holdout === null) return null
   return {
-    id: String(required(holdout, 'id', readInteger)),
-    exclusionPercentage: Math.min(100, Math.max(0, required(holdout, 'exclusion_percentage', readNumber))),
+    id: String(readRequired(holdout, 'id', readInteger)),
+    exclusionPercentage: Math.min(100, Math.max(0, readRequired(holdout, 'exclusion_percentage', readNumber))),
   }
 }
 
 type Reader<T> = (value: JsonValue, name: string) => T
 
 /** Reads a field; null when it is absent or null. */
-function optional<T>(object: JsonObject, name: string, read: Reader<T>): T | null {
+function readOptional<T>(object: JsonObject, name: string, read: Reader<T>): T | null {
   const value = ownValue(object, name)
   return value === undefined || value === null ? null : read(value, name)
 }
 
-function required<T>(object: JsonObject, name: string, read: Reader<T>): T {
+function readRequired<T>(object: JsonObject, name: string, read: Reader<T>): T {
   const value = ownValue(object, name)
   if (value === undefined || value === null) throw new UnreadableFilters(`"${name}" is missing`)
   return read(value, name)

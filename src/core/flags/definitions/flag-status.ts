@@ -30,25 +30,33 @@ export function statusOfFlag(
   if (!flag.active) return { status: 'INACTIVE', reason: 'The flag is switched off.' }
   const call = lastCalledAtMs === null ? 'No call of the flag is known yet' : lastCall(nowMs - lastCalledAtMs)
   if (lastCalledAtMs !== null && nowMs - lastCalledAtMs >= staleAfterMs)
-    return { status: 'STALE', reason: `The flag has not been called for ${days(nowMs - lastCalledAtMs)}.` }
+    return { status: 'STALE', reason: `The flag has not been called for ${describeDays(nowMs - lastCalledAtMs)}.` }
   const settledMs = nowMs - flag.conditionsSinceMs
   if (settledMs < staleAfterMs) return { status: 'ACTIVE', reason: `${call}.` }
   const rollout = rolloutOf(flag.filters)
   if (rollout.kind === 'nobody')
-    return { status: 'STALE', reason: `The flag has been rolled out to nobody for ${days(settledMs)}. ${call}.` }
+    return {
+      status: 'STALE',
+      reason: `The flag has been rolled out to nobody for ${describeDays(settledMs)}. ${call}.`,
+    }
   if (rollout.kind === 'everybody' && lastCalledAtMs === null) {
     const answer = rollout.variant === null ? 'true' : `the variant "${rollout.variant}"`
-    return { status: 'STALE', reason: `The flag has been ${answer} for everybody for ${days(settledMs)}. ${call}.` }
+    return {
+      status: 'STALE',
+      reason: `The flag has been ${answer} for everybody for ${describeDays(settledMs)}. ${call}.`,
+    }
   }
   return { status: 'ACTIVE', reason: `${call}.` }
 }
 
 function lastCall(agoMs: number): string {
-  return agoMs < dayMs ? 'The flag was called within the last day' : `The flag was last called ${days(agoMs)} ago`
+  return agoMs < dayMs
+    ? 'The flag was called within the last day'
+    : `The flag was last called ${describeDays(agoMs)} ago`
 }
 
 /** Whole days, at least one. */
-function days(spanMs: number): string {
+function describeDays(spanMs: number): string {
   const count = Math.max(1, Math.floor(spanMs / dayMs))
   return count === 1 ? '1 day' : `${count} days`
 }

@@ -21,7 +21,7 @@ export type NarrowFlag = Pick<Flag, 'active' | 'archived' | 'filters'>
 export type NarrowWrite = (flag: NarrowFlag) => Result<Partial<NarrowFlag>, NarrowRefusal>
 
 export const enable: NarrowWrite = flag => {
-  if (flag.archived) return refused(null, 'Cannot enable an archived feature flag. Unarchive it first.')
+  if (flag.archived) return refuseWrite(null, 'Cannot enable an archived feature flag. Unarchive it first.')
   return ok(flag.active ? {} : { active: true })
 }
 
@@ -37,11 +37,12 @@ export function setConditionRollout(conditionIndex: number, rolloutPercentage: n
     if (configVersion(filters) !== 1) return hasNoConditions
     const sets = listIn(filters, 'groups')
     const attr = 'condition_index'
-    if (sets.length === 0) return refused(attr, 'This feature flag has no release conditions.')
+    if (sets.length === 0) return refuseWrite(attr, 'This feature flag has no release conditions.')
     if (conditionIndex >= sets.length)
-      return refused(attr, `Condition ${conditionIndex} does not exist. It has ${sets.length}.`)
+      return refuseWrite(attr, `Condition ${conditionIndex} does not exist. It has ${sets.length}.`)
     const set = sets[conditionIndex]
-    if (!isJsonObject(set)) return refused(attr, `Condition ${conditionIndex} is no object. Repair the filters first.`)
+    if (!isJsonObject(set))
+      return refuseWrite(attr, `Condition ${conditionIndex} is no object. Repair the filters first.`)
     if (numberOf(ownValue(set, 'rollout_percentage') ?? null) === rolloutPercentage) return ok({})
     const changed = mergeObjects(set, { rollout_percentage: rolloutPercentage })
     return ok({ filters: mergeObjects(filters, { groups: sets.with(conditionIndex, changed) }) })
@@ -55,12 +56,15 @@ export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
     const attr = 'variant_key'
     const variantKeys = variantsOf(filters).map(variant => (isJsonObject(variant) ? ownValue(variant, 'key') : null))
     if (variantKey === null && variantKeys.length > 0)
-      return refused(attr, `Name one of its variants: ${variantKeys.join(', ')}`)
-    if (variantKey !== null && variantKeys.length === 0) return refused(attr, 'This feature flag has no variants.')
+      return refuseWrite(attr, `Name one of its variants: ${variantKeys.join(', ')}`)
+    if (variantKey !== null && variantKeys.length === 0) return refuseWrite(attr, 'This feature flag has no variants.')
     if (variantKey !== null && !variantKeys.includes(variantKey))
-      return refused(attr, `This feature flag has no variant '${variantKey}'.`)
+      return refuseWrite(attr, `This feature flag has no variant '${variantKey}'.`)
     if (ownValue(filters, 'feature_enrollment') === true)
-      return refused(null, 'This feature flag follows the choices of people in early access; end that feature first.')
+      return refuseWrite(
+        null,
+        'This feature flag follows the choices of people in early access; end that feature first.',
+      )
     const isInFront = isForEveryone(listIn(filters, 'groups')[0], filters)
     if (isInFront && (variantKey === null || hasAll(filters, variantKey))) return ok({})
     const inFront = isInFront ? filters : withEveryoneInFront(filters)
@@ -84,7 +88,7 @@ export function withAllOnVariant(filters: JsonObject, variantKey: string): JsonO
   })
 }
 
-function refused(attr: string | null, message: string): Result<never, NarrowRefusal> {
+function refuseWrite(attr: string | null, message: string): Result<never, NarrowRefusal> {
   return err({ code: 'invalid_input', attr, message })
 }
 

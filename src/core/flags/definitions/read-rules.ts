@@ -208,16 +208,23 @@ type ValueForm = 'any' | 'text' | 'number_or_text' | 'list' | 'version' | 'date'
 
 /** The operators of a rule and the form that their value must have. Source: docs/wire/evaluation.md 11.2. */
 const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
-  ...forms('any', ['exact', 'is_not', 'is_set', 'is_not_set']),
-  ...forms('text', ['icontains', 'not_icontains', 'starts_with', 'not_starts_with', 'ends_with', 'not_ends_with']),
-  ...forms('text', ['regex', 'not_regex']),
-  ...forms('list', ['icontains_multi', 'not_icontains_multi']),
-  ...forms('number_or_text', ['gt', 'gte', 'lt', 'lte']),
-  ...forms('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
-  ...forms('version', semverOperators),
+  ...formEntries('any', ['exact', 'is_not', 'is_set', 'is_not_set']),
+  ...formEntries('text', [
+    'icontains',
+    'not_icontains',
+    'starts_with',
+    'not_starts_with',
+    'ends_with',
+    'not_ends_with',
+  ]),
+  ...formEntries('text', ['regex', 'not_regex']),
+  ...formEntries('list', ['icontains_multi', 'not_icontains_multi']),
+  ...formEntries('number_or_text', ['gt', 'gte', 'lt', 'lte']),
+  ...formEntries('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...formEntries('version', semverOperators),
 ])
 
-function forms(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
+function formEntries(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
   return operators.map(operator => [operator, form])
 }
 

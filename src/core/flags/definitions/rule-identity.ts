@@ -26,7 +26,7 @@ export function identifyRules(
     fault ??= { path, code: 'invalid_input', message }
   }
   /** @returns the object with its seed. */
-  const seeded = (object: JsonObject, before: JsonValue | undefined, path: string): JsonObject => {
+  const withSeed = (object: JsonObject, before: JsonValue | undefined, path: string): JsonObject => {
     const sent = ownValue(object, 'seed')
     const known = isJsonObject(before) ? ownValue(before, 'seed') : undefined
     if (sent !== undefined && sent !== known) {
@@ -45,8 +45,8 @@ export function identifyRules(
     const rule = id === undefined ? mergeObjects({ id: newUuid() }, sent) : sent
     return withSeeds(rule, (object, part) =>
       part === 'rule'
-        ? seeded(object, before, path)
-        : seeded(object, before && ownValue(before, 'holdout'), `${path}.holdout`),
+        ? withSeed(object, before, path)
+        : withSeed(object, before && ownValue(before, 'holdout'), `${path}.holdout`),
     )
   })
   return fault === undefined ? ok(identified) : err(fault)

@@ -13,15 +13,22 @@ type FilterType = (typeof filterTypes)[number]
 
 /** The operators on properties and the form that their value must have. Source: docs/wire/evaluation.md 4.2, 5.9. */
 const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
-  ...forms('any', ['exact', 'is_not']),
-  ...forms('none', ['is_set', 'is_not_set']),
-  ...forms('scalar', ['icontains', 'not_icontains', 'starts_with', 'not_starts_with', 'ends_with', 'not_ends_with']),
-  ...forms('scalar_or_list', ['icontains_multi', 'not_icontains_multi']),
-  ...forms('regex', ['regex', 'not_regex']),
-  ...forms('number', ['gt', 'gte', 'lt', 'lte']),
-  ...forms('range', ['between', 'not_between']),
-  ...forms('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
-  ...forms('version', semverOperators),
+  ...formEntries('any', ['exact', 'is_not']),
+  ...formEntries('none', ['is_set', 'is_not_set']),
+  ...formEntries('scalar', [
+    'icontains',
+    'not_icontains',
+    'starts_with',
+    'not_starts_with',
+    'ends_with',
+    'not_ends_with',
+  ]),
+  ...formEntries('scalar_or_list', ['icontains_multi', 'not_icontains_multi']),
+  ...formEntries('regex', ['regex', 'not_regex']),
+  ...formEntries('number', ['gt', 'gte', 'lt', 'lte']),
+  ...formEntries('range', ['between', 'not_between']),
+  ...formEntries('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...formEntries('version', semverOperators),
 ])
 type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'number' | 'range' | 'date' | 'version'
 
@@ -216,7 +223,7 @@ function isFilterType(type: JsonValue): type is FilterType {
   return (filterTypes as readonly JsonValue[]).includes(type)
 }
 
-function forms(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
+function formEntries(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
   return operators.map(operator => [operator, form])
 }
 

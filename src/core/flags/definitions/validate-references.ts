@@ -143,16 +143,16 @@ class Graph {
 export function usersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLinks): string[] {
   const uses = ({ cohortIds }: LinkedDefinition) => cohortIds.includes(cohortId)
   return [
-    ...flags.filter(uses).map(named('flag')),
-    ...cohorts.filter(cohort => cohort.id !== cohortId && uses(cohort)).map(named('cohort')),
+    ...flags.filter(uses).map(nameFor('flag')),
+    ...cohorts.filter(cohort => cohort.id !== cohortId && uses(cohort)).map(nameFor('cohort')),
   ]
 }
 
 /** The flags whose rules belong to an experiment, named in the same way. */
 export function usersOfExperiment(experimentId: number, { flags }: DefinitionLinks): string[] {
-  return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(named('flag'))
+  return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(nameFor('flag'))
 }
 
-function named(kind: Kind): (definition: LinkedDefinition) => string {
+function nameFor(kind: Kind): (definition: LinkedDefinition) => string {
   return ({ name }) => `${kind} "${name.slice(0, 80)}"`
 }

@@ -132,7 +132,7 @@ export class ProjectCohorts implements CompiledCohorts {
       weight += other.weight
     }
     return {
-      ...known(program, boundedNeeds(needs), Math.min(weight, weightMax)),
+      ...knownCohort(program, boundedNeeds(needs), Math.min(weight, weightMax)),
       tree,
       isApproximated: tree.hasBehavior || others.some(other => other.isApproximated),
     }
@@ -142,7 +142,7 @@ export class ProjectCohorts implements CompiledCohorts {
     const needs = new NeedsCollector()
     needs.staticCohorts = true
     const place = this.#shared.sharedTests.newPlace()
-    return known(
+    return knownCohort(
       singleTestProgram(reader => reader.isInStaticCohort(id), place),
       needs,
       1,
@@ -152,7 +152,7 @@ export class ProjectCohorts implements CompiledCohorts {
   /** A cohort that describes nothing has no members. */
   #emptyCohort(): KnownCohort {
     const place = this.#shared.sharedTests.newPlace()
-    return known(
+    return knownCohort(
       singleTestProgram(() => false, place),
       new NeedsCollector(),
       1,
@@ -171,7 +171,7 @@ function isSameCohort(a: Cohort, b: Cohort): boolean {
   return a === b || (a.isStatic === b.isStatic && isSameJson(a.filters, b.filters))
 }
 
-function known(program: CohortProgram, needs: FlagNeeds, weight: number): KnownCohort {
+function knownCohort(program: CohortProgram, needs: FlagNeeds, weight: number): KnownCohort {
   return {
     program,
     isMember: (reader, decided) => walkCohort(program, reader, decided),

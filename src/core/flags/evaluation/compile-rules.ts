@@ -45,16 +45,16 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
   }
   const { rules, defaultValue } = document.value
   let slot = ruleSlots
-  const prepared = (value: Value, reason: RuleReason, index: number | null, variantKey: string | null = null) => {
+  const prepareOutcome = (value: Value, reason: RuleReason, index: number | null, variantKey: string | null = null) => {
     return { ...outcomeOf(value, reason, index, variantKey), slot: slot++ }
   }
   const byDefault = withJson(defaultValue)
   const valuesOf = (rule: Rule, index: number): PreparedOutcome[] => {
-    if (rule.type !== 'experiment') return [prepared(withJson(rule.value), 'targeting_match', index)]
+    if (rule.type !== 'experiment') return [prepareOutcome(withJson(rule.value), 'targeting_match', index)]
     return rule.variants.map(({ key, value }) =>
       rule.experimentId === null
-        ? prepared(withJson(value), 'targeting_match', index)
-        : prepared(withJson(value), 'experiment_split', index, key),
+        ? prepareOutcome(withJson(value), 'targeting_match', index)
+        : prepareOutcome(withJson(value), 'experiment_split', index, key),
     )
   }
   return {
@@ -63,11 +63,11 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
       tests: rule.predicates.map(predicate => compilePredicate(predicate, compiler)),
       values: valuesOf(rule, index),
       variantBounds: variantBounds(rule.type === 'experiment' ? rule.variants.map(({ weight }) => weight) : []),
-      paused: prepared(byDefault, 'experiment_paused', index),
-      heldOut: prepared(byDefault, 'holdout', index),
-      missed: prepared(byDefault, 'rollout_miss', index),
+      paused: prepareOutcome(byDefault, 'experiment_paused', index),
+      heldOut: prepareOutcome(byDefault, 'holdout', index),
+      missed: prepareOutcome(byDefault, 'rollout_miss', index),
     })),
-    otherwise: prepared(byDefault, 'no_rule_match', null),
+    otherwise: prepareOutcome(byDefault, 'no_rule_match', null),
     hasExperiment: rules.some(rule => rule.type === 'experiment' && rule.experimentId !== null),
     weight: rules
       .flatMap(rule => rule.predicates)

@@ -162,8 +162,8 @@ export function probedGroup(
   type: { readonly index: number; readonly name: string },
   nowMs: number,
 ): EvaluationSubject {
-  const wanted = () => union(probes.map(probe => probe.groupKeyNames(type.index)))
-  const properties: PropertyBag = wantedProperties(group.propertiesJson, wanted)
+  const wantedKeys = () => union(probes.map(probe => probe.groupKeyNames(type.index)))
+  const properties: PropertyBag = wantedProperties(group.propertiesJson, wantedKeys)
   const groups: JsonObject = {}
   setOwn(groups, type.name, group.key)
   return {

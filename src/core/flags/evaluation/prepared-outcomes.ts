@@ -50,14 +50,14 @@ export class PreparedOutcomes {
   }
 
   missingDependency(): PreparedOutcome {
-    return this.#pick(missingDependencySlot, () => off('missing_dependency', null, undefined))
+    return this.#pick(missingDependencySlot, () => offOutcome('missing_dependency', null, undefined))
   }
 
   /** The outcome of an early access decision: on or off, both with the payload of `true`. */
   enrollment(isEnrolled: boolean): PreparedOutcome {
     return isEnrolled
-      ? this.#pick(optedInSlot, () => on('super_condition_value', 0, payloadText(this.#payloads, 'true')))
-      : this.#pick(optedOutSlot, () => off('super_condition_value', 0, payloadText(this.#payloads, 'true')))
+      ? this.#pick(optedInSlot, () => onOutcome('super_condition_value', 0, payloadText(this.#payloads, 'true')))
+      : this.#pick(optedOutSlot, () => offOutcome('super_condition_value', 0, payloadText(this.#payloads, 'true')))
   }
 
   holdout(): PreparedOutcome {
@@ -75,9 +75,9 @@ export class PreparedOutcomes {
 
   /** The outcome when no set matched. @param setIndex the set that came closest; -1 when the flag has no sets. */
   noMatch(reason: SetOffReason, setIndex: number): PreparedOutcome {
-    if (setIndex < 0) return this.#pick(noSetSlot, () => off('no_group_type', null, undefined))
+    if (setIndex < 0) return this.#pick(noSetSlot, () => offOutcome('no_group_type', null, undefined))
     const slot = setSlots + setIndex * this.#slotsPerSet + setOffReasons.indexOf(reason)
-    return this.#pick(slot, () => off(reason, setIndex, undefined))
+    return this.#pick(slot, () => offOutcome(reason, setIndex, undefined))
   }
 
   /** The outcome when a set matched. @param variantIndex -1 for no variant. */
@@ -86,7 +86,7 @@ export class PreparedOutcomes {
     const known = this.#made[slot]
     if (known !== undefined) return known
     return this.#pick(slot, () => {
-      if (variantIndex < 0) return on('condition_match', setIndex, payloadText(this.#payloads, 'true'))
+      if (variantIndex < 0) return onOutcome('condition_match', setIndex, payloadText(this.#payloads, 'true'))
       const variantKey = this.#variantKeys[variantIndex]!
       return variant(variantKey, 'condition_match', setIndex, payloadText(this.#payloads, variantKey))
     })
@@ -105,11 +105,11 @@ type Off = Extract<FlagOutcome, { kind: 'off' }>
 type On = Extract<FlagOutcome, { kind: 'on' }>
 type Variant = Extract<FlagOutcome, { kind: 'variant' }>
 
-function off(reason: Off['reason'], conditionIndex: number | null, payload: PayloadText | undefined): Off {
+function offOutcome(reason: Off['reason'], conditionIndex: number | null, payload: PayloadText | undefined): Off {
   return { kind: 'off', reason, conditionIndex, payload }
 }
 
-function on(reason: On['reason'], conditionIndex: number, payload: PayloadText | undefined): On {
+function onOutcome(reason: On['reason'], conditionIndex: number, payload: PayloadText | undefined): On {
   return { kind: 'on', reason, conditionIndex, payload }
 }
 

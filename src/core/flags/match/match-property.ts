@@ -36,7 +36,7 @@ interface Operator {
   readonly compile: (filter: JsonValue, settings: MatchSettings) => Matches | string
 }
 
-const never: Matches = () => false
+const matchNothing: Matches = () => false
 
 const operators = new Map<string, Operator>([
   ['exact', { whenAbsent: false, compile: compileExact }],
@@ -67,9 +67,9 @@ const operators = new Map<string, Operator>([
   ],
   ['is_date_after', { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own > bound) }],
   // For cohort and flag filters; on a property they are known but never match.
-  ['in', { whenAbsent: false, compile: () => never }],
-  ['not_in', { whenAbsent: false, compile: () => never }],
-  ['flag_evaluates_to', { whenAbsent: false, compile: () => never }],
+  ['in', { whenAbsent: false, compile: () => matchNothing }],
+  ['not_in', { whenAbsent: false, compile: () => matchNothing }],
+  ['flag_evaluates_to', { whenAbsent: false, compile: () => matchNothing }],
   ...semverOperators.map(name => [name, { whenAbsent: false, compile: semverCompiler(name) }] as const),
 ])
 
@@ -86,12 +86,12 @@ export function needsValue(operator: string): boolean {
 /** @returns null for an operator that does not exist. */
 export function compileMatch(operator: string, filter: JsonValue, settings: MatchSettings): CompiledMatch | null {
   if (operator === 'is_set') return { matches: () => true, whenAbsent: false }
-  if (operator === 'is_not_set') return { matches: never, whenAbsent: true }
+  if (operator === 'is_not_set') return { matches: matchNothing, whenAbsent: true }
   const known = operators.get(operator)
   if (known === undefined) return null
-  if (filter === null) return { matches: never, whenAbsent: false }
+  if (filter === null) return { matches: matchNothing, whenAbsent: false }
   const matches = known.compile(filter, settings)
-  if (typeof matches === 'string') return { matches: never, whenAbsent: known.whenAbsent, problem: matches }
+  if (typeof matches === 'string') return { matches: matchNothing, whenAbsent: known.whenAbsent, problem: matches }
   return { matches, whenAbsent: known.whenAbsent }
 }
 
@@ -187,7 +187,7 @@ export function numericValue(value: JsonValue): number | null {
 
 function compileComparison(filter: JsonValue, holds: (own: number, bound: number) => boolean): Matches {
   const bound = numericValue(filter)
-  if (bound === null) return never
+  if (bound === null) return matchNothing
   return value => {
     const own = numericValue(value)
     return own !== null && holds(own, bound)
@@ -195,10 +195,10 @@ function compileComparison(filter: JsonValue, holds: (own: number, bound: number
 }
 
 function compileBetween(filter: JsonValue, wanted: boolean): Matches {
-  if (!Array.isArray(filter) || filter.length !== 2) return never
+  if (!Array.isArray(filter) || filter.length !== 2) return matchNothing
   const min = numericValue(filter[0]!)
   const max = numericValue(filter[1]!)
-  if (min === null || max === null || !(min <= max)) return never
+  if (min === null || max === null || !(min <= max)) return matchNothing
   return value => {
     const own = numericValue(value)
     return own !== null && !Number.isNaN(own) && (own >= min && own <= max) === wanted
@@ -211,7 +211,7 @@ function compileDate(
   holds: (own: bigint, bound: bigint) => boolean,
 ): Matches {
   const date = parseDateFilter(filter, timezone)
-  if (date === null) return never
+  if (date === null) return matchNothing
   return (value, nowMs) => {
     const bound = date.kind === 'fixed' ? date.instant : date.at(nowMs)
     const own = bound === null ? null : dateOfProperty(value, timezone)
@@ -222,6 +222,6 @@ function compileDate(
 function semverCompiler(operator: SemverOperator): Operator['compile'] {
   return filter => {
     const test = compileSemver(operator, textOf(filter))
-    return test === null ? never : value => test(propertyText(value))
+    return test === null ? matchNothing : value => test(propertyText(value))
   }
 }

@@ -35,21 +35,21 @@ export function compileSemver(operator: SemverOperator, filterText: string): ((t
   if (filter === null) return null
   switch (operator) {
     case 'semver_eq':
-      return ordered(filter, order => order === 0)
+      return matchOrder(filter, order => order === 0)
     case 'semver_neq':
-      return ordered(filter, order => order !== 0)
+      return matchOrder(filter, order => order !== 0)
     case 'semver_gt':
-      return ordered(filter, order => order > 0)
+      return matchOrder(filter, order => order > 0)
     case 'semver_gte':
-      return ordered(filter, order => order >= 0)
+      return matchOrder(filter, order => order >= 0)
     case 'semver_lt':
-      return ordered(filter, order => order < 0)
+      return matchOrder(filter, order => order < 0)
     case 'semver_lte':
-      return ordered(filter, order => order <= 0)
+      return matchOrder(filter, order => order <= 0)
     case 'semver_tilde':
-      return within(filter, release(filter.major, filter.minor + 1n, 0n))
+      return matchRange(filter, release(filter.major, filter.minor + 1n, 0n))
     case 'semver_caret':
-      return within(filter, caretEnd(filter))
+      return matchRange(filter, caretEnd(filter))
     default:
       return operator satisfies never
   }
@@ -116,7 +116,7 @@ function release(major: bigint, minor: bigint, patch: bigint): Semver {
   return { major, minor, patch, prerelease: [], build: [] }
 }
 
-function ordered(filter: Semver, test: (order: number) => boolean): (text: string) => boolean {
+function matchOrder(filter: Semver, test: (order: number) => boolean): (text: string) => boolean {
   return text => {
     const version = parseSemver(text)
     return version !== null && test(compareSemver(version, filter))
@@ -127,7 +127,7 @@ function ordered(filter: Semver, test: (order: number) => boolean): (text: strin
  * Admits versions from the filter's own up to, but without, `end`; a pre-release only if the filter has one too, with
  * equal numbers.
  */
-function within(filter: Semver, end: Semver): (text: string) => boolean {
+function matchRange(filter: Semver, end: Semver): (text: string) => boolean {
   return text => {
     const version = parseSemver(text)
     if (version === null || compareNumbers(version, end) >= 0) return false
@@ -151,7 +151,7 @@ function compileWildcard(filterText: string): ((text: string) => boolean) | null
   if (/[<>=~^,]/.test(text)) return null
   if (!text.includes('*')) {
     const filter = parseSemver(text)
-    return filter === null ? null : within(filter, wildcardCaretEnd(filter, text))
+    return filter === null ? null : matchRange(filter, wildcardCaretEnd(filter, text))
   }
   const parts = text.split('.')
   const star = parts.indexOf('*')

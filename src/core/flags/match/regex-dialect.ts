@@ -213,27 +213,27 @@ function translateEscape(pattern: string, at: number, inClass: boolean): Result<
   const letter = pattern[at + 1]
   if (letter === undefined) return err('a backslash at the end')
   const next = at + 2
-  const piece = (text: string, tables: number) => ok({ text, next, tables })
-  const wrapped = (content: string, negated: string, tables: number) =>
-    piece(inClass ? content : `[${negated}${content}]`, tables)
+  const regexPiece = (text: string, tables: number) => ok({ text, next, tables })
+  const wrapClass = (content: string, negated: string, tables: number) =>
+    regexPiece(inClass ? content : `[${negated}${content}]`, tables)
   switch (letter) {
     case 'd':
-      return piece('\\p{Nd}', 1)
+      return regexPiece('\\p{Nd}', 1)
     case 'D':
-      return piece('\\P{Nd}', 1)
+      return regexPiece('\\P{Nd}', 1)
     case 'w':
-      return wrapped(wordClass, '', 4)
+      return wrapClass(wordClass, '', 4)
     case 'W':
-      return inClass ? piece(notWordClass(), notWordTables) : wrapped(wordClass, '^', 4)
+      return inClass ? regexPiece(notWordClass(), notWordTables) : wrapClass(wordClass, '^', 4)
     case 's':
-      return wrapped(spaceClass, '', 1)
+      return wrapClass(spaceClass, '', 1)
     case 'S':
-      return inClass ? ok({ ...piece(notSpaceClass, 1).value, hasWideRange: true }) : wrapped(spaceClass, '^', 1)
+      return inClass ? ok({ ...regexPiece(notSpaceClass, 1).value, hasWideRange: true }) : wrapClass(spaceClass, '^', 1)
     case 'u':
     case 'U':
       return codePointEscape(pattern, at)
     case 'b':
-      return pattern[next] === '{' ? err('\\b{…} is outside the dialect') : piece('\\b', 0)
+      return pattern[next] === '{' ? err('\\b{…} is outside the dialect') : regexPiece('\\b', 0)
     case 'h':
     case 'Q':
     case 'E':
@@ -244,7 +244,7 @@ function translateEscape(pattern: string, at: number, inClass: boolean): Result<
     default:
       if (/\d/.test(letter) || letter === 'k') return err('a back-reference is outside the linear-time dialect')
       if (letter === 'x' || letter === 'p' || letter === 'P') return bracedEscape(pattern, at)
-      return piece(pattern.slice(at, next), 0)
+      return regexPiece(pattern.slice(at, next), 0)
   }
 }
 

@@ -8,9 +8,9 @@ import {
   type Joined,
   keysAdded,
   keysChanged,
-  picked,
-  reverted,
+  pickProfile,
   revertedProfile,
+  revertSubject,
   type Sides,
   type Subject,
 } from './revert.ts'
@@ -49,7 +49,7 @@ export class JoinedPersons {
   ): { readonly subject: Person; readonly left: readonly string[] } {
     const { sides } = this.#of(person.uuid)
     this.#ofPerson.set(person.uuid, { ...this.#of(person.uuid), sides: [] })
-    const { subject, left } = reverted(person, before, after, joined)
+    const { subject, left } = revertSubject(person, before, after, joined)
     return { subject: sides.reduce((now, each) => revertedProfile(now, each, joined).subject, subject), left }
   }
 
@@ -74,7 +74,7 @@ function joinedBefore(all: readonly Sides[]): Profile | null {
     const isImported = (key: string) => Object.hasOwn(before.marks, key) && before.marks[key]!.kind !== 'live_once'
     return mergeProfiles(
       into ?? emptyProfile,
-      picked(before, key => changed.has(key) || isImported(key)),
+      pickProfile(before, key => changed.has(key) || isImported(key)),
     )
   }, null)
 }
@@ -90,7 +90,7 @@ export function withBrought<Now extends Subject>(now: Now, former: Subject, brou
     (into, { person }) =>
       mergeProfiles(
         into,
-        picked(person, key => keys.has(key)),
+        pickProfile(person, key => keys.has(key)),
       ),
     now,
   )
@@ -124,10 +124,11 @@ export function undoRecordWithBrought<Of extends ProfileUndoRecord>(
 ): Of {
   const place = laterJobIds.indexOf(reverted.importJobId)
   const upTo = (end: number) => brought.filter(({ importJobId }) => laterJobIds.indexOf(importJobId) < end)
-  const side = (was: Subject | null, is: Subject | null, end: number) => was && is && withBrought(is, was, upTo(end))
+  const joinSide = (was: Subject | null, is: Subject | null, end: number) =>
+    was && is && withBrought(is, was, upTo(end))
   return {
     ...reverted,
-    before: side(former.before, reverted.before, place),
-    after: side(former.after, reverted.after, place + 1),
+    before: joinSide(former.before, reverted.before, place),
+    after: joinSide(former.after, reverted.after, place + 1),
   }
 }

@@ -64,7 +64,7 @@ export function revertedProfile<Now extends Profile>(
  * @param before null when the job made it.
  * @returns `now` itself where nothing is to be reverted.
  */
-export function reverted<Now extends Subject>(
+export function revertSubject<Now extends Subject>(
   now: Now,
   before: Subject | null,
   after: Subject,
@@ -90,7 +90,7 @@ export function reverted<Now extends Subject>(
 }
 
 /** The profile with some of its keys only. */
-export function picked(profile: Profile, isPicked: (key: string) => boolean): Profile {
+export function pickProfile(profile: Profile, isPicked: (key: string) => boolean): Profile {
   const draft = new ProfileDraft({ properties: profile.properties, marks: profile.marks })
   for (const key of keysOf(profile))
     if (!isPicked(key)) {

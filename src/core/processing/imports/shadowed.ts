@@ -10,7 +10,7 @@ import { applyImportUpdate, mergeProfiles } from '#core/processing/properties/im
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { creatorKey, exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { Doubts, type Homes, LaterUnsets, oneHome } from './later-unsets.ts'
-import { keysChanged, picked, reverted, type Subject, withAddsOfUnsets, withLaterWrites } from './revert.ts'
+import { keysChanged, pickProfile, revertSubject, type Subject, withAddsOfUnsets, withLaterWrites } from './revert.ts'
 
 /** An import that wrote after the undone one. */
 export interface LaterWriter {
@@ -93,7 +93,7 @@ export function withShadowed<Now extends Profile>(
   for (const by of shadowed) {
     joined = mergeProfiles(
       joined,
-      picked(by.profile, key => isAsked(key, by)),
+      pickProfile(by.profile, key => isAsked(key, by)),
       by.options,
     )
   }
@@ -222,8 +222,8 @@ export function laterUndoRecordWithout<Of extends ProfileUndoRecord>(
 ): Of {
   const { before, after } = undone
   if (after === null) return undoRecord
-  const side = (now: Subject | null) => now && reverted(now, before, after, { before, others }).subject
-  const without = { ...undoRecord, before: side(undoRecord.before), after: side(undoRecord.after) }
+  const shadowSide = (now: Subject | null) => now && revertSubject(now, before, after, { before, others }).subject
+  const without = { ...undoRecord, before: shadowSide(undoRecord.before), after: shadowSide(undoRecord.after) }
   return undoRecordWithShadowed(undoRecord, without, undone, shadowed, laterJobIds)
 }
 
@@ -242,7 +242,7 @@ export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
   const isMade = reverted.after?.version === versionOfMade
   const written = keysChanged(undone.before ?? emptyProfile, undone.after ?? emptyProfile)
   const writtenMs = isMade ? (undone.after?.createdAtMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
-  const side = (was: Subject | null, is: Subject | null, writers: readonly Shadowed[]) => {
+  const shadowSide = (was: Subject | null, is: Subject | null, writers: readonly Shadowed[]) => {
     if (was === null || is === null || writers.length === 0) return is
     const changed = isMade ? written : keysChanged(was, is)
     const timed = withTime(is, Math.min(was.createdAtMs, writtenMs), writers)
@@ -250,8 +250,8 @@ export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
   }
   return {
     ...reverted,
-    before: side(former.before, reverted.before, until.before),
-    after: side(former.after, reverted.after, until.after),
+    before: shadowSide(former.before, reverted.before, until.before),
+    after: shadowSide(former.after, reverted.after, until.after),
   }
 }
 
@@ -269,15 +269,15 @@ export function sidesOf(
 ): { readonly before: Subject; readonly after: Subject } | null {
   const base = before ?? emptyProfile
   const written = keysChanged(base, after)
-  const { properties, marks } = picked(base, key => written.has(key))
+  const { properties, marks } = pickProfile(base, key => written.has(key))
   const wasLower = before !== null && before.createdAtMs > after.createdAtMs
   const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
   const until = upTo(importJobId, shadowed, laterJobIds)
-  const side = (writers: readonly Shadowed[]) => {
+  const shadowSide = (writers: readonly Shadowed[]) => {
     const timed = withTime<Subject>({ properties, marks, createdAtMs }, now.createdAtMs, writers)
     return withShadowed(timed, writers, key => written.has(key))
   }
-  const [was, became] = [side(until.before), side(until.after)]
+  const [was, became] = [shadowSide(until.before), shadowSide(until.after)]
   const isSame = keysChanged(was, became).size === 0 && was.createdAtMs === became.createdAtMs
   return isSame ? null : { before: was, after: became }
 }

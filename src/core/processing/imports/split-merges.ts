@@ -13,7 +13,7 @@ import { filteredProperties } from '#core/processing/properties/mapped-propertie
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import type { PublishedBatch } from './publish-staging.ts'
 import { addUndoRecords, handOverIdentity, identifiersOf } from './rebase-undo-records.ts'
-import { keysChanged, reverted, withLaterWrites } from './revert.ts'
+import { keysChanged, revertSubject, withLaterWrites } from './revert.ts'
 import { versionOfMade } from './shadowed.ts'
 import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import {
@@ -202,18 +202,18 @@ function returnAssignments(context: UndoContext, undoing: Undoing, uuid: string,
   const kept = context.undoRecord('assignments', uuid)
   if (kept?.before == null || kept.after === null) return
   undoing.doneUndoRecords.push(kept)
-  const assignments = context.assignmentsGivenTo(uuid).reduce<Assignments>(without, kept.before)
+  const assignments = context.assignmentsGivenTo(uuid).reduce<Assignments>(assignmentsWithout, kept.before)
   let given: Assignments = kept.after
   for (let holder = kept.after.personUuid; holder !== survivorUuid; ) {
     const next = context.undoRecord('assignments', holder)?.after
     if (next == null) break
-    given = without(given, without(given, next))
+    given = assignmentsWithout(given, assignmentsWithout(given, next))
     holder = next.personUuid
   }
   undoing.returnedAssignments.push({ projectId: context.projectId, uuid, assignments, survivorUuid, given })
 }
 
-function without({ hashKeys, cohortIds }: Assignments, other: Assignments): Assignments {
+function assignmentsWithout({ hashKeys, cohortIds }: Assignments, other: Assignments): Assignments {
   const others = new Set(other.hashKeys.map(row => row.join('\0')))
   return {
     hashKeys: hashKeys.filter(row => !others.has(row.join('\0'))),
@@ -292,7 +292,8 @@ function handOverSurvivor(
   if (theirs === undefined)
     context.rewrite({ ...ours, importJobId: toJobId, after: { ...merged, version: versionOfMade } })
   else {
-    const before = ours.before && theirs.before && reverted(theirs.before, ours.before, ours.after ?? merged).subject
+    const before =
+      ours.before && theirs.before && revertSubject(theirs.before, ours.before, ours.after ?? merged).subject
     const isMade = ours.before !== null && theirs.after?.version === versionOfMade
     context.rewrite({ ...theirs, before, after: isMade ? withMerge(theirs.after, ours.before, merged) : theirs.after })
   }

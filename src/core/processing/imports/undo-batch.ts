@@ -9,7 +9,7 @@ import { type Brought, JoinedPersons } from './joined-persons.ts'
 import type { Homes } from './later-unsets.ts'
 import { idsOfLiveLinks, isLink } from './linked-ids.ts'
 import type { JobBatch } from './publish-staging.ts'
-import { reverted, type Sides } from './revert.ts'
+import { revertSubject, type Sides } from './revert.ts'
 import { findShadowed, type LaterWriter, type Shadowed, withCreators } from './shadowed.ts'
 import { groupSubject } from './undo-records.ts'
 
@@ -148,7 +148,7 @@ export class UndoContext {
       if (merged?.before == null) return []
       const { importJobId, before } = merged
       const own = this.undoRecord('person', brought)
-      return { importJobId, person: own?.after ? reverted(before, own.before, own.after).subject : before }
+      return { importJobId, person: own?.after ? revertSubject(before, own.before, own.after).subject : before }
     })
   }
 

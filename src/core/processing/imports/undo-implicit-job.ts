@@ -159,9 +159,13 @@ function withoutImplicitJob(context: UndoContext, undone: ProfileUndoRecord, sha
 /** The undo record without the values of an implicit job. */
 export function undoRecordWithout<Of extends UndoRecord>(undoRecord: Of, importJobId: number): Of {
   if (undoRecord.kind !== 'person' && undoRecord.kind !== 'group') return undoRecord
-  const side = <Side extends Profile>(profile: Side | null) =>
+  const undoSide = <Side extends Profile>(profile: Side | null) =>
     profile === null ? null : (withoutValuesOf(profile, importJobId) ?? profile)
-  return { ...undoRecord, before: side<Profile>(undoRecord.before), after: side<Profile>(undoRecord.after) } as Of
+  return {
+    ...undoRecord,
+    before: undoSide<Profile>(undoRecord.before),
+    after: undoSide<Profile>(undoRecord.after),
+  } as Of
 }
 
 /** @returns null for a profile without a value of the job. */

@@ -11,7 +11,7 @@ import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import { undoRecordWithBrought, withBrought, withHidden } from './joined-persons.ts'
 import type { PublishedBatch } from './publish-staging.ts'
 import { addUndoRecords, handOverIdentity, identifiersOf, rebaseUndoRecords } from './rebase-undo-records.ts'
-import { isJoinOf, keysAdded, keysBeside, reverted, showsValueOf } from './revert.ts'
+import { isJoinOf, keysAdded, keysBeside, revertSubject, showsValueOf } from './revert.ts'
 import {
   createdAtWithShadowed,
   laterUndoRecordWithout,
@@ -195,7 +195,7 @@ function removePerson(
   const areOfJob = made.length === ids.length && made.every(({ before }) => before === null)
   if ((was === null && !areOfJob) || ids.some(({ distinctId }) => context.usesOf(distinctId).length > 0)) return false
   const isTheJobs =
-    version === after.version || Object.keys(reverted(person, was, after).subject.properties).length === 0
+    version === after.version || Object.keys(revertSubject(person, was, after).subject.properties).length === 0
   if (!isTheJobs) return false
   for (const id of ids) removeMapping(undoing, id)
   for (const undoRecord of made) undoing.doneUndoRecords.push(undoRecord)
@@ -298,7 +298,7 @@ function undoGroup(context: UndoContext, undoing: Undoing, undoRecord: UndoRecor
   const isUntouched = version === after.version
   const users = context.usersOfGroup(subject)
   const successorId = context.findSuccessor(users)
-  const isTheJobs = isUntouched || Object.keys(reverted(group, before, after).subject.properties).length === 0
+  const isTheJobs = isUntouched || Object.keys(revertSubject(group, before, after).subject.properties).length === 0
   // Whoever describes a group without properties, uses it as well.
   if (wasNothing(before) && users.length === 0 && isTheJobs) {
     undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
@@ -308,7 +308,9 @@ function undoGroup(context: UndoContext, undoing: Undoing, undoRecord: UndoRecor
   const shadowed = context.shadowedInGroup(subject)
   const others = shadowed.map(({ profile }) => profile)
   const { subject: without, left } =
-    isUntouched && before !== null ? { subject: before, left: [] } : reverted(group, before, after, { before, others })
+    isUntouched && before !== null
+      ? { subject: before, left: [] }
+      : revertSubject(group, before, after, { before, others })
   const { subject: changed, missing } = withWritesBeneath(without, group, [], shadowed)
   for (const property of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { ...details, key: property } })

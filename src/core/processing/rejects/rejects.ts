@@ -72,7 +72,7 @@ function eventText({
 }
 
 /** Removes the sender's address in projects that keep none. */
-export function anonymized(reject: RejectedEvent, anonymousProjectIds: ReadonlySet<number>): RejectedEvent {
+export function anonymizeReject(reject: RejectedEvent, anonymousProjectIds: ReadonlySet<number>): RejectedEvent {
   return anonymousProjectIds.has(reject.projectId) ? { ...reject, source: withoutAddress(reject.source) } : reject
 }
 

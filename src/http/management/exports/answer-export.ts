@@ -100,7 +100,7 @@ export async function answerExport<Row>(
         reply.hijack()
         const isGzip = encoder.isText && acceptsGzip(request.headers['accept-encoding'])
         const most = rowCountMax === null ? {} : { 'pennon-export-at-most': String(Math.min(rowCountMax, asked.limit)) }
-        void write(reply, { ...headers, ...most }, isGzip, continued(first, reader)).finally(place.leave)
+        void write(reply, { ...headers, ...most }, isGzip, continueFrom(first, reader)).finally(place.leave)
       },
     }
   } catch (error) {
@@ -159,7 +159,7 @@ export async function answerExport<Row>(
   }
 }
 
-async function* continued<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
+async function* continueFrom<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
   for (let step = first; step.done !== true; step = await rest.next()) yield step.value
 }
 

@@ -25,14 +25,14 @@ export function parquetEncoder<Row>(
   let groupCount = 0
   let rowCount = 0
   let chars = 0
-  const opened = () => {
+  const openEncoder = () => {
     file ??= openFile(columns)
     return file
   }
   let values: ParquetValue[][] = columns.map(() => [])
   let messageChars = 0
   const handOver = () => {
-    opened().add(values)
+    openEncoder().add(values)
     chars += messageChars
     values = columns.map(() => [])
     messageChars = 0
@@ -40,7 +40,7 @@ export function parquetEncoder<Row>(
   const endGroup = async () => {
     groupCount++
     rowCount = chars = 0
-    return opened().endGroup()
+    return openEncoder().endGroup()
   }
   return {
     contentType: 'application/vnd.apache.parquet',
@@ -62,7 +62,7 @@ export function parquetEncoder<Row>(
     },
     async *end(next) {
       handOver()
-      yield await opened().end({
+      yield await openEncoder().end({
         'pennon.export.complete': String(next === null),
         ...(next !== null && { 'pennon.export.next': next }),
       })

@@ -6,7 +6,7 @@ import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
 import { flagSchema } from '#wire/management/flags/flags.ts'
 import { organizationId } from '#wire/management/projects.ts'
 import { idSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, missing, permissionDenied, refusal } from '../kit/answers.ts'
+import { answer, invalidInput, notFoundError, permissionDenied, refusal } from '../kit/answers.ts'
 import { holdsScope, mayUseProject } from '../kit/authenticate.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
@@ -55,7 +55,7 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
       if (!mayUseProject(caller, body.from_project))
         return refusal(permissionDenied('This API key has no access to this project.'))
       const flag = await deps.management.findFlagByKey(body.from_project, body.feature_flag_key)
-      if (flag === null) return refusal(missing('The project has no flag with this key.'))
+      if (flag === null) return refusal(notFoundError('The project has no flag with this key.'))
       if (body.target_project_ids.includes(body.from_project))
         return refusal(invalidInput('target_project_ids', 'A flag cannot be copied onto itself.'))
       const success: object[] = []

@@ -19,7 +19,7 @@ import {
 } from '#wire/management/flags/early-access.ts'
 import { postHogFeatureFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalidInput, missing } from '../kit/answers.ts'
+import { invalidInput, notFoundError } from '../kit/answers.ts'
 import type { EndpointDeps, ManagementRoute } from '../kit/endpoint.ts'
 import { flagOwnerRoutes } from '../kit/flag-owner-routes.ts'
 import { flagNotWritable, flagOwnerError, linkedFlagsById, writerOf } from '../kit/owned-flags.ts'
@@ -66,7 +66,7 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
     },
     update: async ({ caller, project, item, body }) => {
       if ((body.feature_flag_id ?? item.flagId) !== item.flagId)
-        return err(unfit('The flag of an early access feature cannot be changed.'))
+        return err(unfitError('The flag of an early access feature cannot be changed.'))
       const fields = decodeEarlyAccessFeature(body)
       if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
       return orError(await updateEarlyAccessFeature(deps, project.id, item.id, fields, writerOf(caller)))
@@ -82,15 +82,15 @@ function isWebAddress(text: string | undefined): boolean {
 }
 
 const noWebAddress = invalidInput('documentation_url', 'Must be an http or https address, or empty.')
-const noSuchFeature = missing('The project has no early access feature with this id.')
-const unfit = (reason: string) => invalidInput('feature_flag_id', reason)
+const noSuchFeature = notFoundError('The project has no early access feature with this id.')
+const unfitError = (reason: string) => invalidInput('feature_flag_id', reason)
 const errors = {
   not_found: noSuchFeature,
-  no_such_flag: unfit('The project has no feature flag with this id.'),
-  flag_of_rules: unfit('A version 2 flag (with rules) cannot be used for early access.'),
-  flag_of_groups: unfit('A flag that targets groups cannot be used for early access.'),
-  flag_with_variants: unfit('A flag with variants cannot be used for early access.'),
-  flag_in_use: unfit('Another early access feature uses this flag.'),
+  no_such_flag: unfitError('The project has no feature flag with this id.'),
+  flag_of_rules: unfitError('A version 2 flag (with rules) cannot be used for early access.'),
+  flag_of_groups: unfitError('A flag that targets groups cannot be used for early access.'),
+  flag_with_variants: unfitError('A flag with variants cannot be used for early access.'),
+  flag_in_use: unfitError('Another early access feature uses this flag.'),
   flag_not_writable: flagNotWritable,
 }
 

@@ -11,7 +11,7 @@ import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import { explanationSchema } from '#wire/management/flags/explanation-shapes.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalid, refusal, required, stateUnavailable } from '../kit/answers.ts'
+import { answer, invalid, refusal, requiredError, stateUnavailable } from '../kit/answers.ts'
 import { holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
@@ -115,7 +115,7 @@ export function readSubject(body: JsonObject, apiKey: string): Result<SubjectReq
     },
   )
   if (!parsed.ok) return err(invalid(null, 'One of the fields has a type that /flags does not accept.'))
-  return hasDistinctId(parsed.value) ? ok(parsed.value) : err(required('distinct_id'))
+  return hasDistinctId(parsed.value) ? ok(parsed.value) : err(requiredError('distinct_id'))
 }
 
 function hasDistinctId(request: EvaluationRequest): request is SubjectRequest {

@@ -21,7 +21,7 @@ import {
 import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, noContent, refusal, required } from '../kit/answers.ts'
+import { answer, invalidInput, noContent, refusal, requiredError } from '../kit/answers.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
@@ -230,7 +230,7 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
         if (!percentage.ok) return refusal(percentage.error)
         const expectedVersion = numberOf(body.version ?? null)
         const replacesRules = body.filters !== undefined && configVersion(flag.filters) === 2
-        if (replacesRules && expectedVersion === undefined && !skips) return refusal(required('version'))
+        if (replacesRules && expectedVersion === undefined && !skips) return refusal(requiredError('version'))
         const updated = await updateFlag(deps, flag, decodeFlag(body), {
           ...percentage.value,
           ...(expectedVersion !== undefined && { expectedVersion }),

@@ -40,7 +40,15 @@ import {
 } from '#wire/management/flags/reach.ts'
 import { postHogConditionFields, postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, missing, permissionDenied, refusal, required, stateUnavailable } from '../kit/answers.ts'
+import {
+  answer,
+  invalidInput,
+  notFoundError,
+  permissionDenied,
+  refusal,
+  requiredError,
+  stateUnavailable,
+} from '../kit/answers.ts'
 import { bearerSecret, holdsScope, mayUseProject, missingScope } from '../kit/authenticate.ts'
 import { refuseInvalid } from '../kit/definition-refusals.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
@@ -160,7 +168,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         // The digits of an id may be the key of another flag.
         if (id !== undefined && stored?.id !== id) return refusal(noSuchFlag)
         const key = definition.key ?? stored?.key
-        if (key === undefined) return refusal(required('definition.key'))
+        if (key === undefined) return refusal(requiredError('definition.key'))
         const percentage = legacyPercentage(definition, definition.filters ?? stored?.filters ?? {})
         if (!percentage.ok) return refusal(ofDefinition(percentage.error))
         const fields = { ...decodeFlag(definition), key }
@@ -358,7 +366,7 @@ const otherType = invalidInput(
   'group_type_index',
   'The condition has another aggregation_group_type_index: omit one of them.',
 )
-const noSuchFlag = missing('The project has no flag with the id of this definition.')
+const noSuchFlag = notFoundError('The project has no flag with the id of this definition.')
 
 const refusals: Readonly<Record<ReachRefusal, (attr: string) => WireError>> = {
   unreadable: attr => invalidInput(attr, 'The stored filters of the flag are invalid: save the flag with new filters.'),

@@ -22,7 +22,7 @@ import {
 } from '#wire/management/flags/flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, missing, refusal } from '../kit/answers.ts'
+import { answer, invalidInput, notFoundError, refusal } from '../kit/answers.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
@@ -35,7 +35,7 @@ type FlagVersionsDeps = FlagEndpointDeps &
   ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlagVersions' | 'listProjectFlagVersions'> }
 
 const tag = 'feature_flags'
-const noSuchVersion = missing('The flag has no such version; its versions are listed at …/versions/.')
+const noSuchVersion = notFoundError('The flag has no such version; its versions are listed at …/versions/.')
 
 export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
   return [

@@ -10,7 +10,7 @@ import { encodeExplanation } from '#wire/management/flags/explanation.ts'
 import { encodeTestEvaluation, testEvaluationSchema } from '#wire/management/flags/test-evaluation.ts'
 import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalidInput, missing, refusal, required, stateUnavailable } from '../kit/answers.ts'
+import { invalidInput, notFoundError, refusal, requiredError, stateUnavailable } from '../kit/answers.ts'
 import { holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
@@ -87,7 +87,7 @@ function withOverrides(storedJson: string, overrides: JsonObject): string {
   return `{${members.join(',')}}`
 }
 
-const deletedFlag = missing('This flag is deleted and no longer served.')
+const deletedFlag = notFoundError('This flag is deleted and no longer served.')
 
 const noPast = invalidInput(
   'timestamp',
@@ -103,7 +103,7 @@ async function findSubject(
   if (distinctId !== undefined && personId !== undefined)
     return err(invalidInput('person_id', 'Send distinct_id or person_id, not both.'))
   if (personId === undefined) {
-    if (distinctId === undefined || distinctId === '') return err(required('distinct_id'))
+    if (distinctId === undefined || distinctId === '') return err(requiredError('distinct_id'))
     const { results } = await persons.listPersons(projectId, { distinctId, limit: 1, offset: 0 })
     return ok({ distinctId, person: results[0] ?? null })
   }

@@ -44,7 +44,7 @@ import {
   answerFromEventStore,
   invalidInput,
   listAnswer,
-  missing,
+  notFoundError,
   refusal,
 } from '../kit/answers.ts'
 import { holdsScope } from '../kit/authenticate.ts'
@@ -73,7 +73,7 @@ const noDestinations = invalidInput(
   'replay_side_effects',
   'Pennon sends events to no destinations, webhooks or workflows: leave the list empty.',
 )
-const noSuchJob = missing('The project has no import job with this id.')
+const noSuchJob = notFoundError('The project has no import job with this id.')
 
 export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
   const { management, clock, events } = deps

@@ -22,7 +22,15 @@ import {
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, answerFromEventStore, invalid, invalidInput, missing, refusal } from '../kit/answers.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  invalid,
+  invalidInput,
+  notFoundError,
+  refusal,
+} from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
@@ -136,7 +144,7 @@ async function findRejected(
   return found === undefined ? refusal(noSuchReject) : answer(200, encodeRejectedEvent(found))
 }
 
-const noSuchReject = missing(
+const noSuchReject = notFoundError(
   'The project has no reject with this id. Rejects are deleted after PENNON_REJECT_RETENTION_DAYS.',
 )
 

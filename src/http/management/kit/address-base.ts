@@ -19,12 +19,12 @@ export function createAddressBase(publicUrl: string | null, trustedProxies: Trus
     if (publicUrl !== null) return publicUrl
     const { headers } = request
     const isTrusted = trustedProxies.trusts(withoutMapping(request.socket.remoteAddress ?? ''))
-    const forwarded = (name: string, form: RegExp) => {
+    const readForwarded = (name: string, form: RegExp) => {
       const first = isTrusted ? [headers[name] ?? ''].flat().join(',').split(',', 1)[0]!.trim() : ''
       return form.test(first) ? first : null
     }
-    const host = forwarded('x-forwarded-host', hostForm) ?? headers.host ?? ''
-    const prefix = forwarded('x-forwarded-prefix', prefixForm)?.replace(/\/$/, '') ?? ''
+    const host = readForwarded('x-forwarded-host', hostForm) ?? headers.host ?? ''
+    const prefix = readForwarded('x-forwarded-prefix', prefixForm)?.replace(/\/$/, '') ?? ''
     if (!hostForm.test(host)) return prefix
     const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : request.protocol
     return `${scheme}://${host}${prefix}`

@@ -38,7 +38,7 @@ export function refusal(error: WireError, extra?: object): Answer {
   return { status: error.status, json: body, ...(error.status === 503 ? { retryAfterSeconds: 1 } : {}) }
 }
 
-export function required(attr: string): WireError {
+export function requiredError(attr: string): WireError {
   return wireError(400, 'required', 'This field is required.', attr)
 }
 
@@ -55,7 +55,7 @@ export function invalidInput(attr: string, detail: string): WireError {
 export const notFoundHere = wireError(404, 'not_found', 'Not found.')
 
 /** A 404. @param detail says what was looked for, and how else to find it. */
-export function missing(detail: string): WireError {
+export function notFoundError(detail: string): WireError {
   return wireError(404, 'not_found', detail)
 }
 

@@ -8,7 +8,7 @@ import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { CohortRefusal, MemberReport, WrittenCohort } from '#services/manage/manage-cohorts.ts'
 import type { flagWarningSchema } from '#wire/management/flags/flags.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management/persons/cohorts.ts'
-import { type Answer, answer, invalidInput, missing, notFoundHere, refusal } from './answers.ts'
+import { type Answer, answer, invalidInput, notFoundError, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
 import { type ItemEndpoint, idNumber, itemRoutes } from './item-routes.ts'
@@ -28,7 +28,7 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
   return itemRoutes(deps, { itemPath: '/cohorts/:cohortId', find, missing: noSuchCohort }, endpoint)
 }
 
-export const noSuchCohort = missing('The project has no cohort with this id.')
+export const noSuchCohort = notFoundError('The project has no cohort with this id.')
 
 /** The cohort after a write, what became of the ids, and, when validation was skipped, what it would have refused. */
 export function answerCohortWrite(

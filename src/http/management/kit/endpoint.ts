@@ -14,7 +14,7 @@ import { clientGone } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
 import type { NoteStateAway } from '../../shared/state-away.ts'
 import { type AddressBase, noteAddressBase } from './address-base.ts'
-import { type Answer, changedAtOnce, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
+import { type Answer, changedAtOnce, notFoundError, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
@@ -139,7 +139,9 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
   )
 }
 
-const noSuchProject = missing('This project does not exist. @current is the first project that this key can access.')
+const noSuchProject = notFoundError(
+  'This project does not exist. @current is the first project that this key can access.',
+)
 
 /** `@current` is the first project that the key may see. */
 export async function currentProject(

@@ -10,7 +10,7 @@ import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
 import { encodeFlagInUse, type FlagJson } from '#wire/management/flags/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, missing, notFoundHere, refusal } from './answers.ts'
+import { type Answer, answer, notFoundError, notFoundHere, refusal } from './answers.ts'
 import { holdsScope } from './authenticate.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
@@ -35,7 +35,7 @@ export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
   return itemRoutes(deps, { itemPath: '/feature_flags/:flagId', find, missing: noSuchFlag }, endpoint)
 }
 
-const noSuchFlag = missing('The project has no flag with this id or key. Deleted flags are found by id only.')
+const noSuchFlag = notFoundError('The project has no flag with this id or key. Deleted flags are found by id only.')
 
 /** Flags of one project with their owners, calls and status; features are shown only to a key that may read them. */
 export async function encodeFlags(

@@ -72,7 +72,7 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
   const listPath = `/${tag}`
   const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
     answer(status, (await owner.encode(caller, project.id, [item]))[0])
-  const written = async (status: number, call: ProjectCall<QuerySpec, unknown>, result: Result<T, WireError>) =>
+  const answerWritten = async (status: number, call: ProjectCall<QuerySpec, unknown>, result: Result<T, WireError>) =>
     result.ok ? itemAnswer(status, call, result.value) : refusal(result.error)
   const query = { ...pageParams(), ...owner.filters }
 
@@ -97,7 +97,7 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
       body: schemas.create,
       postHogFields,
       success: { status: 201, schema: schemas.item },
-      handle: async call => written(201, call, await owner.create(call)),
+      handle: async call => answerWritten(201, call, await owner.create(call)),
     }),
     ...itemRoutes(deps, owner, {
       ...{ method: 'GET', path: '', id: `${tag}_retrieve`, tag, summary: summaries.retrieve, scope: read },
@@ -109,7 +109,7 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
       body: schemas.update,
       postHogFields,
       success: { status: 200, schema: schemas.item },
-      handle: async call => written(200, call, await owner.update(call)),
+      handle: async call => answerWritten(200, call, await owner.update(call)),
     }),
     ...(replace === undefined
       ? []
@@ -118,14 +118,14 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
           body: schemas.create,
           postHogFields,
           success: { status: 200, schema: schemas.item },
-          handle: async call => written(200, call, await replace.update(call)),
+          handle: async call => answerWritten(200, call, await replace.update(call)),
         })),
     ...actions.flatMap(({ name, summary, body, status, run }) =>
       itemRoutes(deps, owner, {
         ...{ method: 'POST', path: `/${name}`, id: `${tag}_${name}`, tag, summary, scope: write },
         body,
         success: { status, schema: schemas.item },
-        handle: async call => written(status, call, await run(call)),
+        handle: async call => answerWritten(status, call, await run(call)),
       }),
     ),
     ...itemRoutes(deps, owner, {

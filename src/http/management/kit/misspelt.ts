@@ -29,7 +29,7 @@ export function findMisspelt(
     if (known.includes(name) || ignored.has(name)) continue
     if (++unknownCount > unknownCountMax) return null
     const meant = meantBy(name, known)
-    if (meant !== null) return misspelt(kind, name, meant)
+    if (meant !== null) return misspeltError(kind, name, meant)
   }
   return null
 }
@@ -59,8 +59,8 @@ export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | n
     }
     if (answered.has(name)) continue
     const meant = Object.hasOwn(wrong, name) ? wrong[name]! : meantBy(name, known)
-    if (meant !== null) return misspelt('field', name, meant)
-    return invalidInput(shown(name), `Unknown field ${shown(name)}: it would have no effect.`)
+    if (meant !== null) return misspeltError('field', name, meant)
+    return invalidInput(formatName(name), `Unknown field ${formatName(name)}: it would have no effect.`)
   }
   return null
 }
@@ -88,14 +88,14 @@ export function propertyNames(schema: TSchema): readonly string[] {
   return 'properties' in schema ? Object.keys(schema.properties as object) : []
 }
 
-function misspelt(kind: 'field' | 'parameter', name: string, meant: string): WireError {
+function misspeltError(kind: 'field' | 'parameter', name: string, meant: string): WireError {
   return invalidInput(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
 }
 
 /** Far longer than any field's name. */
 const shownCharsMax = 200
 
-function shown(name: string): string {
+function formatName(name: string): string {
   return name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
 }
 

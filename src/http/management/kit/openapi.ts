@@ -6,7 +6,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { TSchema } from 'typebox'
 import type { ScriptPacking } from '#ports/browser-scripts.ts'
 import { organizationId } from '#wire/management/projects.ts'
-import { componentSchemas, documented } from '../../openapi/components.ts'
+import { componentSchemas, toDocumentedSchema } from '../../openapi/components.ts'
 import { type Json, ref } from '../../openapi/shapes.ts'
 import { type WireOperation, wireOperations } from '../../openapi/wire-operations.ts'
 import { acceptedPackings } from '../../shared/accepted-packings.ts'
@@ -163,7 +163,7 @@ function describeManagement(route: ManagementRoute): Json {
     responses: {
       [status]: {
         description: 'Done.',
-        ...(schema === null ? {} : { content: { [contentType]: { schema: documented(schema) } } }),
+        ...(schema === null ? {} : { content: { [contentType]: { schema: toDocumentedSchema(schema) } } }),
       },
       ...(operation.id === 'cohorts_recount' ? { 202: laterAnswer(schema) } : {}),
       ...(takesInput || route.path.includes(':') ? { 400: errorAnswer('Invalid input.') } : {}),
@@ -186,7 +186,7 @@ function contentOf(types: string | readonly string[], schema: Json): Json {
 function laterAnswer(schema: TSchema | null): Json {
   return {
     description: 'Still running: repeat the request.',
-    content: { 'application/json': { schema: documented(schema) } },
+    content: { 'application/json': { schema: toDocumentedSchema(schema) } },
   }
 }
 
@@ -285,11 +285,11 @@ function queryParameters(operation: Operation): Json[] {
 
 function bodyContent({ body, takesForms }: Operation): Json {
   const content = jsonContent(body!)
-  return takesForms ? { ...content, 'multipart/form-data': { schema: documented(body) } } : content
+  return takesForms ? { ...content, 'multipart/form-data': { schema: toDocumentedSchema(body) } } : content
 }
 
 function jsonContent(schema: TSchema): Json {
-  return { 'application/json': { schema: documented(schema) } }
+  return { 'application/json': { schema: toDocumentedSchema(schema) } }
 }
 
 function errorAnswer(description: string, component = 'Error'): Json {

@@ -36,11 +36,11 @@ export function addressWith(request: FastifyRequest, changes: Readonly<Record<st
 function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
   const before = Math.max(0, offset - limit)
   // A list that was asked for by `page` goes on by offset.
-  const at = (from: number) =>
+  const pageAddress = (from: number) =>
     addressWith(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
   return {
-    next: nextOffset === null ? null : at(nextOffset),
-    previous: offset === 0 ? null : at(before),
+    next: nextOffset === null ? null : pageAddress(nextOffset),
+    previous: offset === 0 ? null : pageAddress(before),
   }
 }
 

@@ -5,7 +5,7 @@ import { isUuid } from '#core/events/uuid.ts'
 import type { FlagProbe } from '#core/flags/evaluation/flag-probe.ts'
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
-import { missing } from './answers.ts'
+import { notFoundError } from './answers.ts'
 import { idNumber } from './item-routes.ts'
 import { personConditions } from './person-conditions.ts'
 import { type QueryValues, searchParam, textParam, uuidParam } from './query-params.ts'
@@ -35,6 +35,6 @@ export async function findPersonById(store: PersonFinder, projectId: number, id:
   return results[0]?.id === number ? results[0] : null
 }
 
-export const noSuchPerson = missing(
+export const noSuchPerson = notFoundError(
   'The project has no person with this uuid or id. To search by distinct id: /persons/?distinct_id=…',
 )

@@ -7,7 +7,7 @@ import Type, { type TSchema } from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput, required } from './answers.ts'
+import { invalid, invalidInput, requiredError } from './answers.ts'
 import { findMisspelt } from './misspelt.ts'
 
 export interface QueryParam<T> {
@@ -108,7 +108,7 @@ export function requiredParam<T>(param: QueryParam<T | undefined>): QueryParam<T
     read(text, name) {
       const read = param.read(text, name)
       if (!read.ok) return read
-      return read.value === undefined ? err(required(name)) : ok(read.value)
+      return read.value === undefined ? err(requiredError(name)) : ok(read.value)
     },
   }
 }

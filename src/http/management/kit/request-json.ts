@@ -7,7 +7,7 @@ import { repeatedKey } from '#core/json-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput, required } from './answers.ts'
+import { invalid, invalidInput, requiredError } from './answers.ts'
 import { findMisspeltWithin, findUntaken, propertyNames, type TakenFields } from './misspelt.ts'
 import { isMultipart, isTooMuchToParse, jsonLimits, parseForm } from './request-form.ts'
 import { type CompileSchema, firstProblems, type SchemaProblem } from './schema-problems.ts'
@@ -119,7 +119,7 @@ function describe(problems: readonly SchemaProblem[]): WireError {
   const place = first.instancePath.slice(1).replaceAll('/', '.')
   if (first.keyword === 'required') {
     const [property] = (first.params as { requiredProperties: string[] }).requiredProperties
-    return required(place === '' ? property! : `${place}.${property}`)
+    return requiredError(place === '' ? property! : `${place}.${property}`)
   }
   const here = problems.filter(problem => problem.instancePath === first.instancePath)
   const limit = here.find(problem => !['type', 'anyOf', 'const'].includes(problem.keyword))

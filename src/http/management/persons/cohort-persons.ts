@@ -30,7 +30,7 @@ import {
   invalidInput,
   listAnswer,
   refusal,
-  required,
+  requiredError,
   stateUnavailable,
 } from '../kit/answers.ts'
 import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
@@ -160,7 +160,7 @@ export function cohortPersonsRoutes(
   ]
 
   async function change(cohort: Cohort, action: 'add' | 'remove', members: readonly MemberIds[]): Promise<Answer> {
-    if (members.length === 0) return refusal(required(action === 'add' ? 'person_ids' : 'person_id'))
+    if (members.length === 0) return refusal(requiredError(action === 'add' ? 'person_ids' : 'person_id'))
     return answerCohortWrite(200, await changeMembers(deps, cohort, action, members), {
       withWarnings: false,
       isCalculating: counter.isCounting(cohort.id),

@@ -12,7 +12,7 @@ import {
   encodeDeletionStatus,
 } from '#wire/management/persons/erasures.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, refusal, required } from '../kit/answers.ts'
+import { answer, invalidInput, refusal, requiredError } from '../kit/answers.ts'
 import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { asFilter } from '../kit/list-filters.ts'
@@ -39,7 +39,7 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
       success: { status: 202, schema: bulkErasedSchema },
       handle: async ({ caller, project, body }) => {
         const { ids, distinct_ids: distinctIds } = body
-        if (ids === undefined && distinctIds === undefined) return refusal(required('ids'))
+        if (ids === undefined && distinctIds === undefined) return refusal(requiredError('ids'))
         if (ids !== undefined && distinctIds !== undefined)
           return refusal(invalidInput('distinct_ids', 'Send ids or distinct_ids, not both.'))
         const terms = termsOf(body)

@@ -8,7 +8,7 @@ import type { DeleteGroupTypeDeps } from '#services/manage/delete-group-type.ts'
 import { deleteGroupType } from '#services/manage/delete-group-type.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management/persons/groups.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, missing, noContent, refusal } from '../kit/answers.ts'
+import { answer, invalidInput, noContent, notFoundError, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
@@ -19,7 +19,7 @@ type GroupsDeps = EndpointDeps & DeleteGroupTypeDeps & { readonly management: Gr
 const tag = 'groups'
 const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
 
-const noSuchType = missing('The project has no group type with this index.')
+const noSuchType = notFoundError('The project has no group type with this index.')
 
 function inUse(flagKeys: readonly string[]): string {
   const named = flagKeys.slice(0, namedFlagsMax).join(', ')
@@ -106,7 +106,7 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
       handle: async ({ project, query }) => {
         const group = await deps.management.findStoredGroup(project.id, query.group_type_index, query.group_key)
         return group === null
-          ? refusal(missing('No group of this type has this key.'))
+          ? refusal(notFoundError('No group of this type has this key.'))
           : { status: 200, json: encodeGroup(group) }
       },
     }),

@@ -105,15 +105,15 @@ async function tableAnswer(
   if (rows.some(row => row.length > rowCharsMax)) return refusal(rowTooLarge)
   const table = new TableLines({ isCut })
   // Escaped line by line, since an answer may have 32 MB.
-  const escaped = (line: string) => JSON.stringify(line).slice(1, -1)
-  const lines = await inSlices(encodeEach([JSON.stringify(columns), ...rows], row => escaped(table.lineOf(row))))
+  const escapeLine = (line: string) => JSON.stringify(line).slice(1, -1)
+  const lines = await inSlices(encodeEach([JSON.stringify(columns), ...rows], row => escapeLine(table.lineOf(row))))
   const notes = [
     ...(rows.length === 0 ? ['No rows.'] : []),
     ...(hasMore ? [`Only the first ${rowCountMax} rows are shown: add a LIMIT, or narrow the query.`] : []),
     ...(table.cutCount > 0 ? [`${table.cutCount} values were cut: send truncate: false for all of them.`] : []),
     ...(complete ? [] : ['Events are still being processed: results may be incomplete.']),
   ]
-  const content = [...lines, ...(notes.length > 0 ? ['', ...notes.map(escaped)] : [])].join('\\n')
+  const content = [...lines, ...(notes.length > 0 ? ['', ...notes.map(escapeLine)] : [])].join('\\n')
   const structured = { query: { kind: 'HogQLQuery', query: sql }, hasMore, limit: rowCountMax, complete }
   return {
     status: 200,

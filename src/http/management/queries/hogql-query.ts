@@ -7,7 +7,7 @@ import type { Result } from '#core/result.ts'
 import { withPropertyHint } from '#core/sql/property-hint.ts'
 import type { SqlFailure, SqlQueries, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, invalid, invalidInput, permissionDenied, refusal, required } from '../kit/answers.ts'
+import { type Answer, invalid, invalidInput, permissionDenied, refusal, requiredError } from '../kit/answers.ts'
 
 export interface HogQLQueryDeps {
   readonly events: Pick<SqlQueries, 'runSql'>
@@ -25,7 +25,7 @@ export async function answerHogQLQuery(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { query: sql, values = {} } = query
-  if (sql === undefined || sql === null) return refusal(required('query.query'))
+  if (sql === undefined || sql === null) return refusal(requiredError('query.query'))
   if (typeof sql !== 'string') return refusal(invalid('query.query', 'The SQL must be a string.'))
   if (values !== null && !isJsonObject(values))
     return refusal(invalid('query.values', 'values must be an object with a value for each placeholder.'))

@@ -7,7 +7,7 @@ import type { EventQueries, PropertyNameQuery, PropertyValueQuery } from '#ports
 import type { GroupStore } from '#ports/state/group-store.ts'
 import { eventsText, propertiesText, valuesText } from '#wire/insights/tool-texts.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { invalid, invalidInput, missing, required } from '../kit/answers.ts'
+import { invalid, invalidInput, notFoundError, requiredError } from '../kit/answers.ts'
 
 export interface TaxonomyDeps {
   readonly events: Pick<EventQueries, 'listEvents' | 'listEventNames' | 'listPropertyNames' | 'listPropertyValues'>
@@ -33,7 +33,7 @@ interface Kind {
   readonly read: (deps: TaxonomyDeps, asked: Asked) => Taxonomy
 }
 
-const noActions = missing('Actions are not supported: use kind event_properties with event names.')
+const noActions = notFoundError('Actions are not supported: use kind event_properties with event names.')
 
 const kinds: Readonly<Record<string, Kind>> = {
   events: { fields: ['limit', 'offset'], read: readEvents },
@@ -53,7 +53,7 @@ export async function readTaxonomy(
   signal: AbortSignal,
 ): Taxonomy {
   const { kind: name, ...fields } = query
-  if (name === undefined) return err(required('args.query.kind'))
+  if (name === undefined) return err(requiredError('args.query.kind'))
   const kind = typeof name === 'string' && Object.hasOwn(kinds, name) ? kinds[name]! : null
   if (kind === null) return err(invalidInput('args.query.kind', `Must be one of ${taxonomyKinds.join(', ')}.`))
   const unknown = Object.keys(fields).find(field => !kind.fields.includes(field))
@@ -77,7 +77,7 @@ async function readEvents({ events }: TaxonomyDeps, { projectId, fields, signal 
 }
 
 async function readEventProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
-  const name = text(asked.fields, 'event_name')
+  const name = readText(asked.fields, 'event_name')
   if (!name.ok) return name
   const of = { kind: 'event', events: [name.value], onlyOfEvents: true } as const
   const listed = await propertiesOf(deps, asked, of, 'the newest 2,000 events of this name')
@@ -87,7 +87,7 @@ async function readEventProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
 }
 
 async function readEventValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
-  const event = text(asked.fields, 'event_name')
+  const event = readText(asked.fields, 'event_name')
   if (!event.ok) return event
   const sampled = { kind: 'event', events: [event.value], onlyOfEvents: true } as const
   return valuesOf(deps, asked, { of: { event: event.value }, sampled, whose: 'the newest 2,000 events' }, async () =>
@@ -131,7 +131,7 @@ async function valuesOf(
   { of, sampled, whose }: { readonly of: PropertyValueQuery['of']; readonly sampled: Sampled; readonly whose: string },
   explainAbsence: () => Promise<WireError>,
 ): Taxonomy {
-  const name = text(fields, 'property_name')
+  const name = readText(fields, 'property_name')
   if (!name.ok) return name
   const found = await events.listPropertyValues({ projectId, of, name: name.value, limit: valueCountMax }, signal)
   if (found.results.length === 0) {
@@ -158,7 +158,7 @@ async function entityOf(
   { management }: TaxonomyDeps,
   { projectId, fields }: Asked,
 ): Promise<Result<Entity, WireError>> {
-  const entity = text(fields, 'entity')
+  const entity = readText(fields, 'entity')
   if (!entity.ok) return entity
   const names = [
     entity.value,
@@ -180,17 +180,17 @@ async function entityOf(
   return err(invalidInput('args.query.entity', detail))
 }
 
-const noSuchEvent = missing('The project has no event with this name. Use kind events to list event names.')
-const noSuchProperty = missing(
+const noSuchEvent = notFoundError('The project has no event with this name. Use kind events to list event names.')
+const noSuchProperty = notFoundError(
   'No property with this name was found. Use event_properties or entity_properties to list property names.',
 )
 
 const textLengthMax = 1_000
 
-function text(fields: JsonObject, name: string): Result<string, WireError> {
+function readText(fields: JsonObject, name: string): Result<string, WireError> {
   const value = fields[name]
   const attr = `args.query.${name}`
-  if (value === undefined || value === '') return err(required(attr))
+  if (value === undefined || value === '') return err(requiredError(attr))
   if (typeof value !== 'string') return err(invalid(attr, 'Must be of type string.'))
   const isRead = value.length <= textLengthMax && !value.includes('\0')
   return isRead ? ok(value) : err(invalidInput(attr, `At most ${textLengthMax} characters, without NUL.`))

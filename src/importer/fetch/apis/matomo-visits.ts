@@ -55,7 +55,7 @@ async function fetchDay(
   const expected = await countVisits(day, options, tools)
   const ids = new Set<string>()
   let visitCount = 0
-  const pages = async function* () {
+  const readPages = async function* () {
     for (let pageSize = pageVisits.first; ; ) {
       const page = await readPage(day, visitCount, pageSize, options, tools)
       if (page === 'too_large') {
@@ -68,7 +68,7 @@ async function fetchDay(
       yield page
     }
   }
-  await writeLines(pages(), tools)
+  await writeLines(readPages(), tools)
   if (ids.size !== expected || ids.size !== visitCount) {
     const mismatch = `${visitCount} visits came, ${ids.size} of them different, and Matomo counts ${expected}`
     // The count is from Matomo's report, which may be older than the visits. The same number twice counts as complete.

@@ -53,7 +53,7 @@ interface Cursor {
 
 async function fetchDay({ asks }: FetchPart, options: PosthogEvents, tools: PartTools): Promise<PartOutcome> {
   const startUs = Date.parse(`${asks.day}T00:00:00Z`) * 1_000
-  const pages = async function* () {
+  const readPages = async function* () {
     let cursor: Cursor | null = null
     for (let rowsMax = pageRows.first; ; ) {
       const rows = await readPage(startUs, cursor, rowsMax, options, tools)
@@ -70,7 +70,7 @@ async function fetchDay({ asks }: FetchPart, options: PosthogEvents, tools: Part
       yield rows.map(row => JSON.stringify(row))
     }
   }
-  const lineCount = await writeLines(pages(), tools)
+  const lineCount = await writeLines(readPages(), tools)
   return lineCount === 0 ? { kind: 'empty' } : { kind: 'file', lineCount }
 }
 

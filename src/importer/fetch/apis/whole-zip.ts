@@ -120,7 +120,7 @@ async function checkEntry(file: FileHandle, path: string, entry: ZipEntry): Prom
         entry.method === 8 ? createInflateRaw() : new PassThrough(),
         sum,
         isGzip ? createGunzip() : new PassThrough(),
-        isLines ? lines : nowhere(),
+        isLines ? lines : discardStream(),
       )
   } catch (cause) {
     const fault = brokenGzip(cause)
@@ -141,7 +141,7 @@ class Checksum extends Transform {
   }
 }
 
-function nowhere(): Writable {
+function discardStream(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() })
 }
 

@@ -6,7 +6,7 @@ import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { idText } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
-import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import { amplitudeId } from './amplitude-values.ts'
@@ -46,7 +46,7 @@ export function convertMerge(record: JsonObject, allowsMerge: boolean, context: 
   const added = knownAs(ownValue(record, 'amplitude_id'), context)
   // Ids of Amplitude's own that no staged event has mean nobody here.
   if (original === null || added === null || !isLink({ userId: original.id, deviceId: added.id }))
-    return skipped('filtered')
+    return skipRecord('filtered')
   if (original.isUser && added.isUser) {
     if (!allowsMerge) throw new RecordReject('merge_needs_approval', 'merged_amplitude_id')
     const uuid = rootUuid('merge', 'amplitude', original.id, added.id)

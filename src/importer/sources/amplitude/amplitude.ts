@@ -12,7 +12,7 @@ import {
   type IdentityLink,
   type RecordNote,
   RecordReject,
-  skipped,
+  skipRecord,
 } from '#importer/records/imported-event.ts'
 import { eventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
@@ -54,7 +54,7 @@ const groupCall = '$groupidentify'
 
 function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   const sourceName = eventName(ownValue(record, 'event_type'), 'event_type')
-  if (sessionMarkers.has(sourceName)) return skipped('session_marker')
+  if (sessionMarkers.has(sourceName)) return skipRecord('session_marker')
   const userId = amplitudeId(ownValue(record, 'user_id'))
   const deviceId = amplitudeId(ownValue(record, 'device_id'))
   const distinctId = distinctIdOf(userId ?? deviceId, record)
@@ -104,13 +104,13 @@ function timeOf(record: JsonObject, context: SourceContext): number {
 }
 
 function uuidOf(record: JsonObject): string {
-  const text = (field: string) => idText(ownValue(record, field)) ?? ''
-  const own = parseUuid(text('uuid'))
+  const readText = (field: string) => idText(ownValue(record, field)) ?? ''
+  const own = parseUuid(readText('uuid'))
   if (own !== null) return own
   const insertId = ownValue(record, '$insert_id')
   const idOfEvent = isNothing(insertId) ? null : eventIdText(insertId)
   if (idOfEvent === null) return contentUuid(name, record)
-  return rootUuid(name, 'insert', text('app'), text('device_id'), idOfEvent)
+  return rootUuid(name, 'insert', readText('app'), readText('device_id'), idOfEvent)
 }
 
 function linkOf(userId: string | null, deviceId: string | null, timeUs: number): IdentityLink[] {

@@ -82,7 +82,8 @@ export function ga4Properties(row: JsonObject): JsonObject {
   const properties: JsonObject = {}
   const params = ga4KeyedValues(ownValue(row, 'event_params'))
   for (const [field, value] of Object.entries(row))
-    if (!consumed.has(field)) put(properties, field, wholeFields.has(field) ? whole(value) : said(value))
+    if (!consumed.has(field))
+      put(properties, field, wholeFields.has(field) ? toWholeNumber(value) : withoutUnset(value))
   putDevice(properties, objectField(row, 'device'))
   putNamed(properties, 'geo', objectField(row, 'geo'), geoNames)
   putNamed(properties, 'collected_traffic_source', objectField(row, 'collected_traffic_source'), campaignNames)
@@ -120,21 +121,21 @@ function putNamed(properties: JsonObject, recordName: string, record: JsonObject
     if (name === undefined) setOwn(rest, field, value)
     else put(properties, name, value)
   }
-  put(properties, recordName, said(rest))
+  put(properties, recordName, withoutUnset(rest))
 }
 
 /** @returns the value; null for a list or record in which nothing says anything, as BigQuery writes for "none". */
-function whole(value: JsonValue): JsonValue {
+function toWholeNumber(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.length === 0 ? null : value
   if (!isJsonObject(value)) return value
-  return Object.values(value).every(field => isEmptyValue(whole(field))) ? null : value
+  return Object.values(value).every(field => isEmptyValue(toWholeNumber(field))) ? null : value
 }
 
 /** @returns the value without the fields that say nothing; null when none is left. Lists stay as they are. */
-function said(value: JsonValue): JsonValue {
-  if (!isJsonObject(value)) return whole(value)
+function withoutUnset(value: JsonValue): JsonValue {
+  if (!isJsonObject(value)) return toWholeNumber(value)
   const left: JsonObject = {}
-  for (const [field, each] of Object.entries(value)) put(left, field, said(each))
+  for (const [field, each] of Object.entries(value)) put(left, field, withoutUnset(each))
   return Object.keys(left).length === 0 ? null : left
 }
 

@@ -7,7 +7,7 @@ import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { contentHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
-import { type Conversion, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, skipRecord } from '#importer/records/imported-event.ts'
 import { eventName, isEmptyValue } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
@@ -40,12 +40,12 @@ export const ga4: ImportSource = {
 
 function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Conversion {
   const name = eventName(ownValue(row, 'event_name'), 'event_name')
-  if (sessionMarkers.has(name)) return skipped('session_marker')
+  if (sessionMarkers.has(name)) return skipRecord('session_marker')
   // Without consent both are null, and nobody may be made up for them.
   const candidates = ['user_id', 'user_pseudo_id'].map(field => ({ value: ownValue(row, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
   const timeUs = recordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
-  if (window.nowMs - tableDayMs(row, timeUs) < settleDays * dayMs) return skipped('filtered')
+  if (window.nowMs - tableDayMs(row, timeUs) < settleDays * dayMs) return skipRecord('filtered')
   const event = eventNames.get(name) ?? name
   const events = [{ uuid: uuidOf(row), event, sourceName: name, distinctId, timeUs, properties: ga4Properties(row) }]
   const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]

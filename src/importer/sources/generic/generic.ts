@@ -19,7 +19,7 @@ import {
   type IdentityLink,
   type RecordNote,
   RecordReject,
-  skipped,
+  skipRecord,
 } from '#importer/records/imported-event.ts'
 import { eventName, isEmptyValue, put, putAll, putPersonUpdates } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
@@ -30,7 +30,7 @@ import type { TimeWindow } from '#importer/records/time-window.ts'
 import {
   droppedFields,
   remainingFields,
-  renamed,
+  renameFields,
   selectedFields,
   TypedFields,
 } from '#importer/sources/generic/mappings/field-selection.ts'
@@ -118,12 +118,12 @@ function converterOf(
 function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const { mapping, form, watch } = conversions
   watch?.look(record.value, mapping.event_constant)
-  if (!conversions.isWanted(record.value)) return skipped('filtered')
+  if (!conversions.isWanted(record.value)) return skipRecord('filtered')
   const notes: RecordNote[] = []
   const fields = new TypedFields(record.value, mapping, form, notes)
   const name = nameOf(fields, mapping)
   const target = targetOf(name, mapping)
-  if ('skip' in target) return skipped(target.skip)
+  if ('skip' in target) return skipRecord(target.skip)
   const { distinctId, anonId } = idsOf(fields, mapping)
   const [timeField, time] = firstOf(fields, mapping.timestamp)
   const timeUs = recordTime(time, form, conversions.window, timeField)
@@ -209,7 +209,7 @@ function propertiesOf(
 ): JsonObject {
   const given =
     mapping.properties === undefined ? remainingFields(fields, mapping) : selectedFields(fields, mapping.properties)
-  const properties = renamed(given, { ...mapping.rename, ...target.rename })
+  const properties = renameFields(given, { ...mapping.rename, ...target.rename })
   putAll(properties, target.properties ?? {})
   const groups = groupsOf(fields, mapping, notes)
   if (Object.keys(groups).length > 0) properties.$groups = groups

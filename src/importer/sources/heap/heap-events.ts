@@ -49,12 +49,12 @@ function putPage(properties: JsonObject, row: JsonObject): void {
     return
   }
   const path = textField(row, 'path')
-  const url = `https://${domain}${begun(path, '/')}${begun(query, '?')}${begun(hash, '#')}`
+  const url = `https://${domain}${describeBeginning(path, '/')}${describeBeginning(query, '?')}${describeBeginning(hash, '#')}`
   put(properties, '$host', domain)
   put(properties, '$current_url', url)
 }
 
 /** The part with the character that it begins with in an address, which only some exports write. */
-function begun(part: string | null, first: string): string {
+function describeBeginning(part: string | null, first: string): string {
   return part === null ? '' : part.startsWith(first) ? part : `${first}${part}`
 }

@@ -6,7 +6,7 @@ import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { ImportSource, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
-import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { heapEvent } from './heap-events.ts'
@@ -42,10 +42,10 @@ function convertRow(table: string | null, row: JsonObject, lookups: HeapLookups)
     case null:
       throw new RecordReject('event_missing', 'table', 'neither the file nor the row tells the table it is from')
     case 'sessions':
-      return skipped('session_marker')
+      return skipRecord('session_marker')
     case 'all_events':
       // The same events stand in their own tables too, and only there with their properties.
-      return skipped('duplicate_in_source')
+      return skipRecord('duplicate_in_source')
     case 'users':
       return heapUser(row, lookups)
     case 'user_migrations':
@@ -67,7 +67,7 @@ function migration(row: JsonObject, { identityOf, window }: HeapLookups): Conver
   const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')
   const distinctId = identityOf(target) ?? target
   const timeUs = recordTime(row.time, heapTime, window, 'time')
-  if (!isLink({ userId: distinctId, deviceId: alias })) return skipped('filtered')
+  if (!isLink({ userId: distinctId, deviceId: alias })) return skipRecord('filtered')
   const uuid = rootUuid('alias', 'heap', distinctId, alias)
   const sourceName = 'user_migrations'
   return { events: [{ uuid, event: '$create_alias', sourceName, distinctId, timeUs, properties: { alias } }] }

@@ -10,17 +10,17 @@ const cart = 'ecommerceAbandonedCart'
 
 export function matomoUuid(visit: JsonObject, action: MatomoAction): string {
   const { type, position, value } = action
-  const visitId = text(visit, 'idVisit')
+  const visitId = readText(visit, 'idVisit')
   // Actions are told apart within their visit only, so without its id all of the record has to tell.
   if (visitId === '') return contentUuid('matomo', { visit, type, position })
-  const parts = ['matomo', text(visit, 'idSite'), visitId]
-  const orderId = text(value, 'orderId')
+  const parts = ['matomo', readText(visit, 'idSite'), visitId]
+  const orderId = readText(value, 'orderId')
   if (type === order && orderId !== '') return rootUuid(...parts, order, orderId)
-  const pageId = text(value, 'pageId')
+  const pageId = readText(value, 'pageId')
   if (type !== order && type !== cart && pageId !== '') return rootUuid(...parts, pageId, type)
-  return rootUuid(...parts, type, text(value, 'timestamp'), String(position))
+  return rootUuid(...parts, type, readText(value, 'timestamp'), String(position))
 }
 
-function text(record: JsonObject, field: string): string {
+function readText(record: JsonObject, field: string): string {
   return idText(ownValue(record, field)) ?? ''
 }

@@ -6,7 +6,7 @@ import { minOf } from '#core/min-max.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
-import { type Conversion, type ImportedEvent, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { put } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { usPerMs } from '#importer/records/source-time.ts'
@@ -36,10 +36,10 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   if (!visitFields.some(field => Object.hasOwn(visit, field)))
     throw new RecordReject('event_missing', 'actionDetails', 'the record is no visit')
   const all = actionsOf(visit)
-  if (all.length === 0) return skipped('visit_without_actions')
+  if (all.length === 0) return skipRecord('visit_without_actions')
   // A goal is always reached by another action, which is an event of its own.
   const [actions, goals] = [all.filter(({ type }) => type !== 'goal'), all.filter(({ type }) => type === 'goal')]
-  if (actions.length === 0) return skipped('goal_conversion_duplicate')
+  if (actions.length === 0) return skipRecord('goal_conversion_duplicate')
   const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
   const times = matomoTimes(visit, all, actions, zone, window)

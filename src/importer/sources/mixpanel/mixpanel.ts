@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { eventIdText } from '#importer/records/distinct-ids.ts'
 import type { ImportSource, RecordConverter } from '#importer/records/import-source.ts'
-import { type Conversion, type ImportedEvent, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { eventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
@@ -60,7 +60,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   const ids = identityOf(sourceName, from)
   const time = readEventTime(from, settings.zone)
   checkTime(time.timeUs, settings.window, 'properties.time')
-  if (joinsNobody(ids)) return skipped('filtered')
+  if (joinsNobody(ids)) return skipRecord('filtered')
   const properties = propertiesOf(sourceName, from)
   const links = linkOf(from, time.timeUs)
   const rest = { dropped: droppedOf(from, ids.kind === 'event' ? '$insert_id' : null), notes: time.notes }
@@ -68,9 +68,9 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
     case 'identify':
       return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }, ...links] }
     case 'alias':
-      return { ...rest, events: [joined('$create_alias', 'alias', ids, time, properties)], links }
+      return { ...rest, events: [mergeEvent('$create_alias', 'alias', ids, time, properties)], links }
     case 'merge':
-      return { ...rest, events: [joined('$merge_dangerously', 'merge', ids, time, properties)], links }
+      return { ...rest, events: [mergeEvent('$merge_dangerously', 'merge', ids, time, properties)], links }
     case 'event':
       return {
         ...rest,
@@ -90,7 +90,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
 }
 
 /** An event that joins two ids. Its uuid depends on them alone, so that a repeated row stays one event. */
-function joined(
+function mergeEvent(
   event: string,
   kind: string,
   { distinctId, alias }: Pair,

@@ -4,7 +4,7 @@
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkedId, idText } from '#importer/records/distinct-ids.ts'
-import { type Conversion, type ImportedEvent, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { textField } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import { usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
@@ -22,7 +22,7 @@ export function plausibleViews(table: string, row: JsonObject, settings: Plausib
   if (viewCount > viewsMax)
     throw new RecordReject('record_too_large', 'pageviews', `a row may make at most ${viewsMax} page views`)
   const day = localDay(row, settings)
-  if (viewCount === 0) return skipped('filtered')
+  if (viewCount === 0) return skipRecord('filtered')
   const date = idText(row.date) ?? ''
   const [host, page] = [textField(row, 'hostname'), textField(row, 'page')]
   const visitorCount = Math.max(1, settings.visitors ?? plausibleCount(row, 'visitors') ?? 1)

@@ -5,7 +5,7 @@ import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, isIllegalId } from '#importer/records/distinct-ids.ts'
 import type { SourceContext, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
-import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { textField } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
@@ -58,9 +58,9 @@ export function mergeOfPersonRow(
   const { value } = record
   const alias = chooseId([{ value: ownValue(value, 'distinct_id'), field: 'distinct_id' }], 'distinct_id')
   const personId = textField(value, 'person_id') ?? ''
-  if (isTrue(ownValue(value, 'is_deleted')) || !isOf(alias, personId, findFact)) return skipped('filtered')
+  if (isTrue(ownValue(value, 'is_deleted')) || !isOf(alias, personId, findFact)) return skipRecord('filtered')
   const distinctId = idOf(personId, findFact)
-  if (distinctId === null || distinctId === alias) return skipped('filtered')
+  if (distinctId === null || distinctId === alias) return skipRecord('filtered')
   if (!allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
   const timeUs = personRowTime(record, window)
   const uuid = rootUuid('merge', 'posthog', distinctId, alias)

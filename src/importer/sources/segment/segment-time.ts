@@ -43,7 +43,7 @@ const fields = ['timestamp', 'originalTimestamp', 'receivedAt'] as const
 
 /** By how much the clock of the device is ahead, in microseconds; none where it cannot be told. */
 function clockErrorOf(read: (field: string) => number | null): number {
-  const readable = (field: string) => {
+  const findReadable = (field: string) => {
     try {
       return read(field)
     } catch (error) {
@@ -51,6 +51,6 @@ function clockErrorOf(read: (field: string) => number | null): number {
       throw error
     }
   }
-  const [sentUs, receivedUs] = [readable('sentAt'), readable('receivedAt')]
+  const [sentUs, receivedUs] = [findReadable('sentAt'), findReadable('receivedAt')]
   return sentUs === null || receivedUs === null ? 0 : sentUs - receivedUs
 }

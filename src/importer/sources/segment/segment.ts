@@ -7,7 +7,7 @@ import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { checkedId, chooseId, eventIdText, idText, isIllegalId, legalId } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { ImportSource, SourceContext } from '#importer/records/import-source.ts'
-import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { eventName, isEmptyValue, objectField, put, putAll, textField } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { putContext, putPage, unreadContext } from './segment-context.ts'
@@ -48,7 +48,7 @@ interface OwnEvent {
 }
 
 function convertMessage(record: JsonObject, { context, zone, groupType }: Settings): Conversion {
-  if (ownValue(objectField(record, 'integrations'), 'PostHog') === false) return skipped('destination_disabled')
+  if (ownValue(objectField(record, 'integrations'), 'PostHog') === false) return skipRecord('destination_disabled')
   const toEvent = eventOfType(record)
   const [userId, anonymousId] = ['userId', 'anonymousId'].map(field => legalId(ownValue(record, field)))
   const ids = { userId: userId ?? null, anonymousId: anonymousId ?? null }
@@ -56,7 +56,7 @@ function convertMessage(record: JsonObject, { context, zone, groupType }: Settin
   const distinctId = distinctIdOf(record)
   const { timeUs, field: timeField } = segmentTime(record, zone, context)
   // A person cannot be joined with itself.
-  if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipped('filtered')
+  if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipRecord('filtered')
   const isOwnEvent = own.event === '$identify'
   const links =
     ids.userId === null || ids.anonymousId === null

@@ -2,7 +2,7 @@
 // and not in it: they keep their size on a phone, where the drawing shrinks.
 
 import type { DayCount } from './rehearsal-report.ts'
-import { number } from './report-sections.ts'
+import { formatNumber } from './report-sections.ts'
 
 const dayMs = 86_400_000
 /** As many as can still be told apart on a wide screen; above that a bar is a week. */
@@ -40,8 +40,8 @@ export function dayChart(days: readonly DayCount[]): string {
   const width = bars.length * barWidth
   const label = `Events by ${unit}, ${dayText(first)} to ${dayText(last)}`
   return `<figure class="chart">
-<figcaption>${label}. Most are on ${name(most)}: ${number(most.count)}. ${describeGaps(gaps, unit)}</figcaption>
-<div class="y"><span>${number(most.count)}</span><span>Events</span><span>0</span></div>
+<figcaption>${label}. Most are on ${barName(most)}: ${formatNumber(most.count)}. ${describeGaps(gaps, unit)}</figcaption>
+<div class="y"><span>${formatNumber(most.count)}</span><span>Events</span><span>0</span></div>
 <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${label}; the table below has every day.">
 ${bars.map((bar, index) => rect(bar, index, most.count)).join('\n')}
 </svg>
@@ -67,15 +67,15 @@ function rect(bar: Bar, index: number, max: number): string {
   const { count } = bar
   const tall = count === 0 ? 6 : Math.max(1, Math.round((count / max) * height))
   const [x, wide] = count === 0 ? [index * barWidth, barWidth] : [index * barWidth + 1, barWidth - 2]
-  const title = `${name(bar)}: ${count === 0 ? 'no events' : `${number(count)} events`}`
+  const title = `${barName(bar)}: ${count === 0 ? 'no events' : `${formatNumber(count)} events`}`
   return `<rect x="${x}" y="${height - tall}" width="${wide}" height="${tall}"${count === 0 ? ' class="gap"' : ''}><title>${title}</title></rect>`
 }
 
 function describeGaps(gaps: readonly Bar[], unit: string): string {
   if (gaps.length === 0) return `There is no ${unit} without events between them.`
-  const more = gaps.length > gapsNamed ? `, and ${number(gaps.length - gapsNamed)} more` : ''
+  const more = gaps.length > gapsNamed ? `, and ${formatNumber(gaps.length - gapsNamed)} more` : ''
   const [units, verb] = gaps.length === 1 ? [unit, 'has'] : [`${unit}s`, 'have']
-  return `${number(gaps.length)} ${units} between them ${verb} no events, marked red: ${gaps.slice(0, gapsNamed).map(name).join(', ')}${more}.`
+  return `${formatNumber(gaps.length)} ${units} between them ${verb} no events, marked red: ${gaps.slice(0, gapsNamed).map(barName).join(', ')}${more}.`
 }
 
 /** The ends, and the middle where there is one. */
@@ -84,7 +84,7 @@ function axisDays(first: number, last: number): readonly number[] {
   return [...new Set([first, middle, last])]
 }
 
-function name({ first, last }: Bar): string {
+function barName({ first, last }: Bar): string {
   return first === last ? dayText(first) : `${dayText(first)} to ${dayText(last)}`
 }
 

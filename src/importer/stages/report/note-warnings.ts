@@ -3,7 +3,7 @@
 import { counted } from '#core/counted.ts'
 import { compareTexts } from './event-counts.ts'
 import type { Warning } from './rehearsal-report.ts'
-import { percent } from './suspicions.ts'
+import { formatPercent } from './suspicions.ts'
 
 /** A record has such a note once. */
 const ofRecords: Readonly<Record<string, (count: string, detail: string, isOne: boolean) => string>> = {
@@ -48,7 +48,7 @@ export function noteWarnings(notes: ReadonlyMap<string, number>, records: number
     .toSorted(([a], [b]) => compareTexts(a, b))
     .flatMap(([note, count]) => {
       const [, code = '', detail = ''] = /^([^:]*):?(.*)$/s.exec(note) ?? []
-      const share = `${counted(count, 'record')} (${percent(count / records)})`
+      const share = `${counted(count, 'record')} (${formatPercent(count / records)})`
       const text = ofRecords[code]?.(share, detail, count === 1) ?? ofTheirParts[code]?.(count, detail)
       return text === undefined ? [] : [{ code, text }]
     })

@@ -37,13 +37,13 @@ export function sectionsHtml(title: string, { about, sections, days, end = '' }:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>${escaped(title)}</title>
+<title>${escapeHtml(title)}</title>
 <style>${style}</style>
 </head>
 <body>
 <main>
-<h1>${escaped(title)}</h1>
-${about.map(line => `<p>${escaped(line)}</p>`).join('\n')}
+<h1>${escapeHtml(title)}</h1>
+${about.map(line => `<p>${escapeHtml(line)}</p>`).join('\n')}
 ${all.join('\n')}
 ${end}
 </main>
@@ -76,31 +76,33 @@ ${chartStyle}
 
 function section({ title, lines, tables }: Section, figure: string): string {
   return `<section>
-<h2>${escaped(title)}</h2>
-${lines.map(line => `<p>${escaped(line)}</p>`).join('\n')}
+<h2>${escapeHtml(title)}</h2>
+${lines.map(line => `<p>${escapeHtml(line)}</p>`).join('\n')}
 ${figure}
 ${tables
   .filter(({ rows }) => rows.length > 0)
-  .map(table)
+  .map(renderTable)
   .join('\n')}
 </section>`
 }
 
-function table({ caption, columns, rows, isProse }: Table): string {
+function renderTable({ caption, columns, rows, isProse }: Table): string {
   // Texts keep a width at which words stay whole; a narrow screen scrolls the table and not the page. Sentences are read
   // from top to bottom there instead, with the roles said, which a browser takes from rows that are blocks.
   const className = (index: number) => (columns[index]!.isNumber ? ' class="n"' : ' class="t"')
-  const head = columns.map(({ title }, index) => `<th scope="col"${className(index)}>${escaped(title)}</th>`).join('')
+  const head = columns
+    .map(({ title }, index) => `<th scope="col"${className(index)}>${escapeHtml(title)}</th>`)
+    .join('')
   const body = rows.map(row => {
     const cells = row.map((cell, index) =>
       index === 0
-        ? `<th scope="row" role="rowheader">${escaped(cell)}</th>`
-        : `<td role="cell"${className(index)} data-title="${escaped(columns[index]!.title)}">${escaped(cell)}</td>`,
+        ? `<th scope="row" role="rowheader">${escapeHtml(cell)}</th>`
+        : `<td role="cell"${className(index)} data-title="${escapeHtml(columns[index]!.title)}">${escapeHtml(cell)}</td>`,
     )
     return `<tr role="row">${cells.join('')}</tr>`
   })
-  return `<div class="wide" role="region" tabindex="0" aria-label="${escaped(caption)}"><table role="table"${isProse === true ? ' class="prose"' : ''}>
-<caption>${escaped(caption)}</caption>
+  return `<div class="wide" role="region" tabindex="0" aria-label="${escapeHtml(caption)}"><table role="table"${isProse === true ? ' class="prose"' : ''}>
+<caption>${escapeHtml(caption)}</caption>
 <thead><tr>${head}</tr></thead>
 <tbody>
 ${body.join('\n')}
@@ -116,11 +118,11 @@ function beforeAndAfter(samples: readonly Sample[]): string {
         ? `${sample.of}${sample.field == null ? '' : `, because of ${sample.field}`}${sample.detail === undefined ? '' : `: ${sample.detail}`}`
         : JSON.stringify(sample.events, null, 2)
     return `<details>
-<summary>${escaped(sample.of)} (${escaped(sample.object)}, line ${sample.line})</summary>
+<summary>${escapeHtml(sample.of)} (${escapeHtml(sample.object)}, line ${sample.line})</summary>
 <h3>Record in the source</h3>
-<pre>${escaped(sample.source)}</pre>
+<pre>${escapeHtml(sample.source)}</pre>
 <h3>What becomes of it</h3>
-<pre>${escaped(after)}</pre>
+<pre>${escapeHtml(after)}</pre>
 </details>`
   })
   return `<section>
@@ -144,6 +146,6 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /** Lines and tabs stay for `pre`; whatever else would move a cursor or turn a line is shown instead of done. */
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll(/[^\n\t]+/g, piece => printableName(piece)).replaceAll(/[&<>"']/g, char => entities[char]!)
 }

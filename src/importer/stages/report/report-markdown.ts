@@ -8,24 +8,24 @@ export function reportMarkdown(report: RehearsalReport): string {
 
 /** @param about which job it is of. */
 export function sectionsMarkdown(title: string, about: readonly string[], sections: readonly Section[]): string {
-  return `${[`# ${title}`, ...about.map(escaped), ...sections.map(section)].join('\n\n')}\n`
+  return `${[`# ${title}`, ...about.map(escapeMarkdown), ...sections.map(section)].join('\n\n')}\n`
 }
 
 function section({ title, lines, tables }: Section): string {
-  return [`## ${title}`, ...lines.map(escaped), ...tables.map(table)].join('\n\n')
+  return [`## ${title}`, ...lines.map(escapeMarkdown), ...tables.map(renderTable)].join('\n\n')
 }
 
-function table({ caption, columns, rows }: Table): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+function renderTable({ caption, columns, rows }: Table): string {
+  const formatLine = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [
     `**${caption}**\n`,
-    line(columns.map(({ title }) => title)),
-    line(columns.map(({ isNumber }) => (isNumber ? '---:' : '---'))),
-    ...rows.map(row => line(row.map(escaped))),
+    formatLine(columns.map(({ title }) => title)),
+    formatLine(columns.map(({ isNumber }) => (isNumber ? '---:' : '---'))),
+    ...rows.map(row => formatLine(row.map(escapeMarkdown))),
   ].join('\n')
 }
 
 /** Texts of other people must neither end a cell, nor become markup, nor move the cursor of a terminal that shows them. */
-function escaped(text: string): string {
+function escapeMarkdown(text: string): string {
   return printableName(text.replaceAll(/\s+/g, ' ')).replaceAll(/[\\`*_[\]<>|#]/g, '\\$&')
 }

@@ -6,7 +6,7 @@ import { describeZone } from './describe-zone.ts'
 import { acceptOldOption, choiceText } from './plan-choices.ts'
 import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
-import { percent } from './suspicions.ts'
+import { formatPercent } from './suspicions.ts'
 import { overlapRows, targetLines } from './target-facts.ts'
 
 export interface Table {
@@ -28,17 +28,17 @@ const rowsMax = 500
 export function reportSections(report: RehearsalReport): readonly Section[] {
   return [
     summary(report),
-    ...chosen(report),
-    ...damaged(report),
+    ...choicesSection(report),
+    ...damagedFilesSection(report),
     balance(report),
     warnings(report),
     ...inTarget(report),
     { title: 'Events', lines: eventLines(report), tables: withRows(eventTable(report.events)) },
     { title: 'Days', lines: gapLine(report.days), tables: withRows(dayTable(report)) },
     rejects(report),
-    people(report),
+    personsSection(report),
     notCarriedOver(report),
-    how(report),
+    methodSection(report),
   ]
 }
 
@@ -57,7 +57,7 @@ function minuteText(time: string): string {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`
 }
 
-export function number(value: number): string {
+export function formatNumber(value: number): string {
   return value.toLocaleString('en')
 }
 
@@ -86,7 +86,7 @@ function whatIsSent(
 ): readonly string[] {
   return [
     `The events are from ${range.first} to ${range.last}.`,
-    `${counted(events, 'event')} would be sent, of about ${counted(persons, 'person')} and ${counted(groups, 'group')}, with ${counted(merges, 'merge')} of two ids into one person: ${number(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
+    `${counted(events, 'event')} would be sent, of about ${counted(persons, 'person')} and ${counted(groups, 'group')}, with ${counted(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
       ? 'No event is from the last 48 hours.'
@@ -94,7 +94,7 @@ function whatIsSent(
   ]
 }
 
-function chosen({ choices }: RehearsalReport): readonly Section[] {
+function choicesSection({ choices }: RehearsalReport): readonly Section[] {
   const usual = 'The usual ones hold: no value that a live event wrote is replaced.'
   if (choices.length === 0) return [{ title: choicesTitle, lines: [usual], tables: [] }]
   const replacing = choices.filter(({ replacesLiveValues }) => replacesLiveValues).map(({ option }) => option)
@@ -112,7 +112,7 @@ export function looksLikeText(source: string): string {
   return `Rejected records look like those of another source: --source ${source}.`
 }
 
-function damaged({ damagedFiles }: RehearsalReport): readonly Section[] {
+function damagedFilesSection({ damagedFiles }: RehearsalReport): readonly Section[] {
   if (damagedFiles.length === 0) return []
   const table: Table = {
     caption: 'Files that cannot be read to their end',
@@ -122,11 +122,16 @@ function damaged({ damagedFiles }: RehearsalReport): readonly Section[] {
       { title: 'Line', isNumber: true },
       { title: 'Why' },
     ],
-    rows: damagedFiles.map(({ object, records, line, why }) => [object, number(records), number(line), why]),
+    rows: damagedFiles.map(({ object, records, line, why }) => [
+      object,
+      formatNumber(records),
+      formatNumber(line),
+      why,
+    ]),
     isProse: true,
   }
   const line = 'What follows the damage is missing from the import. Download these files again and plan it anew.'
-  return [{ title: 'Damaged files', lines: [line], tables: [limited(table)] }]
+  return [{ title: 'Damaged files', lines: [line], tables: [limitTable(table)] }]
 }
 
 function balance({ balance: sums }: RehearsalReport): Section {
@@ -151,7 +156,7 @@ function balance({ balance: sums }: RehearsalReport): Section {
       {
         caption: 'What became of every record',
         columns: [{ title: 'What' }, { title: 'Count', isNumber: true }],
-        rows: rows.map(([what, count]) => [what, number(count)]),
+        rows: rows.map(([what, count]) => [what, formatNumber(count)]),
       },
     ],
   }
@@ -201,7 +206,7 @@ function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Se
     {
       title: 'In the project already',
       lines: targetLines(targetAnswer, { days, acceptsOld }),
-      tables: rows.length === 0 ? [] : [limited(table)],
+      tables: rows.length === 0 ? [] : [limitTable(table)],
     },
   ]
 }
@@ -214,7 +219,7 @@ export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport):
 
 /** Under both of their names: what the source calls them, and what they are called here. */
 export function eventTable(events: readonly EventCount[]): Table {
-  return limited({
+  return limitTable({
     caption: 'Events by name',
     columns: [
       { title: 'Event' },
@@ -226,7 +231,7 @@ export function eventTable(events: readonly EventCount[]): Table {
     rows: events.map(({ event, sources = [], count, first, last }) => [
       event,
       `${sources.slice(0, sourcesShown).join(', ')}${sources.length > sourcesShown ? ', …' : ''}`,
-      number(count),
+      formatNumber(count),
       first,
       last,
     ]),
@@ -239,41 +244,46 @@ function dayTable({ days }: RehearsalReport): Table {
   return {
     caption: 'Events by day (UTC)',
     columns: [{ title: 'Day' }, { title: 'Events', isNumber: true }, { title: 'Most frequent' }],
-    rows: days.map(({ day, count, events }) => [day, number(count), mostFrequent(events)]),
+    rows: days.map(({ day, count, events }) => [day, formatNumber(count), mostFrequent(events)]),
   }
 }
 
 function rejects({ rejects: refused, skips }: RehearsalReport): Section {
-  const columns = (last: string) => [
+  const reasonColumns = (last: string) => [
     { title: 'Reason' },
     { title: 'Count', isNumber: true } as const,
     { title: 'For example' },
     { title: last },
   ]
-  const rows = (reasons: RehearsalReport['rejects']) =>
+  const reasonRows = (reasons: RehearsalReport['rejects']) =>
     reasons.map(({ reason, count, examples: [first], fix }) => [
       reason,
-      number(count),
+      formatNumber(count),
       first === undefined ? '' : `${first.object}, line ${first.line}${first.field === null ? '' : `, ${first.field}`}`,
       fix,
     ])
   const tables = [
     {
       caption: 'Rejected records by reason',
-      columns: columns('What to do'),
-      rows: rows(refused),
+      columns: reasonColumns('What to do'),
+      rows: reasonRows(refused),
       isProse: true as const,
     },
-    { caption: 'Skipped records by reason', columns: columns('What it is'), rows: rows(skips), isProse: true as const },
+    {
+      caption: 'Skipped records by reason',
+      columns: reasonColumns('What it is'),
+      rows: reasonRows(skips),
+      isProse: true as const,
+    },
   ].filter(table => table.rows.length > 0)
   const lines = refused.length === 0 ? ['No record is rejected.'] : ['Every one is in the folder rejects.']
   return { title: 'Rejects and skips', lines, tables }
 }
 
-function people({ distinctIds, identity, groups }: RehearsalReport): Section {
+function personsSection({ distinctIds, identity, groups }: RehearsalReport): Section {
   const { count, error } = distinctIds
   const lines = [
-    `${counted(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${percent(error)})`}.`,
+    `${counted(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
     `${counted(identity.links, 'id, such as that of a device, is', 'ids, such as those of devices, are')} joined with the person of another.`,
     sharedLine(identity),
     groups.types.length === 0
@@ -285,7 +295,7 @@ function people({ distinctIds, identity, groups }: RehearsalReport): Section {
 
 function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): string {
   if (sharedDevices === 0) return 'No device was used by more than one user.'
-  const of = `${number(devices.shared)} of ${counted(devices.all, 'device')}`
+  const of = `${formatNumber(devices.shared)} of ${counted(devices.all, 'device')}`
   const was = devices.shared === 1 ? 'was' : 'were'
   return `${of} ${was} used by more than one user, with ${counted(sharedDevices, 'change')} of user; only the first user of a device is joined with it.`
 }
@@ -298,22 +308,22 @@ function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport)
     title: 'Not carried over',
     lines: [],
     tables: [
-      limited({
+      limitTable({
         caption: 'Fields of the source that no event carries',
         columns: [{ title: 'Field' }, { title: 'Records', isNumber: true }],
-        rows: dropped.map(({ field, count }) => [field, number(count)]),
+        rows: dropped.map(({ field, count }) => [field, formatNumber(count)]),
       }),
     ],
   }
 }
 
-function how({ source, config, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
+function methodSection({ source, config, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
   return {
     title: 'How it was made',
     lines: [
       `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone of times without one: ${describeZone(config as JsonObject)}.`,
       `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
-      `The rehearsal took ${duration(seconds)}, ${number(recordsPerSecond)} records a second.`,
+      `The rehearsal took ${duration(seconds)}, ${formatNumber(recordsPerSecond)} records a second.`,
     ],
     tables: [],
   }
@@ -327,7 +337,7 @@ function mostFrequent(events: DayCount['events']): string {
   const names = Object.entries(events).toSorted(([, a], [, b]) => b - a)
   return names
     .slice(0, 3)
-    .map(([event, count]) => `${event} (${number(count)})`)
+    .map(([event, count]) => `${event} (${formatNumber(count)})`)
     .join(', ')
 }
 
@@ -336,9 +346,9 @@ function withRows(table: Table): readonly Table[] {
 }
 
 /** Names that are made of ids are as many as there are events: a page of all of them could not be opened, or not be made. */
-export function limited(table: Table): Table {
+export function limitTable(table: Table): Table {
   if (table.rows.length <= rowsMax) return table
-  const left = `${number(table.rows.length - rowsMax)} more are in report.json`
+  const left = `${formatNumber(table.rows.length - rowsMax)} more are in report.json`
   return { ...table, caption: `${table.caption} (${left})`, rows: table.rows.slice(0, rowsMax) }
 }
 

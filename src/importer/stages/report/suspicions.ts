@@ -85,7 +85,7 @@ export class Suspicions {
         .toSorted((a, b) => b.count - a.count)
         .map(({ timeUs, count }) => ({
           code: 'frequent_timestamp',
-          text: `${percent(count / this.#total)} of all events happened at ${timeText(timeUs)}: often a time that was filled in.`,
+          text: `${formatPercent(count / this.#total)} of all events happened at ${timeText(timeUs)}: often a time that was filled in.`,
         })),
       ...this.#mixedIds(),
       ...(this.#groupTypes.size > groupTypesMax
@@ -106,10 +106,10 @@ export class Suspicions {
     if (ids.length === 0) return []
     const shown = ids
       .slice(0, frequentIdsShown)
-      .map(({ text, share }) => `${percent(share)} are of the id ${JSON.stringify(text)}`)
+      .map(({ text, share }) => `${formatPercent(share)} are of the id ${JSON.stringify(text)}`)
     const more =
       ids.length > shown.length
-        ? `, and ${ids.length - shown.length} more ids have above ${percent(frequentIdShare)}`
+        ? `, and ${ids.length - shown.length} more ids have above ${formatPercent(frequentIdShare)}`
         : ''
     const text = `Of all events, ${shown.join(', ')}${more}: often ids that stand for nobody.`
     return [{ code: 'frequent_distinct_id', text }]
@@ -142,9 +142,9 @@ export class Suspicions {
   }
 
   #mixedIds(): readonly Warning[] {
-    const mostly = (kind: IdKind) =>
+    const isMostly = (kind: IdKind) =>
       [...this.#idKinds].filter(([, kinds]) => kinds[kind] * 2 > kinds.email + kinds.number + kinds.other)
-    const [[email] = [], [number] = []] = [mostly('email')[0], mostly('number')[0]]
+    const [[email] = [], [number] = []] = [isMostly('email')[0], isMostly('number')[0]]
     if (email === undefined || number === undefined) return []
     const text = `Ids are e-mail addresses in ${email} and numbers in ${number}, so the same people would be two.`
     return [{ code: 'mixed_ids', text }]
@@ -158,7 +158,7 @@ export function warningsOfCounts(
   rejects: readonly ReasonCount[],
   skips: readonly ReasonCount[],
 ): readonly Warning[] {
-  return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects), ...differing(skips)]
+  return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects), ...warnOfDifferingSkips(skips)]
 }
 
 /** @param others events of names beyond those that are counted. */
@@ -199,7 +199,7 @@ function wrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
   return [{ code: 'seconds_as_ms', text }]
 }
 
-function differing(skips: readonly ReasonCount[]): readonly Warning[] {
+function warnOfDifferingSkips(skips: readonly ReasonCount[]): readonly Warning[] {
   const differs = skips.find(({ reason }) => reason === 'differs_in_source')
   if (differs === undefined) return []
   const { object, line } = differs.examples[0]!
@@ -218,9 +218,9 @@ function isDigits(text: string): boolean {
 }
 
 /** With as many digits as it takes: what is not nothing is never "0.0 %", and what is not all never "100 %". */
-export function percent(share: number): string {
-  const rounded = (digits: number) => (share * 100).toFixed(digits)
+export function formatPercent(share: number): string {
+  const roundShare = (digits: number) => (share * 100).toFixed(digits)
   let digits = share < 0.1 ? 1 : 0
-  while (share > 0 && share < 1 && [0, 100].includes(Number(rounded(digits)))) digits++
-  return `${rounded(digits)} %`
+  while (share > 0 && share < 1 && [0, 100].includes(Number(roundShare(digits)))) digits++
+  return `${roundShare(digits)} %`
 }

@@ -106,7 +106,7 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
           {
             code: 'overlap_live',
             text:
-              `The project has live events of ${days(live)} already, ${sum(live, 'live')} in all. ` +
+              `The project has live events of ${describeOverlapDays(live)} already, ${sum(live, 'live')} in all. ` +
               'Where they are the same events under other ids, they would be there twice: ' +
               `${otherDaysOnly}. It is sent only with --overlap-ok.`,
           },
@@ -117,7 +117,7 @@ function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
           {
             code: 'overlap_import',
             text:
-              `The project has imported events of ${days(imported)} already, ${sum(imported, 'imported')} in all (${jobs.length === 1 ? 'import job' : 'import jobs'} ${jobs.join(', ')}). ` +
+              `The project has imported events of ${describeOverlapDays(imported)} already, ${sum(imported, 'imported')} in all (${jobs.length === 1 ? 'import job' : 'import jobs'} ${jobs.join(', ')}). ` +
               'Events that are the same count once.',
           },
         ]),
@@ -148,7 +148,7 @@ function otherWarnings(facts: TargetFacts): readonly Warned[] {
       : [
           {
             code: 'new_event_names',
-            text: `The project has no events yet of the ${names.length === 1 ? 'name' : 'names'} ${listed(names.map(name => JSON.stringify(name)))}: new ones, or called otherwise there.`,
+            text: `The project has no events yet of the ${names.length === 1 ? 'name' : 'names'} ${joinNames(names.map(name => JSON.stringify(name)))}: new ones, or called otherwise there.`,
           },
         ]),
   ]
@@ -187,18 +187,18 @@ export function overlapRows(
   days: readonly { readonly day: string; readonly count: number }[],
 ): readonly (readonly string[])[] {
   const toSend = new Map(days.map(({ day, count }) => [day, count]))
-  const number = (value: number) => value.toLocaleString('en')
+  const formatNumber = (value: number) => value.toLocaleString('en')
   return overlap.map(({ day, live, imported, jobs }) => [
     day,
-    number(toSend.get(day) ?? 0),
-    number(live),
-    number(imported),
+    formatNumber(toSend.get(day) ?? 0),
+    formatNumber(live),
+    formatNumber(imported),
     jobs.join(', '),
   ])
 }
 
-function days(overlap: readonly OverlapDay[]): string {
-  return `${overlap.length.toLocaleString('en')} ${overlap.length === 1 ? 'day' : 'days'} of this import (${listed(spans(overlap.map(({ day }) => day)))})`
+function describeOverlapDays(overlap: readonly OverlapDay[]): string {
+  return `${overlap.length.toLocaleString('en')} ${overlap.length === 1 ? 'day' : 'days'} of this import (${joinNames(spans(overlap.map(({ day }) => day)))})`
 }
 
 /** Neighbouring days as one. @param days ascending. */
@@ -212,7 +212,7 @@ function spans(days: readonly string[]): readonly string[] {
   return found.map(({ first, last }) => (first === last ? first : `${first} to ${last}`))
 }
 
-function listed(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   const shown = names.slice(0, shownMax).join(', ')
   return names.length <= shownMax ? shown : `${shown}, and ${(names.length - shownMax).toLocaleString('en')} more`
 }

@@ -133,14 +133,14 @@ export function createNaming({ flags, cohorts, groupTypes }: ApiLists): Naming {
   return {
     flag: flag => {
       const contexts = flag.evaluation_contexts ?? flag.evaluation_tags ?? null
-      const filters = named(objectOf(flag.filters), maps)
-      return chosen({ ...flag, evaluation_contexts: contexts, filters }, flagFields) as FileFlag
+      const filters = nameReferences(objectOf(flag.filters), maps)
+      return pickMembers({ ...flag, evaluation_contexts: contexts, filters }, flagFields) as FileFlag
     },
     cohort: cohort => {
       const isStatic = cohort.is_static === true
       // Filters of a static cohort mean nothing.
       const filters = isStatic ? {} : mapReferenceValues(objectOf(cohort.filters), maps)
-      return chosen({ ...cohort, is_static: isStatic, filters }, cohortFields) as FileCohort
+      return pickMembers({ ...cohort, is_static: isStatic, filters }, cohortFields) as FileCohort
     },
   }
 }
@@ -151,7 +151,7 @@ export function isThere({ deleted }: JsonObject): boolean {
 }
 
 /** Filters by names; rules, which refer to nothing else, without the experiments that they belong to, which are in no file. */
-function named(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
+function nameReferences(filters: JsonObject, maps: ReferenceValueMaps): JsonObject {
   return configVersion(filters) === 2 ? withExperimentsOf(filters, null) : mapReferenceValues(filters, maps)
 }
 
@@ -177,7 +177,7 @@ export function namedReferences(filters: JsonObject): NamedReference[] {
 }
 
 /** These fields, with their defaults. */
-function chosen(object: JsonObject, names: readonly string[]): JsonObject {
+function pickMembers(object: JsonObject, names: readonly string[]): JsonObject {
   const entries = names.map(name => [name, ownValue(object, name) ?? ownValue(defaults, name)] as const)
   return Object.fromEntries(entries.filter(entry => entry[1] !== undefined) as [string, JsonValue][])
 }

@@ -142,7 +142,7 @@ export class MemberTable {
   }
 
   #readHead(cells: readonly string[]): boolean {
-    const heads = cells.map(folded)
+    const heads = cells.map(foldCase)
     const name = headNames.find(name => heads.includes(name))
     if (name === undefined) return false
     this.#column = heads.indexOf(name)
@@ -158,14 +158,14 @@ export class MemberTable {
 /** What separates the columns of a head that names ids; a comma when the text does not begin with such a head. */
 function separatorOf(text: string): string {
   const head = text.trimStart().split(/[\r\n]/, 1)[0]!
-  const heads = (separator: string) => head.split(separator).map(cell => folded(cell.replaceAll('"', '')))
-  return separators.find(separator => heads(separator).some(cell => kindOfHead.has(cell))) ?? ','
+  const splitHead = (separator: string) => head.split(separator).map(cell => foldCase(cell.replaceAll('"', '')))
+  return separators.find(separator => splitHead(separator).some(cell => kindOfHead.has(cell))) ?? ','
 }
 
 /** A head may have this many characters for its separator to be looked for. */
 const headCharsMax = 100_000
 const cellTooLong = `has a cell of more than ${cellCharsMax} characters.`
 
-function folded(head: string): string {
+function foldCase(head: string): string {
   return head.length > 40 ? head : head.toLowerCase().replaceAll(/[\s._-]/g, '')
 }

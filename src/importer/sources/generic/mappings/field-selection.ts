@@ -99,7 +99,7 @@ function selectedPaths(selection: FieldSelection): readonly string[] {
 }
 
 /** @param names new names by old ones. A property that has the new name already stays. */
-export function renamed(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
+export function renameFields(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
   if (Object.keys(names).length === 0) return properties
   const result: JsonObject = {}
   for (const [key, value] of Object.entries(properties)) {

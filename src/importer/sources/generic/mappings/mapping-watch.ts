@@ -90,29 +90,31 @@ function textOf(value: JsonValue | undefined): string | undefined {
 function fieldsOf(mapping: Mapping): readonly WaitingField[] {
   const { event, distinct_id, timestamp, uuid, anon_id, spread = [], omit = [] } = mapping
   const single = Object.entries({ event, distinct_id, anon_id, timestamp, uuid })
-  const selections = (['properties', 'set', 'set_once', 'groups'] as const).flatMap(key => selected(key, mapping[key]))
+  const selections = (['properties', 'set', 'set_once', 'groups'] as const).flatMap(key =>
+    selectedFields(key, mapping[key]),
+  )
   const { filters = [] } = mapping
   const filtered = Array.isArray(filters) ? filters.map(({ field }) => field) : Object.keys(filters)
   return [
-    ...single.flatMap(([key, paths]) => [paths ?? []].flat().map(path => field(key, path))),
+    ...single.flatMap(([key, paths]) => [paths ?? []].flat().map(path => watchField(key, path))),
     ...selections,
-    ...Object.keys(mapping.types ?? {}).map(path => field('types', path)),
-    ...filtered.map(path => field('filters', path)),
-    ...renames(mapping).map(name => ({ ...field('rename', name), paths: placesOf(name, mapping) })),
-    ...[...spread].map(name => ({ ...field('spread', name), isOwn: true })),
-    ...[...omit].map(name => ({ ...field('omit', name), isOwn: true })),
+    ...Object.keys(mapping.types ?? {}).map(path => watchField('types', path)),
+    ...filtered.map(path => watchField('filters', path)),
+    ...renames(mapping).map(name => ({ ...watchField('rename', name), paths: placesOf(name, mapping) })),
+    ...[...spread].map(name => ({ ...watchField('spread', name), isOwn: true })),
+    ...[...omit].map(name => ({ ...watchField('omit', name), isOwn: true })),
   ]
 }
 
-function field(key: string, path: string): WaitingField {
+function watchField(key: string, path: string): WaitingField {
   return { key, name: path, paths: [path], isOwn: false }
 }
 
-function selected(key: string, selection: FieldSelection | undefined): readonly WaitingField[] {
+function selectedFields(key: string, selection: FieldSelection | undefined): readonly WaitingField[] {
   if (selection === undefined) return []
-  if (typeof selection === 'string') return [field(key, selection)]
-  if (Array.isArray(selection)) return selection.map(path => field(key, path))
-  return Object.entries(selection).map(([name, path]) => field(`${key}.${name}`, path))
+  if (typeof selection === 'string') return [watchField(key, selection)]
+  if (Array.isArray(selection)) return selection.map(path => watchField(key, path))
+  return Object.entries(selection).map(([name, path]) => watchField(`${key}.${name}`, path))
 }
 
 function renames({ rename, event_names = {} }: Mapping): readonly string[] {
