@@ -1,5 +1,5 @@
-// What a commit changes for import jobs beside persons, mappings and groups: links and notes of pending events, and while a
-// job is published or undone, what it did so far. Each list may be empty.
+// What a commit changes for import jobs besides persons, mappings and groups: links and notes of pending events and, while
+// a job is published or undone, its progress. Each list may be empty.
 
 import type { Group } from '../groups/group.ts'
 import type { JsonObject } from '../json.ts'
@@ -31,32 +31,32 @@ export const noteSampleCountMax = 20
 /** A subject before and after a job was published; null where it did not exist. */
 export type UndoRecord = { [Kind in SubjectKind]: UndoRecordOf<Kind> }[SubjectKind]
 
-/** What is kept of a subject of each kind, which is named by `subject`. */
+/** The stored values of each kind of subject. Each kind says what `subject` contains. */
 interface SubjectValues {
-  /** Named by the person's uuid. `anyId`: one of its distinct ids, by which it is found again. */
+  /** `subject` is the person's uuid. `anyId`: one of its distinct ids, to find it again. */
   readonly person: Person & { readonly anyId: string }
-  /** Named by the distinct id. */
+  /** `subject` is the distinct id. */
   readonly mapping: { readonly personUuid: string; readonly version: number }
-  /** Named by the person's uuid: how many distinct ids it had. `anyId`: one of them, by which it is found again. */
+  /** How many distinct ids the person with the uuid `subject` had. `anyId`: one of them, to find the person again. */
   readonly id_count: { readonly count: number; readonly anyId?: string }
   /**
-   * Named by the uuid of a person that was merged away: before, what was its own; after, what the survivor (`personUuid`)
-   * got of that.
+   * `subject` is the uuid of a person that was merged away. Before: its own assignments; after: those that the survivor
+   * (`personUuid`) took over.
    */
   readonly assignments: Assignments & { readonly personUuid: string }
-  /** Named by type index and key, as `0:acme`. */
+  /** `subject` is type index and key, such as `0:acme`. */
   readonly group: Group
-  /** Named by its index. */
+  /** `subject` is the type index. */
   readonly group_type: { readonly name: string }
-  /** Named by ''. When publishing began: what is stored from then on, may stand on what the job wrote. Epoch ms. */
+  /** `subject` is ''. When publishing began, epoch ms: data stored since then may depend on what the job wrote. */
   readonly publish_start: { readonly atMs: number }
 }
 
-/** What is stored beside a person and moves with it in a merge. */
+/** Data that is stored beside a person and moves with it in a merge. */
 export interface Assignments {
-  /** The flags whose values stay as they were (experience continuity), each with the id that is hashed. */
+  /** The flags with experience continuity, each with the id that is hashed instead of the distinct id. */
   readonly hashKeys: readonly (readonly [flagKey: string, hashKey: string])[]
-  /** The static cohorts that it is a member of. */
+  /** The static cohorts that the person is a member of. */
   readonly cohortIds: readonly number[]
 }
 
@@ -82,27 +82,27 @@ export interface ImportChanges {
   readonly jobs: readonly Pick<ImportJobStatus, 'id' | 'state' | 'step'>[]
   readonly links: readonly ImportLink[]
   readonly notes: readonly ImportNote[]
-  /** Pending rows that the chunk stored, repeats within it once. */
+  /** Pending rows that the chunk stored; a row repeated within the chunk counts once. */
   readonly storedRows: readonly { readonly importJobId: number; readonly count: number }[]
-  /** Where a subject has an undo record already, its `before` stays as it is and its `after` is replaced. */
+  /** If a subject already has an undo record, only its `after` is replaced. */
   readonly undoRecords: readonly UndoRecord[]
-  /** Undo records of any job, replaced whole: what a job has built on may have been undone beneath it. */
+  /** Undo records of any job, replaced whole: the values that a later job built on may have been undone. */
   readonly rewrittenUndoRecords: readonly UndoRecord[]
-  /** The job that keeps undo records of the `assignments` of persons that these changes merge away; null for none. */
+  /** The job that stores undo records of the `assignments` of persons that these changes merge away; null if none does. */
   readonly keepsAssignmentsFor: number | null
   /** Assignments that return from the survivor to the person that was merged into it. The survivor keeps its own. */
   readonly returnedAssignments: readonly ReturnedAssignments[]
-  /** Taken off the list of what has to be published. */
+  /** Removed from the list of links to publish. */
   readonly doneLinkIds: readonly number[]
-  /** Subjects that were undone, or cannot be. */
+  /** Subjects that have been undone or cannot be. */
   readonly doneUndoRecords: readonly SubjectName[]
-  /** The commit is a conflict if one of them has changed since the load: whether it is used was asked of the event store. */
+  /** The commit is a conflict if one has changed since the load: the event store's answer about its uses would be stale. */
   readonly unchangedPersons: readonly {
     readonly projectId: number
     readonly uuid: string
     readonly loadedVersion: number
   }[]
-  /** Deleted without a survivor. The commit is a conflict if one changed since it was loaded, or has an id left. */
+  /** Deleted without a survivor. The commit is a conflict if one changed since it was loaded, or still has a distinct id. */
   readonly removedPersons: readonly {
     readonly projectId: number
     readonly uuid: string
@@ -119,13 +119,13 @@ export interface ImportChanges {
     readonly key: string
     readonly loadedVersion: number
   }[]
-  /** The version with which a distinct id without a mapping is attached next: above that of every override it had. */
+  /** The version of the next mapping of a distinct id that has none: above the versions of all its earlier overrides. */
   readonly nextVersions: readonly {
     readonly projectId: number
     readonly distinctId: string
     readonly version: number
   }[]
-  /** Link and group events that an importer generated, seen for the first time. */
+  /** Link and group events generated by an importer and seen for the first time. */
   readonly generated: readonly GeneratedEvent[]
 }
 
@@ -134,16 +134,16 @@ export interface ReturnedAssignments {
   readonly uuid: string
   readonly assignments: Assignments
   readonly survivorUuid: string
-  /** What the survivor loses, unless it has changed since. */
+  /** Assignments that the survivor loses unless they have changed since. */
   readonly given: Assignments
 }
 
-/** The time that all copies of a generated event get, whichever job sends them. */
+/** The time given to all copies of a generated event, whichever job sends them. */
 export interface GeneratedEvent {
   readonly projectId: number
   readonly uuid: string
   readonly timestampMs: number
-  /** The job that sent it first; when that is discarded, its time is forgotten. */
+  /** The job that sent the event first; discarding that job forgets the time. */
   readonly importJobId: number
 }
 

@@ -1,10 +1,10 @@
-// An import job: what is sent under one plan, kept apart until it is published, and undone as a whole.
+// An import job: events sent under one plan, kept separate until the job is published, and undone as a whole.
 // Source: docs/wire/import.md §2.8, §2.11; docs/decisions/0053-import-jobs.md.
 
 import type { JsonObject } from '../json.ts'
 import type { JobFailure } from './job-failure.ts'
 
-/** In the order in which a job passes them. */
+/** In the order in which a job passes through them. */
 export const importJobStates = [
   'planned',
   'rehearsed',
@@ -20,7 +20,7 @@ export const importJobStates = [
 ] as const
 export type ImportJobState = (typeof importJobStates)[number]
 
-/** The states that a client reports of itself, and in which the job takes events. */
+/** The states that a client sets. In these the job accepts events. */
 export const openStates = ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'] as const
 export type OpenState = (typeof openStates)[number]
 
@@ -33,21 +33,21 @@ export type ImportStep =
   | 'groups'
   | 'person_properties'
   | 'rows'
-  /** A published job is discarded: first its rows go, then what it did to persons and groups. */
+  /** Discarding a published job deletes its rows first, then undoes its changes to persons and groups. */
   | 'undo_merges'
   | 'undo_persons'
   | 'undo_groups'
   | 'clearing'
 
-/** The first id that a job can have: 0 means live, 1 imports that were sent before jobs were counted by day. */
+/** The first id that a job can have: 0 means live events, 1 imports from before implicit jobs existed. */
 export const firstImportJobId = 2
 
-/** Numbers of jobs are columns and partitions of 32 bits. */
+/** Job numbers are stored in 32-bit columns and partition keys. */
 export const importJobNumberMax = 0xffff_ffff
 
 /**
- * An id that nobody guesses, an integer from 2^32 to 2^53 - 1. Keys of projects are public, so knowing it is what allows
- * to add events to a job. It is never a number that rows name a job by.
+ * An unguessable id, an integer from 2^32 to 2^53 - 1. Project keys are public, so this id is the secret that allows adding
+ * events to a job. It never equals a job number in a row.
  * @param random unpredictable integers, 0 to 2^32 - 1.
  */
 export function newPublicImportJobId(random: () => number): number {
@@ -55,19 +55,19 @@ export function newPublicImportJobId(random: () => number): number {
   return high * 0x1_0000_0000 + random()
 }
 
-/** How many events the importer sends in one request at most. Source: docs/wire/import.md §2.5. */
+/** The most events that the importer sends in one request. Source: docs/wire/import.md §2.5. */
 export const importBatchEventsMax = 5_000
 
 /** The header of `POST /batch/` that names the job of its events. */
 export const importJobHeader = 'x-import-job'
 
-/** How an import treats what live events wrote to persons, and what is added to it. Source: docs/wire/import.md 3.4 R4, R9; 3.8. */
+/** How an import treats person properties written by live events, and what enriches it. Source: docs/wire/import.md 3.4 R4, R9; 3.8. */
 export interface ImportOptions {
-  /** Its `$set`s replace live values when it is published, as they do at PostHog. */
+  /** On publishing, its `$set`s replace live values, as at PostHog. */
   readonly overwritesPersons: boolean
   /** Its `$set_once`s replace those of later live events. */
   readonly backdatesFirstTouch: boolean
-  /** Its events get the location of the `$ip` that they were recorded with. */
+  /** Its events get the location of the `$ip` with which they were recorded. */
   readonly looksUpGeoip: boolean
   /** Its flag calls count in experiments, by the time of the event. Source: docs/wire/import.md 3.3. */
   readonly countsInExperiments: boolean
@@ -81,14 +81,14 @@ export const usualOptions: ImportOptions = {
 }
 
 export interface ImportJob {
-  /** The number that rows, partitions, marks and the staging overlay name it by; counts up, and is no secret. */
+  /** The job number used in rows, partitions, marks and the staging overlay. Sequential, not a secret. */
   readonly id: number
-  /** The id that clients name it by: `newPublicImportJobId`. Implicit jobs, which no client sends to, have their number. */
+  /** The id that clients use: `newPublicImportJobId`. For implicit jobs, to which no client sends, the job number. */
   readonly publicId: number
   readonly projectId: number
-  /** Rows that chunks stored for it while it was pending, repeats within a chunk once; null for an implicit job. */
+  /** Rows stored while the job was pending; a row repeated within a chunk counts once. Null for an implicit job. */
   readonly storedRows: number | null
-  /** The UTC day whose imports without a job of their own this job collects; null for a job that a client created. */
+  /** For an implicit job, the UTC day whose imports without a job it collects; null for a job that a client created. */
   readonly day: string | null
   readonly name: string
   readonly source: string
@@ -100,27 +100,27 @@ export interface ImportJob {
   readonly updatedAtMs: number
   readonly publishedAtMs: number | null
   readonly discardedAtMs: number | null
-  /** When its undoing was given up: what it would need is deleted. Null while it can be undone. */
+  /** When the data needed to undo the job was deleted. Null while it can be undone. */
   readonly finalAtMs: number | null
-  /** While publishing or discarding it fails; null otherwise. */
+  /** Set while publishing or discarding the job fails; null otherwise. */
   readonly failure: JobFailure | null
 }
 
-/** A job with what its client says of it. */
+/** A job with the plan and progress that its client sent. */
 export interface DescribedImportJob extends ImportJob {
   /** The plan: range, zone, hashes, tool version. Up to 64 KiB. */
   readonly plan: JsonObject
-  /** The progress; shown as it is, and `verified_rows` says what is missed when it is published. Up to 64 KiB. */
+  /** The progress, shown unchanged. Publishing compares `verified_rows` with the stored rows. Up to 64 KiB. */
   readonly progress: JsonObject
 }
 
-/** What the worker needs to know of a job to process one of its events. */
+/** The fields of a job that the worker needs to process the job's events. */
 export interface ImportJobStatus {
   readonly id: number
   readonly projectId: number
   readonly state: ImportJobState
   readonly step: ImportStep | null
-  /** Whether something was noted about its events before. */
+  /** Whether the job already has notes about its events. */
   readonly hasNotes: boolean
   readonly looksUpGeoip: boolean
 }
@@ -129,60 +129,60 @@ export function isOpen(state: ImportJobState): state is OpenState {
   return (openStates as readonly string[]).includes(state)
 }
 
-/** Whether the job's events are kept apart: until it is published, and while the last ones are processed for that. */
+/** Whether the job's events are kept separate: until publishing has processed the last of them. */
 export function isPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): boolean {
-  // What failed may go on, and is discarded like the others.
+  // A failed job may continue, and is discarded like the others.
   return isOpen(state) || state === 'failed' || (state === 'publishing' && step === 'draining')
 }
 
 /**
- * The project id under which the persons and groups of a pending job are kept: the job's staging overlay. No project has a
- * negative id, so nothing that belongs to a project is ever found there.
+ * The project id under which the persons and groups of a pending job are stored: the job's staging overlay. Real project ids
+ * are never negative, so the two cannot mix.
  */
 export function toStagingId(importJobId: number): number {
   return -importJobId
 }
 
-/** The job whose rows a partition of events holds, such as `7-202611`; null for live events and imports without a job. */
+/** The job whose rows are in a partition of events such as `7-202611`; null for live events and imports without a job. */
 export function importJobOfPartition(partition: string): number | null {
   const id = Number(/^(\d+)-/.exec(partition)?.[1] ?? 0)
   return id >= firstImportJobId ? id : null
 }
 
-/** An implicit job collects a project's imports of a day that name no job. */
+/** An implicit job collects the imports of one project and day that name no job. */
 export interface ImplicitJob {
   readonly id: number
-  /** Events that were accepted up to this time are the job's, epoch ms; null for the one that goes on. */
+  /** The job collects events accepted up to this time, epoch ms; null for the job that is still collecting. */
   readonly untilMs: number | null
 }
 
 const until = ' until '
 
-/** @param day as a job has it: `YYYY-MM-DD`, with the end of the job if it was discarded. */
+/** @param day the stored form: `YYYY-MM-DD`, followed by the job's end if it was discarded. */
 export function toImplicitJob(id: number, day: string): ImplicitJob {
   const at = day.indexOf(until)
   return { id, untilMs: at === -1 ? null : Number(day.slice(at + until.length)) }
 }
 
-/** The day of a job that takes nothing from now on. */
+/** The stored form of the day of a job that stops collecting now. */
 export function endedDay(day: string, nowMs: number): string {
   return `${day}${until}${nowMs}`
 }
 
-/** How many jobs of a project may be open at once: each has partitions of its own, and is a turn of its own for the worker. */
+/** How many jobs of a project may be open at once: each has separate partitions and is a separate unit of work for the worker. */
 export const openJobsMax = 50
-/** How many jobs a project may create within 24 hours, whatever becomes of them. */
+/** How many jobs a project may create within 24 hours, including those discarded since. */
 export const jobsPerDayMax = 500
 /**
- * How many jobs of a project may be open or published: their rows have partitions of their own for good. On the embedded
- * engine each adds about half a millisecond to a list of events of its project, a twentieth of one to those of others,
- * and 35 KB of memory.
+ * How many jobs of a project may be open or published: their rows stay in separate partitions for good. On the embedded
+ * engine each job adds about 0.5 ms to a list of its project's events, a twentieth of that to other projects' lists, and
+ * 35 KB of memory.
  */
 export const keptJobsMax = 1_000
-/** How many discarded jobs of a project stay to be looked at, the latest ones; nothing of what they had is left. */
+/** How many discarded jobs of a project stay listed, the latest ones. Their data is deleted. */
 export const discardedJobsMax = 1_000
 
-/** How often the implicit job of a project and day can be discarded: each time leaves a job, for good. */
+/** How often the implicit job of a project and day can be discarded: each time leaves a job behind for good. */
 export const implicitDiscardsMax = 100
 
 /** How long after publishing a job can be undone. Source: docs/wire/import.md §2.11. */

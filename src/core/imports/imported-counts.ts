@@ -1,4 +1,4 @@
-// What the event store holds of an import job.
+// Counts of an import job's rows in the event store.
 
 export const idBucketCount = 256
 
@@ -9,13 +9,13 @@ export interface ImportedRowCounts {
   readonly idBuckets: readonly number[]
 }
 
-/** A UTC day (`YYYY-MM-DD`) and the name of events that are stored of it. */
+/** A UTC day (`YYYY-MM-DD`) and the name of events stored for it. */
 export interface DayAndEvent {
   readonly day: string
   readonly event: string
 }
 
 export interface ImportedCount extends DayAndEvent {
-  /** Stored rows of the day and the name; a row that was sent twice counts once. */
+  /** Stored rows of this day and name; a row that was sent twice counts once. */
   readonly uuids: number
 }

@@ -1,8 +1,8 @@
-// Why an import job that is being published or discarded does not get on, for the people who wait for it.
+// Why publishing or discarding an import job makes no progress, for whoever waits for it.
 
-/** Since when the worker tries in vain, and why the last time. */
+/** When the worker's attempts began to fail, and why the last one failed. */
 export interface JobFailure {
-  /** A store and what is wrong with it, such as `event_store_unavailable`, or `internal_error`. */
+  /** A store and its problem, such as `event_store_unavailable`; or `internal_error`. */
   readonly code: string
   /** Epoch ms. */
   readonly sinceMs: number
@@ -17,28 +17,28 @@ const stores = {
 const troubles = {
   unavailable: 'cannot be reached',
   timeout: 'does not answer in time',
-  conflict: 'has other writers, which were first on every try',
+  conflict: 'had a conflicting write on every try',
   corrupt: 'has data that cannot be read',
-  full: 'has no room for it',
+  full: 'has too little space or memory for it',
 } as const
 
-/** The code of a failure of a store. @param port as adapters name it, such as `event-store`. */
+/** The code for a failed store. @param port as adapters name it, such as `event-store`. */
 export function storeFailureCode(port: string, trouble: keyof typeof troubles): string {
   const store = port.replaceAll('-', '_')
   return Object.hasOwn(stores, store) ? `${store}_${trouble}` : internalError
 }
 
-/** What went wrong is in the log of the instance, and in no answer: it may name what is nobody's business. */
+/** The details are only in the instance's log: they may contain data that clients must not see. */
 export const internalError = 'internal_error'
 
 const messages: ReadonlyMap<string, string> = new Map([
   ...Object.entries(stores).flatMap(([store, name]) =>
     Object.entries(troubles).map(([trouble, what]) => [`${store}_${trouble}`, `${name} ${what}`] as const),
   ),
-  [internalError, 'the instance made a mistake, which its log has'],
+  [internalError, 'an internal error occurred, see the instance’s log'],
 ])
 
-/** A part of a sentence, such as `the event store cannot be reached`. */
+/** A clause such as `the event store cannot be reached`. */
 export function failureMessage(code: string): string {
   return messages.get(code) ?? messages.get(internalError)!
 }

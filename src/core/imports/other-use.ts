@@ -1,38 +1,38 @@
-// What anything but an import job has the person of a distinct id for, as the event store tells it.
+// How live events and other imports use persons and groups, read from the event store when an import job is undone.
 
 import type { JsonValue } from '../json.ts'
 
-/** All visible events of one kind together. */
+/** All visible events of one kind, aggregated. */
 export interface OtherUse {
   /** 0 for live events and for imports without a job. */
   readonly importJobId: number
   readonly distinctId: string
-  /** What `$identify`, `$create_alias` and `$merge_dangerously` link the distinct id with; null for other events. */
+  /** The id that `$identify`, `$create_alias` or `$merge_dangerously` links the distinct id with; null for other events. */
   readonly otherId: string | null
-  /** Whether one came after the job was published. */
+  /** Whether one of them came after the job was published. */
   readonly isLater: boolean
-  /** Whether a later one has properties in `$set`, `$set_once` or `$unset`. */
+  /** Whether one that came later has `$set`, `$set_once` or `$unset`. */
   readonly writes: boolean
 }
 
 /**
- * A value that live events sent after the job was published: a `$set_once` had no effect where the job had written before it,
- * a `$set` none where a merge of the job had brought the same value, or any value of a key that is not worth a write. An
- * `$unset` had none where the job had removed the property.
+ * A value that live events sent after the job was published. The job may have kept it from having an effect: `$set_once`
+ * where the job had written before, `$set` where a merge of the job had brought the same value (or any value, for a key that
+ * is not worth a write), `$unset` where the job had removed the property.
  */
 export interface LaterWrite {
   readonly distinctId: string
   readonly op: 'set' | 'set_once' | 'unset'
   readonly key: string
-  /** Null of `$unset`. */
+  /** Null for `$unset`. */
   readonly value: JsonValue
-  /** When the first of them was stored, epoch ms, or the last of `$unset`; the next two are of this one. */
+  /** When the first of these events (the last, for `$unset`) was stored, epoch ms. `timestampMs` and `uuid` are that event's. */
   readonly storedAtMs: number
   readonly timestampMs: number
   readonly uuid: string
 }
 
-/** A group that visible events of anything but an import job describe. */
+/** A group described by visible events of other imports or live events. */
 export interface OtherGroupUse {
   /** As in `OtherUse`. */
   readonly importJobId: number
@@ -41,15 +41,15 @@ export interface OtherGroupUse {
 }
 
 /**
- * What one of the imports that came later wrote to a property at last: the latest `$set` and `$unset`, the earliest
- * `$set_once`. These decide which value it has, whatever else the import wrote to it. `first` is the earliest of its events,
- * with the key '', whether it writes anything or not: it decides when the person or group was created.
+ * What a later import wrote to a property in the end: its latest `$set` and `$unset`, its earliest `$set_once`. These decide
+ * the value, whatever else the import wrote. `first` is the import's earliest event, with the key '', even if it writes
+ * nothing: it decides when the person or group was created.
  */
 export interface ImportedWrite {
   readonly importJobId: number
   readonly op: 'set' | 'set_once' | 'unset' | 'first'
   readonly key: string
-  /** Null of `$unset` and `first`. */
+  /** Null for `$unset` and `first`. */
   readonly value: JsonValue
   readonly timestampMs: number
   readonly uuid: string

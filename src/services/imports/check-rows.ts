@@ -1,4 +1,4 @@
-// Compares the rows that were stored for a job with those that the event store has, before any of it is published.
+// Before a job is published, compares its row count in the event store with the expected count.
 
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
@@ -12,15 +12,15 @@ export const fewerRows = 'rows_fewer_than_stored'
 export const uncountedRows = 'rows_not_counted'
 
 /**
- * Notes in the job that the event store has fewer rows than were there when its client compared them with what it sent, or
- * without that, fewer than were stored for it. Events that were sent twice, in different chunks, make a difference there as
- * well, so the job is published all the same. Repeating it notes nothing twice.
+ * Adds a note to the job if the event store has fewer rows than the client verified or, without a verified count, fewer than
+ * were stored. The job is published anyway: an event sent twice in different chunks also makes a difference. Repeating the
+ * check adds no second note.
  * @throws PortError of the state, NotOwnerError
  */
 export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<void> {
   const described = await deps.jobs.findImportJob(job.id)
   const stored = verifiedRows(described?.progress ?? {}) ?? described?.storedRows ?? null
-  // The job is gone.
+  // The job has been deleted.
   if (stored === null) return
   const found = await countOrNull(job, deps)
   if (found !== null && found >= stored) return
@@ -33,12 +33,12 @@ export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<v
   if (end === 'again') throw new PortError('state', 'conflict', new Error('a note conflicts'))
 }
 
-/** How many rows the client has found to be what it sent; null when it has not compared them, or sent more since. */
+/** How many rows the client compared with what it sent; null if it has not compared them, or has sent more since. */
 function verifiedRows(progress: JsonObject): number | null {
   return numberOf(ownValue(progress, 'verified_rows') ?? null) ?? null
 }
 
-/** Null when the event store cannot count so many rows in its time and memory, which may be so on every try. */
+/** Null if the event store cannot count this many rows within its limits of time and memory: retrying may never succeed. */
 async function countOrNull({ id, projectId }: ImportJob, { events, logger }: ImportWorkDeps): Promise<number | null> {
   try {
     return await events.countPendingRows(projectId, id)

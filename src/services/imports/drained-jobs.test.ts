@@ -24,13 +24,13 @@ describe('a closed import job', () => {
       },
       log: {
         streams: async () => [{ stream: 'import', traffic: 'import' as const }],
-        // As of a log whose clock was ahead: the time of its records says nothing.
+        // As if the log's clock was ahead: record times must not matter.
         status: async () => ({ endOffset, appendedAtMs: job.updatedAtMs + 600_000 }),
       },
     })
   })
 
-  it('is drained when all is processed that was there once no front took events for it', async () => {
+  it('is drained once all records are processed that were in the log when fronts stopped accepting its events', async () => {
     ;[position, nowMs] = [90, job.updatedAtMs + 2_999]
     assert.equal(await isDrained(job), false)
     endOffset = 120
@@ -41,12 +41,12 @@ describe('a closed import job', () => {
     position = 120
     assert.equal(await isDrained(job), true)
     drain.keepOnly([2, job.id])
-    assert.equal(await isDrained(job), true, 'what came since is not waited for when its next step failed')
+    assert.equal(await isDrained(job), true, 'records that came later are not waited for after its next step failed')
     drain.keepOnly([])
     assert.equal(await isDrained(job), false)
   })
 
-  it('waits for its own deferred records, and not for those of other projects', async () => {
+  it('waits for deferred records of its project, but not of other projects', async () => {
     ;[position, nowMs] = [200, job.updatedAtMs + 5_000]
     deferral = { offset: 10, projects: [{ projectId: 8, fromOffset: 5 }] }
     assert.equal(await isDrained(job), true)
@@ -56,7 +56,7 @@ describe('a closed import job', () => {
     assert.equal(await isDrained(job), true)
   })
 
-  it('is looked at anew when it is closed again', async () => {
+  it('waits for the new end of the log when it is closed again', async () => {
     nowMs = job.updatedAtMs + 5_000
     assert.equal(await isDrained(job), false)
     ;[endOffset, position] = [300, 150]

@@ -1,11 +1,11 @@
-// When a closed import job has got everything that was taken for it.
+// Determines when every event accepted for a closed import job has been processed.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
-/** How long a front may still take events for a job after its state has changed: it asks once a second. */
+/** How long a front may still accept events for a job after its state has changed: fronts query it once a second. */
 const closingMs = 3_000
 
 interface DrainDeps extends Pick<ImportWorkDeps, 'clock' | 'log'> {
@@ -15,19 +15,19 @@ interface DrainDeps extends Pick<ImportWorkDeps, 'clock' | 'log'> {
 type ClosedJob = Pick<ImportJob, 'id' | 'projectId' | 'state' | 'step' | 'updatedAtMs'>
 
 interface Ends {
-  /** When the job was closed, epoch ms: a job that is closed again has other ends. */
+  /** When the job was closed, epoch ms. Closing it again invalidates these ends. */
   readonly updatedAtMs: number
-  /** Where each stream ended when no front took events for the job any more. */
+  /** Where each stream ended when all fronts had stopped accepting events for the job. */
   readonly streams: readonly { readonly stream: LogStream; readonly endOffset: number }[]
 }
 
 export interface Drain {
   /**
-   * @returns whether every record that a front may have taken for the job is processed. Its exceptions and AI events go
-   *   with the live ones. The times of records do not count, since a clock may be set.
+   * @returns whether every record that a front may have accepted for the job is processed, in all streams: the job's
+   *   exceptions and AI events travel with the live ones. Record times are ignored, since clocks may be adjusted.
    */
   isDrained(job: ClosedJob): Promise<boolean>
-  /** Forgets what is known of all other jobs. */
+  /** Forgets the ends of all other jobs. */
   keepOnly(jobIds: readonly number[]): void
 }
 
@@ -50,13 +50,13 @@ export function createDrain({ jobs, clock, log }: DrainDeps): Drain {
   async function isDrained(job: ClosedJob): Promise<boolean> {
     const { id, projectId, state, step, updatedAtMs } = job
     const sinceMs = clock.nowMs() - updatedAtMs
-    // A clock that was set back tells nothing of how long it is, so the closing begins anew.
+    // The clock was set back, so the elapsed time is unknown: start waiting again.
     if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step })
     if (sinceMs < closingMs) return false
     for (const { stream, endOffset } of (await endsOf(job)).streams) {
       const { offset, doneOffset, deferral } = await findProgress(jobs, stream)
       const isDeferred = deferral?.projects.some(each => each.projectId === projectId) === true
-      // What waits of other projects' records is nothing to this one's.
+      // Deferred records of other projects do not matter.
       if ((isDeferred ? doneOffset : offset) < endOffset) return false
     }
     return true

@@ -1,4 +1,4 @@
-// Finds the implicit jobs, which collect imports without a job of their own: one for each project and UTC day of acceptance.
+// Finds the implicit jobs, which collect imports that name no job: one per project and UTC day of acceptance.
 
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { ImplicitJob } from '#core/imports/import-job.ts'
@@ -8,8 +8,8 @@ import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 
 /**
- * `isRetry` asks the state again, since a job may have been discarded meanwhile; without `mayCreate`, only the jobs that are
- * there are found. Throws `PortError`s.
+ * `isRetry` bypasses the cache, since a job may have been discarded since; without `mayCreate`, only existing jobs are
+ * returned. Throws `PortError`s.
  */
 export type FindImplicitJobs = (
   items: readonly Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[],

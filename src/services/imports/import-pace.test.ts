@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createImportPace } from './import-pace.ts'
 
-/** A project that has little waiting, beside one that has much. */
+/** A project with few waiting events, beside one with many. */
 const lightProject = 2
 
 function aPace() {
@@ -23,7 +23,7 @@ function aPace() {
     processed: () => {
       appendedBeforeMs = clock.nowMs()
     },
-    /** A batch is let in and stored. */
+    /** Accepts and stores a batch. */
     send: (projectId: number) => {
       assert.equal(pace.pauseSeconds(projectId), null)
       pace.noteStored()
@@ -32,7 +32,7 @@ function aPace() {
 }
 
 describe('the pace of imports', () => {
-  it('lets an importer begin after any pause, though the worker has not reported since', () => {
+  it('lets an importer start after a long idle time, although the worker has not reported since', () => {
     const { clock, pace, send } = aPace()
     clock.advance(3_600_000)
     const before = pace.rate(1)
@@ -42,7 +42,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(1), null)
   })
 
-  it('slows down while imports wait, and asks for a pause when they wait for long', () => {
+  it('slows importers down while imports wait, and asks for a pause when the wait is long', () => {
     const { clock, pace, processed, send } = aPace()
     clock.advance(1)
     send(1)
@@ -59,7 +59,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(1), null)
   })
 
-  it('pauses for as long as the worker needs to come near, not until all that waited is done', () => {
+  it('pauses importers until the worker has nearly caught up, not until nothing waits', () => {
     const { clock, pace, send, workTo } = aPace()
     clock.advance(1)
     const startMs = clock.nowMs()
@@ -72,17 +72,17 @@ describe('the pace of imports', () => {
     assert.equal(
       pace.pauseSeconds(1),
       null,
-      'what waits came within 20 seconds, though it is older than a pause begins',
+      'the waiting events arrived within 20 s, although the oldest exceeds the limit for a pause',
     )
     send(1)
     assert.equal(pace.pauseSeconds(1), 20)
-    // The worker is as fast as the importer was, so the oldest that waits stays as old as it is.
+    // The worker is as fast as the importer was, so the age of the oldest waiting event stays the same.
     workTo(startMs + 6_000)
     clock.advance(6_000)
     assert.equal(pace.pauseSeconds(1), null)
   })
 
-  it('neither slows down nor stops a project that has little waiting, for what another one sends', () => {
+  it('neither slows nor pauses a project with few waiting events because of another project', () => {
     const { clock, pace } = aPace()
     const first = pace.rate(lightProject)
     for (let second = 0; second < 60; second++) {
@@ -96,7 +96,7 @@ describe('the pace of imports', () => {
     assert.equal(pace.pauseSeconds(lightProject), null)
   })
 
-  it('comes back within a minute of what a slow moment took, though importers then ask seldom', () => {
+  it('regains its rate within a minute after a slowdown, although slow importers ask rarely', () => {
     const { clock, pace, processed, send } = aPace()
     clock.advance(1)
     const first = pace.rate(1)
@@ -116,7 +116,7 @@ describe('the pace of imports', () => {
     assert.ok(clock.nowMs() - startMs < 60_000, String(clock.nowMs() - startMs))
   })
 
-  it('stops nobody for requests of which nothing was stored, nor for long for what never is processed', () => {
+  it('ignores requests that stored nothing, and pauses only for a while for events that are never processed', () => {
     const { clock, pace, send } = aPace()
     for (let second = 0; second < 100; second++) {
       clock.advance(1_000)

@@ -1,15 +1,15 @@
-// How fast importers may send: as fast as the worker follows. The rate grows while imports are processed soon after
-// they arrive and shrinks while they wait; when they wait for long, importers are asked to pause. Live events have a
-// stream of their own and never wait for an import. A project that has less than its share of what waits neither slows down
-// nor pauses for what others send. Source: docs/wire/import.md §2.5, §3.1.
+// How fast importers may send: as fast as the worker keeps up. The rate grows while imports are processed soon after they
+// arrive and shrinks while they wait; after a long wait, importers are asked to pause. Live events have a separate stream
+// and never wait for an import. A project with less than its share of the waiting events is neither slowed nor paused
+// because of other projects. Source: docs/wire/import.md §2.5, §3.1.
 
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 
 export interface ImportPace {
-  /** Events per second that the importers of a project together may send. */
+  /** Events per second that all importers of a project together may send. */
   rate(projectId: number): number
-  /** How long an importer has to pause, in seconds; null when it may send. */
+  /** How long an importer must pause, in seconds; null if it may send. */
   pauseSeconds(projectId: number): number | null
   /** Call after imports were stored in the log: only these can wait for the worker. */
   noteStored(): void
@@ -19,20 +19,20 @@ const rateMin = 500
 const rateMax = 100_000
 const rateFirst = 20_000
 const everyMs = 1_000
-/** What was let in before a rate shrank still waits; shrinking again at once would always end at the least rate. */
+/** Events accepted before the rate shrank still wait: shrinking again immediately would always end at the minimum. */
 const shrinkEveryMs = 5_000
 const growthPerSecond = 1.1
-/** Importers ask once per batch, which at a low rate is once in ten seconds: the growth of that time is due then. */
+/** Limit of the growth at one request: at a low rate importers ask once in ten seconds and get the growth of that time. */
 const growthMax = 2
 const shrinkage = 0.7
 const soonMs = 3_000
 const lateMs = 10_000
-/** Some 300,000 events at the usual pace of a worker, which is what a project may have waiting. */
+/** About 300,000 events at a worker's usual pace: as many as a project may have waiting. */
 const pauseFromMs = 30_000
 const pauseSecondsMax = 30
-/** After so long without anything new, whatever was taken for waiting was not there, or its worker is not. */
+/** After this long without new imports, nothing is waiting, or no worker is running. */
 const forgetAfterMs = 300_000
-/** Projects that import at once are few; one that is forgotten begins anew. */
+/** Few projects import at once; a forgotten project starts again at the first rate. */
 const projectCountMax = 1_000
 
 interface Pace {
@@ -45,14 +45,14 @@ interface Pace {
 export function createImportPace(options: {
   /** How far the worker has processed imports, as it last reported; null before its first report. */
   readonly processedUntil: () => ProcessedUntil | null
-  /** Whether a project has less waiting than its share, beside others. */
+  /** Whether a project has less than its share of the waiting events. */
   readonly isBelowShare: (projectId: number) => boolean
   readonly clock: Clock
 }): ImportPace {
   const { processedUntil, isBelowShare, clock } = options
   const paces = new Map<number, Pace>()
 
-  /** When the latest import was stored, and when the first since everything had been processed; null before any. */
+  /** When the latest import was stored, and the first since nothing was waiting; null before the first import. */
   let stored: { lastMs: number; firstMs: number } | null = null
 
   /** The worker stops reporting once nothing waits, so an old report is no lag. */
@@ -64,13 +64,13 @@ export function createImportPace(options: {
   }
 
   /**
-   * How long the worker has to work on what waits, at the pace at which that came. The age of the oldest of it would keep
-   * importers away until all of it is done: it falls only when the worker is faster than they were.
+   * The span of time in which the waiting imports arrived: how long the worker needs for them at that pace. The age of the
+   * oldest would pause importers until nothing waits, since it falls only while the worker is faster than they were.
    */
   function waitingMs(): number {
     const lag = lagMs()
     const until = processedUntil()
-    // A worker that has done nothing since has no pace.
+    // A worker that has processed none of these imports has no pace yet.
     if (lag === 0 || until === null || until.appendedBeforeMs <= stored!.firstMs) return lag
     return stored!.lastMs - until.appendedBeforeMs
   }

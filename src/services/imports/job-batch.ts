@@ -1,5 +1,5 @@
-// Takes one batch of publishing or undoing to the stores: loads, computes, inserts overrides, commits, and again after a
-// conflict. Its commits move nobody's position: they only ask that this worker owns the log's import stream.
+// Runs one batch of publishing or undoing: loads, computes, inserts overrides, commits, and retries after a conflict. The
+// commits leave the position unchanged; they only require that this worker owns the log's import stream.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
@@ -45,16 +45,16 @@ export interface ImportWorkDeps {
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
   readonly clock: Clock
   readonly logger: Logger
-  /** The owner of the positions of this worker's streams. */
+  /** The owner id under which this worker holds its streams' positions. */
   readonly ownerId: string
   readonly random: () => number
-  /** Batches of jobs that are worked on at once: one at a time, in the order in which they ask. */
+  /** Runs batches of concurrent jobs one at a time, in the order of their calls. */
   readonly serialize: Serialize
-  /** Notes each batch from its load to its commit. */
+  /** Tracks each batch from its load to its commit. */
   readonly underWay?: UnderWay
 }
 
-/** Another worker owns the import stream: that one goes on with the job. */
+/** Another worker owns the import stream and continues with the job. */
 export class NotOwnerError extends Error {}
 
 const textBytesMax = 64 * 1024 * 1024
@@ -67,10 +67,10 @@ type Compute<Item> = (
 ) => PublishedBatch | Promise<PublishedBatch>
 
 /**
- * @param items what the batch is about; it is halved when its persons, or what is asked about them, are too large together.
- * @param compute called again after a conflict, with what was loaded then.
- * @param leave computes a batch of one item instead that the event store cannot tell enough of, however often it is asked.
- * @throws PortError, NotOwnerError; what was committed before stays.
+ * @param items the batch is halved if the persons of its items, or the queries about them, are too large together.
+ * @param compute called again after a conflict, with freshly loaded data.
+ * @param leave computes a batch of one item for which the event store keeps failing to answer.
+ * @throws PortError, NotOwnerError; earlier commits stay.
  */
 export async function runBatch<Item>(
   deps: ImportWorkDeps,
@@ -123,15 +123,15 @@ export async function runBatch<Item>(
       return await compute(items, loaded, published)
     } catch (cause) {
       if (leave === undefined || !isOfQuestion(cause)) throw cause
-      deps.logger.warn({ err: cause, itemCount: items.length }, 'what undoing stands on could not be asked')
+      deps.logger.warn({ err: cause, itemCount: items.length }, 'the event store could not answer a query of an undo')
       return 'too_large'
     }
   }
 }
 
 /**
- * Where persons or mappings of a project are removed because nothing else uses them, nothing may have begun to use any of
- * the persons that were asked about. Uses are changes while a job is undone (`ProjectState.findPerson`).
+ * Persons or mappings are removed if nothing else uses them. This makes the commit conflict if any loaded person has come
+ * into use since: while a job is undone, a use counts as a change (`ProjectState.findPerson`).
  */
 function withUnchanged(changes: PublishedBatch['changes'], loaded: LoadedChunk): PublishedBatch['changes'] {
   const { imports } = changes
@@ -162,7 +162,7 @@ export async function commitChanges(
   return end === 'committed' ? end : 'again'
 }
 
-/** Where the worker stands in the stream of imports. @throws NotOwnerError, PortError */
+/** This worker's position in the stream of imports. @throws NotOwnerError, PortError */
 export async function findOwnPosition({
   state,
   log,
@@ -192,7 +192,7 @@ function notePublished(published: Map<string, PersonIdOverride>, overrides: read
       published.set(override.distinctId, override)
 }
 
-/** What every batch of a job has in common. */
+/** The input that all batches of a job share. */
 export function batchOf(
   job: ImportJob,
   { clock }: Pick<ImportWorkDeps, 'clock'>,

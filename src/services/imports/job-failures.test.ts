@@ -31,8 +31,8 @@ function prepare() {
   }
 }
 
-describe('a job that does not get on', () => {
-  it('is tried again after waits that become longer, and at once when it gets on', async () => {
+describe('a failing import job', () => {
+  it('is retried after growing waits, and immediately once it makes progress', async () => {
     const { failures, job, wait } = prepare()
     assert.ok(failures.isDue(2))
     for (const waitMs of [50, 100, 200]) {
@@ -47,7 +47,7 @@ describe('a job that does not get on', () => {
     assert.ok(failures.isDue(2))
   })
 
-  it('says why, and since when: once for each reason', async () => {
+  it('reports why and since when it fails, once per reason', async () => {
     const { failures, job, noted, clock } = prepare()
     const sinceMs = clock.nowMs()
     for (const cause of [
@@ -70,8 +70,8 @@ describe('a job that does not get on', () => {
     ])
   })
 
-  it('is told of in words, whatever the code', () => {
+  it('has a readable message for every code, also for unknown ones', () => {
     assert.equal(failureMessage('event_store_unavailable'), 'the event store cannot be reached')
-    assert.match(failureMessage('of a later version'), /its log has/)
+    assert.match(failureMessage('of a later version'), /instance’s log/)
   })
 })

@@ -1,5 +1,5 @@
-// Remembers which jobs do not get on: when each is tried again, each time later, and in the state since when and why, where
-// the private API finds it.
+// Tracks jobs that fail: when to try each again, with growing waits, and, in the state store for the private API, since when
+// and why each fails.
 
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { internalError, storeFailureCode } from '#core/imports/job-failure.ts'
@@ -8,11 +8,11 @@ import { backOffMs } from '../shared/back-off.ts'
 import type { ImportWorkDeps } from './job-batch.ts'
 
 export interface JobFailures {
-  /** Whether the wait after the last failure is over. */
+  /** Whether the wait after the last failure has ended. */
   isDue(jobId: number): boolean
   /** @throws PortError of the state */
   note(job: ImportJob, cause: unknown): Promise<void>
-  /** The job gets on again. @throws PortError of the state */
+  /** Call when the job makes progress again. @throws PortError of the state */
   forget(job: ImportJob): Promise<void>
 }
 
@@ -32,7 +32,7 @@ export function createJobFailures(
       if (job.failure?.code === code) return
       logger.warn(
         { err: cause, importJob: job.id, project: job.projectId, code },
-        'an import job waits and is tried again',
+        'an import job failed and will be retried',
       )
       await jobs.noteImportFailure(job.id, { code, sinceMs: job.failure?.sinceMs ?? clock.nowMs() })
     },

@@ -1,26 +1,25 @@
-// Rows of a pending job show of their persons what the job itself knew by then. Before they become visible, they get what
-// the project knows besides: from live events, other imports, and what else the job said of the person. It is what persons
-// have at publishing, since a job may describe them after their events, and live events change them until then.
+// Rows of a pending job contain the person properties that the job had sent so far. Before the rows become visible, the
+// person's properties at publishing are added: those from live events, other imports, and later events of the job itself.
 // Source: docs/wire/import.md §2.11; docs/decisions/0065-persons-in-rows-of-a-job.md.
 
 import type { ImportJob } from '#core/imports/import-job.ts'
 import { findOwnPosition, type ImportWorkDeps } from './job-batch.ts'
 
-/** Distinct ids that are dealt with in one turn; each turn rewrites a column of all rows of the job. */
+/** Distinct ids per pass; each pass rewrites a column of all rows of the job. */
 const idsPerShare = 100_000
 const textBytesMax = 64 * 1024 * 1024
 
-/** Repeating it adds what has become known since. @throws PortError, NotOwnerError */
+/** Repeating it adds properties that were set since. @throws PortError, NotOwnerError */
 export async function addKnownProperties(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { events, serialize, underWay } = deps
-  // Rows that are being restored since before the job was closed are still inserted among the pending ones.
+  // Restores that began before the job was closed may still be inserting pending rows.
   await underWay?.settled()
-  // One share at least, since each clears what a worker that was killed has left behind.
+  // At least one pass, since each clears leftovers of a worker that was killed.
   const count = Math.max(1, Math.ceil((await events.countPendingIds(job.id)) / idsPerShare))
   for (let index = 0; index < count && !signal.aborted; index++) {
     const add = () => events.addKnownProperties(job.id, { index, count }, ids => knownOf(job, ids, deps), signal)
     await serialize(() => underWay?.run(add) ?? add())
-    // A worker that took over has cleared what this one was about to add.
+    // Stop if another worker took over: it has cleared what this one was adding.
     await findOwnPosition(deps)
   }
 }

@@ -1,16 +1,16 @@
-// Asks the event store what undoing a job stands on, in pieces that it can answer. Somebody may have sent more with one id
-// than it can tell of: what stands on that is left as it is, so that the rest of the job, and later jobs, go on.
+// Queries the event store for the inputs of an undo, in batches that it can answer. One distinct id may have more events
+// than it can evaluate: whatever depends on that id stays as it is, so that the rest of the job and later jobs can proceed.
 
 import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 
-/** How often a question about a single id is asked: a busy store may answer the next time. */
+/** How often a query about a single id is tried: a busy store may answer the next time. */
 const tryCountOfOne = 3
 
 /**
- * Whether a failure belongs to the question, so that it may come again however long one waits. The engine does not always
- * notice its own limit of time, so silence counts as well: a caller that leaves something for it asks something small first.
+ * Whether a failure is caused by the query itself, so that retrying may never succeed. The engine does not always enforce its
+ * time limit, so a timeout counts as well: a caller that gives up because of one tries smaller queries first.
  */
 export function isOfQuestion(cause: unknown): boolean {
   if (cause instanceof QueryTooLargeError) return true
@@ -18,8 +18,8 @@ export function isOfQuestion(cause: unknown): boolean {
 }
 
 /**
- * Asks about all items at once, and about halves of them where that fails.
- * @throws what `find` throws for a single item at last, and `QueryTooLargeError` when more is found than may be read at once.
+ * Queries all items at once, and on failure their halves.
+ * @throws the last error of `find` for a single item; `QueryTooLargeError` if the result is larger than may be read at once.
  */
 export async function findInHalves<Item, Row>(
   items: readonly Item[],
@@ -27,7 +27,7 @@ export async function findInHalves<Item, Row>(
   options: {
     readonly random: () => number
     readonly signal: AbortSignal
-    /** Of a row, without what is the same in all; none when absent. */
+    /** The size of a row, without its fixed-size parts; not counted if absent. */
     readonly charsOf?: (row: Row) => number
   },
 ): Promise<readonly Row[]> {
@@ -49,10 +49,10 @@ export async function findInHalves<Item, Row>(
       charCount += charsOf(row)
     }
     if (found.length > foundRowsMax || charCount > foundCharsMax)
-      throw new QueryTooLargeError('event-store', 'full', new Error('more is found than may be read at once'))
+      throw new QueryTooLargeError('event-store', 'full', new Error('the result is larger than may be read at once'))
   }
 
-  /** Null for too many items. */
+  /** Null if the query failed for several items. */
   async function answerOf(some: readonly Item[]): Promise<readonly Row[] | null> {
     for (let attempt = 1; ; attempt++)
       try {

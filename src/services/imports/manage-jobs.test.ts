@@ -9,7 +9,7 @@ const newJob = {
   createdAtMs: 0,
 }
 
-/** Randomness that gives these bytes again and again, each for a whole call. */
+/** Fake randomness: each call is filled with the next of these bytes, in a cycle. */
 function bytesOf(...values: readonly number[]): (size: number) => Uint8Array {
   let next = 0
   return size => new Uint8Array(size).fill(values[next++ % values.length]!)
@@ -22,7 +22,7 @@ async function createJob(...args: Parameters<typeof createJobOrRefuse>) {
 }
 
 describe('creating an import job', () => {
-  it('makes an id of random bits beside the number that counts up', async t => {
+  it('gives a job a random public id besides its sequential number', async t => {
     const { management } = await openSqliteState(t)
     const [a, b] = [
       await createJob({ management, randomBytes: bytesOf(1, 2) }, newJob),
@@ -36,7 +36,7 @@ describe('creating an import job', () => {
     assert.equal(await findJob(deps, 2, b.publicId), null)
   })
 
-  it('takes other bits when the id is taken', async t => {
+  it('draws another random id if one is taken', async t => {
     const { management } = await openSqliteState(t)
     const first = await createJob({ management, randomBytes: bytesOf(7) }, newJob)
     const second = await createJob({ management, randomBytes: bytesOf(7, 7, 7, 8) }, newJob)
@@ -46,7 +46,7 @@ describe('creating an import job', () => {
 })
 
 describe('discarding implicit jobs', () => {
-  it('leaves no more than so many implicit jobs of a day', async t => {
+  it('refuses to discard more implicit jobs of a day than the limit', async t => {
     const { management } = await openSqliteState(t)
     const day = '2026-11-01'
     const discardNext = async (nowMs: number) => {

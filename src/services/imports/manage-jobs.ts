@@ -1,4 +1,4 @@
-// What clients do with import jobs: create, report their progress, publish, discard.
+// Operations of clients on import jobs: create, report progress, publish, discard.
 
 import {
   type DescribedImportJob,
@@ -27,8 +27,8 @@ export interface ManageJobsDeps {
 }
 
 /**
- * Why a job stays as it is. `final`: it was published too long ago, or what undoing it needs is deleted; `too_many_implicit_jobs`: imports of its day
- * without a job were discarded too often.
+ * Why an operation on a job was refused. `final`: it was published too long ago, or the data needed to undo it is deleted;
+ * `too_many_implicit_jobs`: the implicit job of its day was discarded too often.
  */
 export type JobRefusal =
   | 'not_found'
@@ -60,7 +60,7 @@ export async function createJob(
     }
 }
 
-/** A job of this project, by its public id or by the number that its rows name; null for one of another project. */
+/** Finds a job of this project by its public id or its number; null if the job belongs to another project. */
 export async function findJob(
   { management }: ManageJobsDeps,
   projectId: number,
@@ -89,7 +89,7 @@ export async function updateJob(
   return updated === null ? err(refusalOf(job)) : ok(updated)
 }
 
-/** Starts publishing; a job that is published or on its way is answered as it is. */
+/** Starts publishing. A job that is already publishing or published is returned unchanged. */
 export async function publishJob(
   deps: ManageJobsDeps,
   projectId: number,
@@ -102,8 +102,8 @@ export async function publishJob(
 }
 
 /**
- * Starts discarding: an open job leaves no trace, a published one is undone as far as that goes. A job that is discarded or
- * on its way is answered as it is.
+ * Starts discarding: an open job leaves no trace, a published one is undone as far as possible. A job that is already
+ * discarding or discarded is returned unchanged.
  */
 export async function discardJob(
   deps: ManageJobsDeps,
@@ -129,7 +129,7 @@ async function start(
 ): Promise<Result<DescribedImportJob, JobRefusal>> {
   const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
   const nowMs = clock.nowMs()
-  // Imports that come from now on belong to another implicit job of their day.
+  // Imports that arrive from now on belong to another implicit job of their day.
   const day = job.day === null ? null : { day: endedDay(job.day, nowMs) }
   const change = { state, step: 'draining' as const, updatedAtMs: nowMs, ...day }
   const started = await management.updateImportJob(job.id, change, { states })

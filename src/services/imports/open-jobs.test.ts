@@ -25,8 +25,8 @@ async function guess(openJobs: ReturnType<typeof createOpenJobs>, count: number,
   for (let id = 1; id <= count; id++) assert.equal(await openJobs.find(id, address), null)
 }
 
-describe('the jobs that a front takes events for', () => {
-  it('are asked for once a second', async () => {
+describe('a front looking up import jobs', () => {
+  it('queries a job once a second', async () => {
     const { clock, asked, openJobs } = prepare()
     for (const advanceMs of [0, 500, 600]) {
       clock.advance(advanceMs)
@@ -35,7 +35,7 @@ describe('the jobs that a front takes events for', () => {
     assert.deepEqual(asked, [[job.publicId], [job.publicId]])
   })
 
-  it('are open to the first batch of an importer, whatever others behind its address have guessed', async () => {
+  it('finds the job of an importer whose address is shared with a client that guessed too many ids', async () => {
     const { clock, openJobs } = prepare()
     await guess(openJobs, unknownPerMinuteMax, 'shared')
     assert.equal(await openJobs.find(99, 'shared'), 'too_many')
@@ -45,7 +45,7 @@ describe('the jobs that a front takes events for', () => {
     assert.equal(await openJobs.find(99, 'shared'), null)
   })
 
-  it('are asked for in one question at a time, however many ids are guessed side by side', async () => {
+  it('runs one query at a time, however many ids are guessed concurrently', async () => {
     const { asked, openJobs } = prepare()
     const guesses = Promise.all(Array.from({ length: 2_500 }, (_, id) => openJobs.find(id + 1, 'guesser')))
     assert.deepEqual(await openJobs.find(job.publicId, 'guesser'), job)
@@ -56,7 +56,7 @@ describe('the jobs that a front takes events for', () => {
     )
   })
 
-  it('do not count against the network that names them, nor do questions that fail', async () => {
+  it('counts neither known jobs nor failed queries as guesses of a network', async () => {
     const { clock, failing, openJobs } = prepare()
     for (let time = 0; time < 2 * unknownPerMinuteMax; time++) {
       assert.deepEqual(await openJobs.find(job.publicId, 'a'), job)

@@ -1,21 +1,21 @@
-// Finds the import jobs that requests name, for a front. Answers are at most a second old: publishing waits for longer than
-// that before it takes a job's events as complete.
+// Finds, for a front, the import jobs that requests name. Answers are at most a second old: publishing waits longer than
+// that before it treats a job's events as complete.
 
 import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore, NamedImportJob } from '#ports/state/import-job-store.ts'
 
 export interface OpenJobs {
   /**
-   * @param publicId the id that clients name a job by.
-   * @param network the sender's, whose unknown ids are counted.
-   * @returns null for a job that does not exist; `too_many` instead when the network named too many of those.
+   * @param publicId the id that clients use for a job.
+   * @param network the sender's network; unknown ids are counted per network.
+   * @returns null for a job that does not exist; `too_many` instead after too many unknown ids from the network.
    * @throws PortError
    */
   find(publicId: number, network: string): Promise<NamedImportJob | null | 'too_many'>
 }
 
 const keptMs = 1_000
-/** Importers run one job or a few at once. */
+/** Importers run only a few jobs at once. */
 const keptCountMax = 1_000
 const askedAtOnceMax = 1_000
 
@@ -32,7 +32,7 @@ export function createOpenJobs(options: {
   const kept = new Map<number, { readonly askedAtMs: number; readonly job: NamedImportJob }>()
   const unknown = new Map<string, { readonly minute: number; count: number }>()
 
-  /** @returns whether the network may go on with guessing. */
+  /** @returns whether the network is still within its limit of guesses. */
   function countGuess(network: string): boolean {
     const minute = Math.floor(clock.nowMs() / minuteMs)
     let counted = unknown.get(network)
@@ -52,7 +52,7 @@ export function createOpenJobs(options: {
       const ageMs = known === undefined ? Number.POSITIVE_INFINITY : askedAtMs - known.askedAtMs
       if (known !== undefined && ageMs >= 0 && ageMs < keptMs) return known.job
       const job = await ask(publicId)
-      // Only an id that is unknown is a guess: others may share the network of a guesser.
+      // Only an unknown id counts as a guess: honest importers may share the network of a guesser.
       if (job === null) return countGuess(network) ? null : 'too_many'
       if (kept.size >= keptCountMax) kept.clear()
       kept.set(publicId, { askedAtMs, job })
@@ -63,7 +63,7 @@ export function createOpenJobs(options: {
 
 type Answer = PromiseWithResolvers<NamedImportJob | null>
 
-/** Ids that come while a question is under way are one question after it, so that guesses cost next to nothing. */
+/** Ids that arrive during a query are batched into the next one, so that guesses cost next to nothing. */
 function inOneQuestion(find: (publicIds: readonly number[]) => Promise<readonly NamedImportJob[]>) {
   const waiting = new Map<number, Answer>()
   let isAsking = false

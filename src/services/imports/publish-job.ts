@@ -1,6 +1,6 @@
-// Publishes a job: its links first, then its persons and groups, its rows last, so that every event that becomes visible
-// has its person, and shows what is known of that person. What a step has done is deleted from its list in the same
-// transaction, so that an interrupted step continues with the rest. Source: docs/wire/import.md §2.11.
+// Publishes a job: first its links, then its persons and groups, last its rows, so that every event that becomes visible
+// has its person with all known properties. Each transaction removes the items it has done from the step's list, so an
+// interrupted step continues with the rest. Source: docs/wire/import.md §2.11.
 
 import { type ImportJob, type ImportStep, toStagingId } from '#core/imports/import-job.ts'
 import {
@@ -12,10 +12,10 @@ import {
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { addKnownProperties } from './known-properties.ts'
 
-/** Persons of a transaction: the live stream waits for as long as one takes to commit. */
+/** Items per transaction: the live stream waits while one commits. */
 const batchSize = 250
 
-/** The steps of publishing after the draining, in order. */
+/** The steps of publishing after draining, in order. */
 const steps = ['links', 'persons', 'groups', 'person_properties', 'rows', 'clearing'] as const
 
 /** Works until the step is done. @returns the next one; null when the job is published. @throws PortError, NotOwnerError */
@@ -69,7 +69,7 @@ async function makeLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSign
       async (some, loaded, published) => {
         const batch = batchOf(job, deps, loaded, published)
         if (!loaded.erasures?.has(job.projectId)) return publishLinks(batch, some)
-        // Links of persons that were erased since the list was read are off it.
+        // The list no longer has links of persons that were erased since it was read.
         const left = new Set((await deps.jobs.listImportLinks(job.id, batchSize)).map(({ id }) => id))
         return publishLinks(
           batch,

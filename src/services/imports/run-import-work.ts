@@ -1,5 +1,5 @@
-// Publishes and discards import jobs, in the worker that owns the log's import stream. A job's state and step say in the
-// state how far it is, so that any worker goes on with it after a crash.
+// Publishes and discards import jobs in the worker that owns the log's import stream. The state store has each job's state
+// and step, so any worker can continue after a crash.
 
 import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
 import { ProjectGoneError } from '#core/processing/imports/publish-staging.ts'
@@ -17,24 +17,24 @@ import { isUndoStep, undoStep } from './undo-job.ts'
 
 const everyMs = 1_000
 const retentionEveryMs = 3_600_000
-/** Each holds what it asks the stores outside of its turns. */
+/** Each project holds in memory what it queried outside of the serialized batches. */
 const projectsAtOnceMax = 8
 
 export interface ImportWork {
   run(signal: AbortSignal): Promise<void>
-  /** Works on every job that has work, until it is done or has to wait, also on those that failed. @throws PortError */
+  /** Works on every job that has work, also those that failed, until each is done or must wait. @throws PortError */
   workNow(signal: AbortSignal): Promise<void>
 }
 
 export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'serialize'> {
-  /** By which jobs become final. */
+  /** Decides when jobs become final. */
   readonly retentionClock: Clock & { isBelieved(): boolean }
 }
 
 export function createImportWork({ retentionClock, ...options }: ImportWorkOptions): ImportWork {
   const deps = { ...options, serialize: createSerializer() }
   const { jobs, clock, logger } = deps
-  /** Jobs of deleted projects, as of the last look. */
+  /** Jobs of deleted projects, as last read. */
   let gone: ReadonlySet<number> = new Set()
   const failures = createJobFailures(deps)
   const drain = createDrain(deps)
@@ -43,13 +43,13 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
   let retainedAtMs = Number.NEGATIVE_INFINITY
 
   /**
-   * Starts the work of each project that has some and is not worked on. Their batches take turns, so that a job of very many
-   * links holds up no other project's. @returns whether every project is worked on.
+   * Starts the work of each project that has some and is not being worked on. Batches of the projects interleave, so a job
+   * with very many links does not hold up other projects. @returns whether every project is being worked on.
    */
   async function start(signal: AbortSignal, isDue: (jobId: number) => boolean): Promise<boolean> {
     await discardJobsOfGoneProjects()
     const all = await jobs.listImportWork()
-    // A job keeps what it waits for until its next step is stored: a step that fails need not wait for all that came since.
+    // Keep the awaited offsets until the job's next step is stored, so that a retried step does not wait for newer records.
     drain.keepOnly(all.filter(({ step }) => step === 'draining').map(({ id }) => id))
     const waiting = Map.groupBy(all, ({ projectId }) => projectId)
     for (const [projectId, ofProject] of waiting) {
@@ -61,7 +61,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     return true
   }
 
-  /** One job after the other: what a job keeps for its undoing must not be of the midst of another one. Never rejects. */
+  /** Runs jobs one after another: the undo records of one must not capture a half-done other job. Never rejects. */
   async function workOnProject(
     all: readonly ImportJob[],
     signal: AbortSignal,
@@ -76,7 +76,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
         continue
       }
       try {
-        // Before what ends the job is stored, or a worker that is killed in between would leave it a failure for ever.
+        // Forget the failure before the job's end is stored, or a crash in between would leave the failure there for ever.
         await work(job, signal, () => failures.forget(job))
         begun = null
       } catch (cause) {
@@ -88,13 +88,13 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     }
   }
 
-  /** @throws the first of the failures since the last call. */
+  /** @throws the first failure since the last call. */
   function reportFailures(): void {
     const [first] = causes.splice(0)
     if (first !== undefined) throw first
   }
 
-  /** @param getsOn called before each step that was worked through is stored. */
+  /** @param getsOn called before each completed step is stored. */
   async function work(job: ImportJob, signal: AbortSignal, getsOn: () => Promise<void>): Promise<void> {
     let { step } = job
     while (!signal.aborted) {
@@ -128,7 +128,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     }
   }
 
-  /** Their staging overlays, pending rows and undo records go. What is published stays with the project's other rows. */
+  /** Deletes their staging overlays, pending rows and undo records. Published rows stay with the project's other rows. */
   async function discardJobsOfGoneProjects(): Promise<void> {
     const all = await jobs.listJobsOfGoneProjects()
     gone = new Set(all.map(({ id }) => id))
@@ -145,7 +145,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     }
   }
 
-  /** The job of a project that was deleted meanwhile has nowhere to be published to. */
+  /** A job whose project was deleted while it was publishing has nowhere to be published to. */
   async function discardInstead(job: ImportJob): Promise<void> {
     const change = { state: 'discarding', step: 'rows', updatedAtMs: clock.nowMs() } as const
     await jobs.updateImportJob(job.id, change, { states: ['publishing'] })
@@ -172,7 +172,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     return 'links'
   }
 
-  /** Persons and groups of a deleted project need not go back to what they were. */
+  /** Persons and groups of a deleted project need not be restored. */
   async function stepOfGone(
     job: ImportJob,
     step: ImportStep | null,
@@ -185,7 +185,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     return null
   }
 
-  /** A job that was published this long ago can no longer be undone. */
+  /** Jobs published longer than `undoDays` ago can no longer be undone. */
   async function dropFinalUndoRecords(): Promise<void> {
     if (performance.now() - retainedAtMs < retentionEveryMs) return
     const nowMs = retentionClock.nowMs()

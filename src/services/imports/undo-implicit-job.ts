@@ -1,5 +1,5 @@
-// Discards an implicit job. It shares its partition with the other implicit jobs, so its rows are deleted
-// by key, and counted afterwards; what it wrote to persons and groups is found by its marks.
+// Discards an implicit job. Implicit jobs share a partition, so its rows are deleted by key and counted afterwards; its
+// changes to persons and groups are found by its marks.
 
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import {

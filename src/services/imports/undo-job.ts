@@ -1,6 +1,6 @@
-// Discards a job. An unpublished one has touched nothing but its staging overlay and its pending rows. Of a published one the rows
-// go first, then what it did to persons and groups is undone from the undo records that publishing kept; an undo record is deleted
-// in the transaction that has dealt with it, so that what is left is still to be done. Source: docs/wire/import.md §2.11.
+// Discards a job. An unpublished job has only a staging overlay and pending rows. For a published one, its rows are deleted
+// first; then its changes to persons and groups are undone from the undo records stored by publishing. Each undo record is
+// deleted in the transaction that handles it, so the remaining ones are the work left. Source: docs/wire/import.md §2.11.
 
 import type { UndoRecord } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
@@ -60,7 +60,7 @@ export async function undoStep(
       await restoreGroups(job, deps, signal)
       break
     case 'clearing':
-      // Once more, for rows of a chunk that was under way when the job was closed.
+      // Again, for rows of a chunk that was being processed when the job was closed.
       await deps.events.discardJob(job.id)
       await deleteGroupTypes(job, deps, signal)
       while (!signal.aborted && (await deps.jobs.clearStaging(job.id)));
@@ -75,7 +75,7 @@ async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
   await forPersonsOf(job, 'id_count', deps, signal, (batch, undoRecords, isKnown) => {
     const undo = isKnown ? undoMerges : leaveMerges
     const { overrides, changes } = undo(batch, undoRecords.map(nameOf))
-    // A survivor that no longer exists is done, too.
+    // A survivor that no longer exists counts as done.
     const imports = changes.imports ?? noImportChanges
     const doneUndoRecords = [...imports.doneUndoRecords, ...undoRecords]
     return { overrides, changes: { ...changes, imports: { ...imports, doneUndoRecords } } }
@@ -90,8 +90,8 @@ async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: Abor
 }
 
 /**
- * Takes the undo records of a kind, which are named by persons, in batches until none is left.
- * @param undo `isKnown`: whether the event store has answered what others use the persons for.
+ * Handles all undo records of a kind whose subjects are persons, in batches.
+ * @param undo `isKnown`: whether the event store could answer how other events use the persons.
  */
 async function forPersonsOf(
   job: ImportJob,
@@ -122,7 +122,7 @@ async function forPersonsOf(
   }
 }
 
-/** A person that was merged away since is looked for under one of its former ids. */
+/** A person that was merged away since is found by one of its former ids. */
 function formerIdOf({ kind, after }: UndoRecord): readonly string[] {
   return (kind === 'person' || kind === 'id_count') && after?.anyId !== undefined ? [after.anyId] : []
 }
@@ -161,11 +161,11 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
   }
 }
 
-/** Types that the job added are deleted unless something else uses them meanwhile: a group, an event, or a flag. */
+/** Deletes the group types that the job added unless a group, an event, or a flag uses them by now. */
 async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   for (const undoRecord of await deps.jobs.listUndoRecords(job.id, 'group_type', 100)) {
     if (signal.aborted) return
-    // A type that was there before the job is only named by it.
+    // The type existed before the job.
     if (undoRecord.before !== null) continue
     const left = await deleteGroupType(job, deps, Number(undoRecord.subject), signal)
     if (left === null) continue
@@ -181,7 +181,7 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
   }
 }
 
-/** @returns why the type stays; null if it does not. */
+/** @returns why the type stays; null if it was deleted. */
 async function deleteGroupType(
   { id, projectId }: ImportJob,
   { jobs, events, random, logger }: ImportWorkDeps,
@@ -197,7 +197,10 @@ async function deleteGroupType(
     if (hasRows === true) return isUsed
   } catch (cause) {
     if (!isOfQuestion(cause)) throw cause
-    logger.warn({ err: cause, importJob: id, typeIndex }, 'whether a group type is used could not be asked')
+    logger.warn(
+      { err: cause, importJob: id, typeIndex },
+      'the event store could not answer whether a group type is used',
+    )
     return 'undo_left:events_not_readable'
   }
   const started = await jobs.startDeletingGroupType(projectId, typeIndex)
@@ -206,7 +209,7 @@ async function deleteGroupType(
   return null
 }
 
-/** Loads the persons of these ids with all their ids. */
+/** The subjects that load the persons of these ids with all their ids. */
 function allIdsOf({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjects {
   const distinctIds = [...new Set(ids)].map(distinctId => ({ projectId, distinctId }))
   return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }

@@ -1,5 +1,5 @@
-// What undoing an import stands on: undo records from the state, and what the event store tells of other imports and live
-// events. Source: docs/wire/import.md §2.11.
+// Loads the inputs of an undo: undo records from the state store, and uses by other imports and live events from the event
+// store. Source: docs/wire/import.md §2.11.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
@@ -34,7 +34,7 @@ export const noEvents = {
   importedGroupKeys: [],
 } as const
 
-/** What the state has of a batch. */
+/** Loads a batch's part from the state store. */
 export async function undoBatchOf(
   job: ImportJob,
   deps: ImportWorkDeps,
@@ -61,7 +61,7 @@ export async function undoBatchOf(
   return { ...batchOf(job, deps, loaded, published), ...noEvents, undoRecords: known, laterJobIds }
 }
 
-/** A person that is one with another by now was named by the first of its distinct ids. */
+/** A person that has been merged since had a uuid derived from its first distinct id. */
 function uuidsOfMoved({ mappings, personMappings }: LoadedChunk, projectId: number): string[] {
   return [...mappings, ...personMappings].flatMap(({ distinctId, version }) =>
     version > 0 ? personUuid(projectId, distinctId) : [],
@@ -70,7 +70,7 @@ function uuidsOfMoved({ mappings, personMappings }: LoadedChunk, projectId: numb
 
 type EventsOfJob = 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters' | 'keysOfSurvivors' | 'writersOfSurvivors'
 
-/** What the event store tells of the ids of a batch. @param undoRecords of a single one, the ids are asked about one by one at last. */
+/** Queries the event store about the ids of a batch. @param undoRecords if there is only one, its ids are queried in halves. */
 export async function eventsOf(
   job: ImportJob,
   deps: ImportWorkDeps,
@@ -80,14 +80,14 @@ export async function eventsOf(
 ): Promise<Pick<UndoBatch, EventsOfJob>> {
   const { events } = deps
   const { id, projectId } = job
-  // Persons that the job merged away come back as they were.
+  // Persons that the job merged away are restored.
   const returning = all.flatMap(({ kind, before, after }) =>
     kind === 'person' && after === null && before !== null ? before : [],
   )
   const added = undoRecords.flatMap(({ kind, before, after }) =>
     kind === 'person' && after !== null ? keysAdded(before, after) : [],
   )
-  // Other keys of these ids may have been written as often as anybody likes.
+  // Limited to these keys: others may have been written any number of times.
   const keys = [...new Set([...keysIn([...loaded.persons, ...returning]), ...added])]
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
@@ -111,9 +111,9 @@ export async function eventsOf(
 }
 
 /**
- * What a person was that is one with another by now, nobody kept: it takes all that any other import wrote to either. So does
- * a person that another was merged into, with the ids of that one.
- * @param joinedIds which live events linked.
+ * The former properties of a person that has been merged since are not stored: they are derived from everything that other
+ * imports wrote to either person, and likewise for the person that it was merged into.
+ * @param joinedIds distinct ids linked by live events.
  */
 async function keysOfSurvivors(
   job: ImportJob,
@@ -150,8 +150,8 @@ async function keysOfSurvivors(
 }
 
 /**
- * Undo records without values of implicit jobs that were undone since: a job has these where it took their place, so that the subject was
- * no longer found by their marks.
+ * Removes from undo records the values of implicit jobs that were undone since: where a job had overwritten those values,
+ * the undo did not find the subject by the implicit job's marks.
  */
 export async function withoutDiscardedImplicitJobs(
   undoRecords: readonly UndoRecord[],
@@ -166,7 +166,7 @@ export async function withoutDiscardedImplicitJobs(
   return days.length === 0 ? undoRecords : undoRecords.map(undoRecord => days.reduce(undoRecordWithout, undoRecord))
 }
 
-/** Every job of the project that is published, in that order. Implicit jobs are not among them. */
+/** Every published job of the project, in the order of publishing, without implicit jobs. */
 export function listPublishedJobs(
   { projectId }: Pick<ImportJob, 'projectId'>,
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
@@ -174,7 +174,7 @@ export function listPublishedJobs(
   return jobs.listLaterImportJobs({ id: 0, projectId, publishedAtMs: 0 })
 }
 
-/** What the event store tells of the persons of an implicit job: what every other import wrote, and live events since it began. */
+/** For the persons of an implicit job: what every other import wrote, and live events since the job began. */
 export async function findEventsOfImplicitJob(
   { id, projectId, createdAtMs }: ImportJob,
   deps: ImportWorkDeps,
@@ -195,7 +195,7 @@ export async function findEventsOfImplicitJob(
   }
 }
 
-/** What the event store tells of groups. @param sinceMs what implicit jobs wrote from then on is asked for. */
+/** Queries the event store about groups. @param sinceMs writes of implicit jobs before this are ignored. */
 export async function groupEventsOf(
   { id, projectId }: ImportJob,
   deps: ImportWorkDeps,
@@ -225,7 +225,7 @@ export async function groupEventsOf(
   return { groupUses, importedGroupKeys, laterWriters: await writersOf(importedGroupKeys, laterJobIds, deps) }
 }
 
-/** Asks about all items at once; about halves of them, too, where they belong to one subject only. */
+/** Queries all items at once; if they belong to one subject, also their halves on failure. */
 function asking<Item>(
   { random }: Pick<ImportWorkDeps, 'random'>,
   signal: AbortSignal,
@@ -245,8 +245,8 @@ function charsOfWrite({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): num
 }
 
 /**
- * How the imports were published that wrote something, those of implicit jobs first: these wrote before their day was over.
- * @param jobIds the others, in the order in which they were published.
+ * How and when the imports that wrote something were published; implicit jobs first, since they wrote before their day ended.
+ * @param jobIds all other jobs, in the order of publishing.
  */
 export async function writersOf(
   writes: readonly ImportedWrite[],
@@ -269,7 +269,7 @@ export async function writersOf(
   )
 }
 
-/** The keys that these have now, or that an import has taken from them. */
+/** The keys that the profiles have, or that an import has removed from them. */
 export function keysIn(profiles: readonly Profile[]): string[] {
   return [...new Set(profiles.flatMap(({ properties, marks }) => [...Object.keys(properties), ...Object.keys(marks)]))]
 }
@@ -278,7 +278,7 @@ function idsIn({ mappings, personMappings }: LoadedChunk): string[] {
   return [...new Set([...mappings, ...personMappings].map(({ distinctId }) => distinctId))]
 }
 
-/** Events of a job may be older than its publishing. */
+/** The store compares the times of events, but a job's events take effect when the job is published. */
 function asOfJob(use: OtherUse, isLater: boolean): OtherUse {
   return { ...use, isLater, writes: isLater && use.writes }
 }
@@ -288,11 +288,11 @@ export async function publishStart(
   { jobs }: Pick<ImportWorkDeps, 'jobs'>,
 ): Promise<number> {
   const [start] = (await jobs.findUndoRecords([id], 'publish_start', [''])) as UndoRecordNamed<'publish_start'>[]
-  // A job without persons, ids and groups has published none.
+  // A job without persons, ids and groups stored no such record.
   return start?.before?.atMs ?? publishedAtMs ?? 0
 }
 
-/** SQLite takes some ten thousand parameters in one statement. */
+/** SQLite accepts some ten thousand parameters per statement. */
 const namesPerQuery = 1_000
 
 export async function inSlices<T>(
