@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { counted } from './counted.ts'
+import { formatCount } from './format-count.ts'
 
 it('names one thing in the singular, and none or many in the plural', () => {
-  const texts = [counted(0, 'record'), counted(1, 'record'), counted(1_234, 'record')]
+  const texts = [formatCount(0, 'record'), formatCount(1, 'record'), formatCount(1_234, 'record')]
   assert.deepEqual(texts, ['0 records', '1 record', '1,234 records'])
-  assert.deepEqual([counted(1, 'retry', 'retries'), counted(2, 'retry', 'retries')], ['1 retry', '2 retries'])
+  assert.deepEqual([formatCount(1, 'retry', 'retries'), formatCount(2, 'retry', 'retries')], ['1 retry', '2 retries'])
 })

@@ -8,8 +8,7 @@ const declarations =
   /\bfunction\*? (\w+)\s*[<(]|\b(?:const|let) (\w+)(?:: [^=\n]+)? = (?:async )?(?:function\b|\w+ =>|(?:<[^=]*>)?\([^()\n]*\)(?:: [^=\n]+)? =>)/g
 /** Ends in -ed or -ly, and is a verb. */
 const verbs = new Set(['embed', 'feed', 'need', 'seed', 'shed', 'apply', 'reply', 'supply'])
-/** Used in most folders. */
-const established = new Set(['counted', 'quoted'])
+
 const nouns = `
   all any both bytes columns days element exports fullness heads how item items level member members most least name
   names number numbers object objects others page pages part parts people piece property row rows side text texts thing
@@ -19,7 +18,7 @@ const nouns = `
 const generic = new Set(nouns.trim().split(/\s+/))
 
 function isRefused(name: string): boolean {
-  if (!/^[a-z]+\d*$/.test(name) || verbs.has(name) || established.has(name)) return false
+  if (!/^[a-z]+\d*$/.test(name) || verbs.has(name)) return false
   return generic.has(name) || /(?:ed|ly)\d*$/.test(name)
 }
 

@@ -1,7 +1,7 @@
 // `pennon flags export`: the flags of a project, and the cohorts that they use, as a file for another project.
 
-import { firstFew } from '#core/counted.ts'
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { firstFew } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable, printableName } from '#core/printable.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'

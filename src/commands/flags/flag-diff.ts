@@ -1,7 +1,7 @@
 // What a change of a flag does, in lines for people: what it says from now on, and for whom it is another value then.
 
-import { counted } from '#core/counted.ts'
 import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printableName } from '#core/printable.ts'
 import type { Terminal } from '../client/terminal.ts'
@@ -57,5 +57,5 @@ export function reachLine(reach: JsonObject): string {
   const affected = parts
     .filter(([number]) => number > 0)
     .map(([number, many, one]) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`)
-  return `Of ${counted(count('evaluated'), one, many)} stored, ${affected.length === 0 ? 'none gets another value' : affected.join(', ')}.`
+  return `Of ${formatCount(count('evaluated'), one, many)} stored, ${affected.length === 0 ? 'none gets another value' : affected.join(', ')}.`
 }

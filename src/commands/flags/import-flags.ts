@@ -1,8 +1,8 @@
 // `pennon flags import`: the flags and cohorts of a file, written to a project. What would change is shown and counted
 // first. Definitions that are the same already are not written, so an import that stopped can be run again.
 
-import { counted } from '#core/counted.ts'
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
+import { formatCount } from '#core/format-count.ts'
 import { compactJson, type JsonObject, type JsonValue } from '#core/json.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import { printableName } from '#core/printable.ts'
@@ -48,7 +48,7 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
   const problems = plan.problems.length > 0 ? plan.problems : await rightsProblems(api, plan)
   if (problems.length > 0) {
     for (const problem of problems) process.stderr.write(`pennon: ${printableName(problem)}\n`)
-    throw new ClientError(`Nothing was written: ${counted(problems.length, 'fault')}, named above.`)
+    throw new ClientError(`Nothing was written: ${formatCount(problems.length, 'fault')}, named above.`)
   }
   if (!json)
     printLines([...planLines(plan, terminalOf(process.stdout)), ...notes.map(note => `Note: ${printableName(note)}`)])
@@ -142,7 +142,7 @@ async function reachLines(api: PrivateApi, plan: ImportPlan): Promise<string[]> 
   const lines: string[] = []
   for (const write of flags.slice(0, countedFlagsMax)) lines.push(`${write.name}: ${await reachOf(api, write, plan)}`)
   if (flags.length > countedFlagsMax)
-    lines.push(`Not counted for ${counted(flags.length - countedFlagsMax, 'more flag')}.`)
+    lines.push(`Not counted for ${formatCount(flags.length - countedFlagsMax, 'more flag')}.`)
   return lines.map(printableName)
 }
 

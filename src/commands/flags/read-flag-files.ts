@@ -2,10 +2,10 @@
 // one page or several.
 
 import { readFileSync } from 'node:fs'
-import { counted } from '#core/counted.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
 import { withExperimentsOf } from '#core/flags/definitions/rule-identity.ts'
+import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { repeatedKey } from '#core/json-text.ts'
@@ -51,7 +51,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     file,
     notes: [
       ...notes,
-      ...(deletedCount === 0 ? [] : [`left out: ${counted(deletedCount, 'deleted flag')}.`]),
+      ...(deletedCount === 0 ? [] : [`left out: ${formatCount(deletedCount, 'deleted flag')}.`]),
       ...missingPages(
         read.map(({ value }) => value),
         flags.length,
@@ -111,5 +111,5 @@ function withoutExperiments(flag: FileFlag): FileFlag {
 function missingPages(pages: readonly JsonValue[], rowCount: number): string[] {
   const counts = pages.map(page => (isJsonObject(page) ? numberOf(ownValue(page, 'count') ?? null) : undefined))
   const said = Math.max(...counts.map(count => count ?? 0))
-  return said > rowCount ? [`the list says ${counted(said, 'flag')}, the files have ${rowCount}.`] : []
+  return said > rowCount ? [`the list says ${formatCount(said, 'flag')}, the files have ${rowCount}.`] : []
 }

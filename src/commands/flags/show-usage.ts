@@ -1,6 +1,6 @@
 // `pennon flags usage`: how often a flag was called, with a chart of one line for each of its values.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { barChart, sumNeighbours } from '../client/bar-chart.ts'
 import type { PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
@@ -80,13 +80,13 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
   const lastCount = buckets.length % perSum
   const last = [
     ...(isOpen ? ['not over yet'] : []),
-    ...(lastCount === 0 ? [] : [`the last bar is of ${counted(lastCount, interval, `${interval}s`)}`]),
+    ...(lastCount === 0 ? [] : [`the last bar is of ${formatCount(lastCount, interval, `${interval}s`)}`]),
   ]
   return [
     ...tableLines(columnsOf(bar), charted, { ...terminal, width: null }),
     terminal.paint(
       'dim',
-      `${bucketName(buckets[0]!)} to ${[bucketName(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${counted(tallest, 'call')}; ${lastCall}`,
+      `${bucketName(buckets[0]!)} to ${[bucketName(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${formatCount(tallest, 'call')}; ${lastCall}`,
     ),
   ]
 }

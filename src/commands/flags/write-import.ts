@@ -1,6 +1,6 @@
 // Writes what an import has planned, one call after the other, and says what was written where one fails.
 
-import { counted, firstFew } from '#core/counted.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { flagPath } from './find-flag.ts'
@@ -55,8 +55,8 @@ function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writt
 export function amountOf(writes: readonly PlannedWrite[]): string {
   const [flags, cohorts] = (['flag', 'cohort'] as const).map(kind => writes.filter(write => write.kind === kind).length)
   const parts = [
-    ...(flags! > 0 ? [counted(flags!, 'flag')] : []),
-    ...(cohorts! > 0 ? [counted(cohorts!, 'cohort')] : []),
+    ...(flags! > 0 ? [formatCount(flags!, 'flag')] : []),
+    ...(cohorts! > 0 ? [formatCount(cohorts!, 'cohort')] : []),
   ]
   return parts.length === 0 ? 'nothing' : parts.join(' and ')
 }

@@ -2,9 +2,9 @@
 // approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
-import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
-import { counted, firstFew } from '#core/counted.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { approvalFile, approve, changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
@@ -28,7 +28,7 @@ export interface ApproveOptions {
 export async function approveImport(path: string, options: ApproveOptions): Promise<void> {
   const opened = openJob(path)
   const { folder, plan: planned } = opened
-  const at = quoted(path)
+  const at = quotePath(path)
   const unlock = lockJob(folder)
   try {
     await orStop(folder, async () => {
@@ -49,7 +49,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
         what: 'approve',
         scripted: `pennon import approve ${at}`,
         facts: [
-          `${counted(predicted.events, 'event')}, 0 charged, ${counted(warnings.length, 'warning')}; the report is ${folder.file(reportNames.html)}`,
+          `${formatCount(predicted.events, 'event')}, 0 charged, ${formatCount(warnings.length, 'warning')}; the report is ${folder.file(reportNames.html)}`,
         ],
       })
       const approval = approve(approvedParts(job), new Date().toISOString())

@@ -3,10 +3,10 @@
 
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
 import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
-import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
 import { reportSteps } from '#commands/import/messages/report-steps.ts'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import { inDocs } from '#distribution.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -49,7 +49,7 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   const job = openJob(path)
   const unlock = lockJob(job.folder)
   const request: Request = { state: 'not sent' }
-  const pausedMessage = () => interruptedMessages[request.state](how, quoted(path))
+  const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
   const signal = interruptible(pausedMessage)
   try {
     await orStop(job.folder, () => end(job, path, how, options, request, signal))
@@ -83,7 +83,7 @@ async function end(
   signal: AbortSignal,
 ): Promise<void> {
   const { folder, plan } = job
-  const at = quoted(path)
+  const at = quotePath(path)
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(await nothingSentText(job, path, how))
   const api = apiOf(recordedTarget(job), { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
@@ -152,7 +152,7 @@ async function keepDone(folder: JobFolder, serviceJobId: string, how: Ending['ho
 function takenBackMessage(folder: JobFolder): string {
   const sent = sentSoFar(folder)
   if (sent === null) return 'its events are taken back'
-  return `its ${counted(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} taken back`
+  return `its ${formatCount(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} taken back`
 }
 
 /** A job that nobody sent is nothing to the service: it ends with its folder. */
@@ -170,7 +170,7 @@ function afterPublish(at: string, differing: number): string {
   const takenBack = `Only to take it back, within 30 days: pennon import discard ${at}`
   return differing === 0
     ? `All is done. ${takenBack}`
-    : `Next: find out why ${counted(differing, 'person differs', 'persons differ')} from what the import says. ${takenBack}`
+    : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from what the import says. ${takenBack}`
 }
 
 /** Asks again only where whoever stopped waiting has not heard of them yet. */
@@ -206,8 +206,8 @@ async function printPersonsCheck(
 
 function describeComparison({ compared, equal, newer }: PersonsCheck): string {
   if (compared === 0) return 'No person was compared, since the import has neither properties nor links of persons.'
-  const values = newer === 0 ? '' : `, ${counted(newer, 'has', 'have')} newer values`
-  return `${counted(compared, 'person')} at random: ${counted(equal, 'is', 'are')} as the import says${values}.`
+  const values = newer === 0 ? '' : `, ${formatCount(newer, 'has', 'have')} newer values`
+  return `${formatCount(compared, 'person')} at random: ${formatCount(equal, 'is', 'are')} as the import says${values}.`
 }
 
 async function checkVerified(
@@ -229,7 +229,7 @@ async function checkVerified(
     )
   // A service that was put back from a backup knows nothing of what it has lost with it.
   const { rows } = await readJobReport(api, serviceJobId)
-  const had = `the service has ${counted(rows, 'event')} of the import, and had ${verification.stored_rows.toLocaleString('en')} when they were compared`
+  const had = `the service has ${formatCount(rows, 'event')} of the import, and had ${verification.stored_rows.toLocaleString('en')} when they were compared`
   if (rows > verification.stored_rows) refuse(`${had}. To compare again: pennon import run ${at}`)
   if (rows < verification.stored_rows)
     refuse(

@@ -3,9 +3,9 @@
 
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson, printLines } from '#commands/import/messages/print.ts'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
@@ -40,7 +40,7 @@ interface Group {
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
   endWithOutput()
   const { folder } = openJob(path)
-  if (!existsSync(folder.file('rehearsal'))) refuse(`nothing is rehearsed yet: pennon import run ${quoted(path)}`)
+  if (!existsSync(folder.file('rehearsal'))) refuse(`nothing is rehearsed yet: pennon import run ${quotePath(path)}`)
   await orStop(folder, () => (options.group ? showGroups(folder, options) : showLines(folder, options)))
 }
 
@@ -70,7 +70,7 @@ async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOp
     return
   }
   const lines = sorted.flatMap(([name, { count, repaired, fix, examples }]) => [
-    `${name}: ${count.toLocaleString('en')}${repaired === 0 ? '' : `, of which ${counted(repaired, 'is', 'are')} repaired and sent`}`,
+    `${name}: ${count.toLocaleString('en')}${repaired === 0 ? '' : `, of which ${formatCount(repaired, 'is', 'are')} repaired and sent`}`,
     `  ${fix}`,
     ...examples.map(reject => `  ${describeReject(reject)}`),
     '',

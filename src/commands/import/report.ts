@@ -1,9 +1,9 @@
 // `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
 
 import { readFileSync } from 'node:fs'
-import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines, printText } from '#commands/import/messages/print.ts'
-import { counted, firstFew } from '#core/counted.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type Ending, readEnding } from '#importer/send/service-job.ts'
@@ -43,7 +43,7 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   const { json = false, markdown = false, samples = false } = options
   const { folder } = job
   const report = readReport(folder)
-  if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${quoted(path)}`)
+  if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${quotePath(path)}`)
   if (samples) {
     showSamples(folder, report, options)
     return
@@ -94,7 +94,7 @@ function textOf(folder: JobFolder, name: string): string {
 export function noSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
   const count = days.find(each => each.day === day)?.count ?? 0
-  const kept = count === 0 ? '' : ` The day has ${counted(count, 'event')}, and samples are only a few records.`
+  const kept = count === 0 ? '' : ` The day has ${formatCount(count, 'event')}, and samples are only a few records.`
   return `There is no sample${asked}.${kept}${otherSamples({ of, day }, samples)}`
 }
 

@@ -3,9 +3,9 @@
 
 import { existsSync } from 'node:fs'
 import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
-import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { findRetryProblem } from '#importer/send/check-retry.ts'
@@ -41,7 +41,7 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   const job = openJob(path)
   const unlock = lockJob(job.folder)
   const pausedMessage = () =>
-    `paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}`
+    `paused. It goes on with: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
   const signal = interruptible(pausedMessage)
   try {
     await orStop(job.folder, () => retry(job, path, rejects, signal))
@@ -62,14 +62,14 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const sent = readCheckpoint(folder)
   const serviceJob = readServiceJob(folder)
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
-    refuse(`the other records have to be sent first: pennon import run ${quoted(path)}`)
+    refuse(`the other records have to be sent first: pennon import run ${quotePath(path)}`)
   const sayWaiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
   const api = apiOf(recordedTarget(job), { waiting: sayWaiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: manifestOf(folder) }
   const problem = await findRetryProblem(context, rejects)
   if (problem !== null)
-    refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${quoted(path)} --json`)
+    refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${quotePath(path)} --json`)
   const retried = addRetry(context, rejects)
   const progress = runProgress({
     folder: retried.folder,
@@ -106,15 +106,15 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     await reportState(api, serviceJob.id, 'verifying', progressFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
     say(
-      `${counted(counts.read, 'record')}: ${counted(counts.sent, 'event')} sent, ${counted(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
+      `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
     )
     for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
     // A record all of whose events the service refused is among both.
     const wrong = Math.max(counts.rejected, counts.refused)
-    const compare = `pennon import run ${quoted(path)}`
+    const compare = `pennon import run ${quotePath(path)}`
     if (wrong > 0)
       throw new JobStopped(
-        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}, where what was sent counts once; or leave ${wrong === 1 ? 'it' : 'them'} out and compare what is stored: ${compare}`,
+        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}, where what was sent counts once; or leave ${wrong === 1 ? 'it' : 'them'} out and compare what is stored: ${compare}`,
       )
     say(nextLine({ command: compare, why: 'compares what is stored with what was sent' }))
   } catch (error) {

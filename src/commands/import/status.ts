@@ -1,9 +1,9 @@
 // `pennon import status FOLDER`: where a job stands, also while another terminal runs it, and what comes next. Changes
 // nothing. Source: docs/wire/import.md §2.8.
 
-import { type NextStep, nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson, printLines } from '#commands/import/messages/print.ts'
-import { counted, firstFew } from '#core/counted.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest, recordsRead } from '#importer/job/manifest.ts'
@@ -45,7 +45,7 @@ type Running =
 
 export async function showStatus(path: string, options: StatusOptions): Promise<void> {
   endWithOutput()
-  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
+  checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const fetched = fetchedInto(path)
   if (fetched !== null) {
     printFetched(path, fetched, options)
@@ -70,9 +70,9 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
   const lines = [
     'Nothing is planned yet.',
     isComplete
-      ? `Fetched of ${source}: all ${counted(parts.length, 'part')}.`
-      : `Fetched of ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${counted(all, 'part')}.`,
-    isRunning ? `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}` : nextLine(next),
+      ? `Fetched of ${source}: all ${formatCount(parts.length, 'part')}.`
+      : `Fetched of ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${formatCount(all, 'part')}.`,
+    isRunning ? `Next: wait for it; this tells how far it is: pennon import status ${quotePath(path)}` : nextLine(next),
   ]
   printLines(lines)
 }
@@ -113,7 +113,7 @@ function statusOf(
     records: manifest === null ? null : recordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : damagedFiles(manifest),
-    stop: report === null ? null : stopOf(report, plan, quoted(path)),
+    stop: report === null ? null : stopOf(report, plan, quotePath(path)),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: sentSoFar(folder),
     service,
@@ -142,12 +142,12 @@ function statusLines(
     ...(manifest === null
       ? ['Not staged yet.']
       : [
-          `Staged: ${counted(recordsRead(manifest), 'record')} of ${counted(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
+          `Staged: ${formatCount(recordsRead(manifest), 'record')} of ${formatCount(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
         ]),
     ...(report === null
       ? ['Not rehearsed yet.']
       : [
-          `Rehearsed: ${counted(report.predicted.events, 'event')} to send, ${counted(report.balance.rejected, 'record')} rejected.`,
+          `Rehearsed: ${formatCount(report.predicted.events, 'event')} to send, ${formatCount(report.balance.rejected, 'record')} rejected.`,
         ]),
     ...(manifest === null ? [] : firstFew(damagedFiles(manifest).map(damageText))),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
@@ -156,20 +156,20 @@ function statusLines(
     ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),
     running.kind === 'nothing'
       ? nextLine(next)
-      : `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}`,
+      : `Next: wait for it; this tells how far it is: pennon import status ${quotePath(path)}`,
   ]
 }
 
 /** A plan of what is fetched names no files before a run has found all of them there. */
 function filesText({ folder, plan: { files, fetch, source } }: Job): string {
-  if (files.length > 0 || fetch === null) return `${counted(files.length, 'file')} of ${source}`
+  if (files.length > 0 || fetch === null) return `${formatCount(files.length, 'file')} of ${source}`
   const fetched = fetchedPartsIn(folder)
-  return `${counted(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
+  return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
 }
 
 function sentText(sent: SentSoFar | null): string[] {
   if (sent === null) return []
-  const count = `${counted(sent.events, 'event')}${sent.refused === 0 ? '' : `, ${sent.refused.toLocaleString('en')} refused`}`
+  const count = `${formatCount(sent.events, 'event')}${sent.refused === 0 ? '' : `, ${sent.refused.toLocaleString('en')} refused`}`
   if (!sent.isAll) return [`Sent so far: ${count}.`]
   const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'found to DIFFER'
   return [

@@ -1,6 +1,5 @@
 // Experiments: list, create, read, change, delete. Results are not served.
 
-import { firstFew } from '#core/counted.ts'
 import { definedOf } from '#core/defined-of.ts'
 import {
   type ExperimentFilter,
@@ -10,6 +9,7 @@ import {
 } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
+import { firstFew } from '#core/format-count.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { Project } from '#core/project.ts'

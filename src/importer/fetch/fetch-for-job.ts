@@ -1,6 +1,6 @@
 // Stage 1 of a planned job: fetches the raw files that staging reads into the job folder.
 
-import { firstFew } from '#core/counted.ts'
+import { firstFew } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { counted, firstFew } from '#core/counted.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { backOffMs } from './back-off.ts'
 import { CallGate } from './call-gate.ts'
@@ -207,7 +207,7 @@ class FetchRun {
     if (bytes === undefined) this.#state.markWaiting(part.id, part)
     else if (bytes !== stored.bytes)
       throw new FetchStop(
-        `${object} has ${counted(bytes, 'byte')} and had ${(stored.bytes ?? 0).toLocaleString('en')} when it was fetched. Remove it to fetch it again.`,
+        `${object} has ${formatCount(bytes, 'byte')} and had ${(stored.bytes ?? 0).toLocaleString('en')} when it was fetched. Remove it to fetch it again.`,
       )
   }
 

@@ -3,7 +3,7 @@
 
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
 import { retryAfterOf } from '../fetch/back-off.ts'
 
@@ -147,7 +147,7 @@ function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
   const accounted = (numberAt(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
   if (eventCount !== null && accounted !== eventCount) {
-    const description = `the answer accounts for ${counted(accounted, 'event')}, but ${counted(eventCount, 'was', 'were')} sent`
+    const description = `the answer accounts for ${formatCount(accounted, 'event')}, but ${formatCount(eventCount, 'was', 'were')} sent`
     return { kind: 'trouble', description, isOverload: false, retryAfterMs: null }
   }
   if (eventCount === null && ownValue(body, 'status') === undefined) {

@@ -2,7 +2,7 @@
 // the checkpoint. Called by `pennon import run`, which checks job and approval first.
 // Source: docs/wire/import.md §2.4, §2.5.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { FetchClock } from '../fetch/fetch-clock.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
@@ -272,7 +272,7 @@ class Sender {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
     throw new TooManyRefused(
-      `${this.checkpoint.target} accepted none of the first ${counted(refused.length, 'event')}: ${last.reason}` +
+      `${this.checkpoint.target} accepted none of the first ${formatCount(refused.length, 'event')}: ${last.reason}` +
         `${last.detail === null ? '' : ` (${last.detail})`}.`,
       { refused: refused.length, events: refused.length },
     )

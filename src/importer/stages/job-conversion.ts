@@ -1,7 +1,7 @@
 // What becomes of a staged line in a job: the conversion of its source, and the rules that a job adds to it. Scan,
 // rehearsal and send all ask here, so that they cannot differ.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
@@ -57,6 +57,6 @@ function beyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, no
   return new RecordReject(
     'older_than_retention',
     'timestamp',
-    `the target keeps ${counted(retentionDays, 'day')}`,
+    `the target keeps ${formatCount(retentionDays, 'day')}`,
   ).outcome()
 }

@@ -2,7 +2,7 @@
 // is noted after every raw file, so a stage that was killed goes on with the file that it had not finished.
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { unlimitedSpace, type WaitForSpace } from '#importer/read/disk-space.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
@@ -80,7 +80,7 @@ export async function spill(options: SpillOptions): Promise<Spilled> {
     folder.appendLine(noteFile, { objects: objects.all.slice(first), days: grown } satisfies Spilled)
     Object.assign(lengths, grown)
   }
-  if (objects.damaged > damagesSaid) progress.say(`${counted(objects.damaged, 'file')} in all are damaged.`)
+  if (objects.damaged > damagesSaid) progress.say(`${formatCount(objects.damaged, 'file')} in all are damaged.`)
   return { objects: objects.all, days: lengths }
 }
 

@@ -1,7 +1,7 @@
 // Tells when a product's times are wall-clock times of some zone although they look like UTC: they all differ from the
 // times of receipt by the same hours. Source: docs/wire/import.md §1.2 (zone shift).
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
 
 export interface ZoneShift {
@@ -145,7 +145,7 @@ export function stopForZone({ zoneShift, zoneUnproved, wrongZone }: FoundZones, 
     )
   if (zoneUnproved > 0)
     throw new JobStopped(
-      `${counted(zoneUnproved, 'record is', 'records are')} from before 2023, when products kept wall-clock times of the project's zone, and no record says when it was received, so nothing shows the zone. ` +
+      `${formatCount(zoneUnproved, 'record is', 'records are')} from before 2023, when products kept wall-clock times of the project's zone, and no record says when it was received, so nothing shows the zone. ` +
         'Run again with --source-timezone and the zone that the project was set to, or UTC where the times are that: compare an event that you know. The records are staged anew. Nothing was sent',
       createZoneRemedy(
         'nothing shows the zone of the times: ZONE is that of the project, or UTC where the times are that',

@@ -1,6 +1,6 @@
 // The pages of a final report, as Markdown, HTML and text: what a person signs off. Source: docs/wire/import.md §2.9.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { sectionsHtml } from '#importer/stages/report/report-html.ts'
 import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
@@ -71,7 +71,7 @@ export function sentSoFarSection(
   const rest = sent.isAll || endingLines(ending).length > 0 ? '' : '; the others are still to be sent'
   const lines = [
     ...endingLines(ending),
-    `${formatNumber(sent.events)} of ${counted(toSend, 'event')} were sent so far${rest}. Below is what the rehearsal found.`,
+    `${formatNumber(sent.events)} of ${formatCount(toSend, 'event')} were sent so far${rest}. Below is what the rehearsal found.`,
   ]
   return [{ title: 'What happened so far', lines, tables: [] }]
 }
@@ -111,12 +111,12 @@ function outcome(report: FinalReport, ending: Ending | null): Section {
     title: 'What happened',
     lines: [
       ...endingLines(ending),
-      `${counted(sums.sent - (repaired?.sent ?? 0), 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
+      `${formatCount(sums.sent - (repaired?.sent ?? 0), 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
       ...(repaired === null ? [] : [describeRepaired(repaired)]),
       describeStored(report, isGone),
-      `Sending took ${duration(seconds)}, ${formatNumber(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
-      `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
-      `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${formatNumber(duplicates)} that it had them already.`,
+      `Sending took ${duration(seconds)}, ${formatNumber(eventsPerSecond)} events a second, with ${formatCount(retries, 'retry', 'retries')}.`,
+      `${formatCount(report.links, 'event links', 'events link')} two ids, ${formatCount(report.groups, 'tells', 'tell')} of groups.`,
+      `${formatCount(recent, 'event was', 'events were')} counted as recent; the service said of ${formatNumber(duplicates)} that it had them already.`,
     ],
     tables: [],
   }
@@ -134,7 +134,7 @@ function describeStored({ verification, isVerificationOld }: FinalReport, isGone
 export function describeRepaired({ read, sent, rejected }: RetrySums): string {
   const still =
     rejected === 0 ? '' : `; ${formatNumber(rejected)} of them ${rejected === 1 ? 'is' : 'are'} still rejected`
-  return `${counted(read, 'rejected record was', 'rejected records were')} tried again, which sent ${counted(sent, 'event')} more${still}.`
+  return `${formatCount(read, 'rejected record was', 'rejected records were')} tried again, which sent ${formatCount(sent, 'event')} more${still}.`
 }
 
 function balance(report: FinalReport): Section {
@@ -177,7 +177,7 @@ function balanceLines(report: FinalReport): readonly string[] {
   if (isAll || !isBalancedSoFar(report))
     return ['The figures do NOT balance, so the import is not done. Please report this as a defect of Pennon.']
   return [
-    `${formatNumber(sums.sent)} of ${counted(rehearsal.balance.toSend, 'event is', 'events are')} sent so far, of ${formatNumber(sums.read)} of ${counted(rehearsal.balance.read, 'record')}. Of these, every record and every event is accounted for; the others are still to be sent.`,
+    `${formatNumber(sums.sent)} of ${formatCount(rehearsal.balance.toSend, 'event is', 'events are')} sent so far, of ${formatNumber(sums.read)} of ${formatCount(rehearsal.balance.read, 'record')}. Of these, every record and every event is accounted for; the others are still to be sent.`,
   ]
 }
 
@@ -210,7 +210,7 @@ function verificationSection({ verification, isVerificationOld }: FinalReport): 
     title: 'Verification',
     lines: [
       ...(isVerificationOld === true ? ['As it was before records were repaired and sent.'] : []),
-      `${counted(expected_rows, 'unique event was', 'unique events were')} expected and ${counted(stored_rows, 'is', 'are')} stored.`,
+      `${formatCount(expected_rows, 'unique event was', 'unique events were')} expected and ${formatCount(stored_rows, 'is', 'are')} stored.`,
     ],
     tables: [compared, noted].filter(({ rows }) => rows.length > 0),
   }

@@ -1,8 +1,8 @@
 // What the service notes of an import job, as sentences: why something was not done as sent, or not taken back.
 // Source: docs/wire/import.md §2.9, §2.11, §3.9.
 
-import { counted } from '#core/counted.ts'
 import type { WarningType } from '#core/events/warning-types.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
 import { rowsErased } from './erased-rows.ts'
 import type { JobReport } from './job-report.ts'
@@ -118,9 +118,9 @@ const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record
  */
 export function noteSentence({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
   const message = findMessage(reason)
-  if (message === null) return `${counted(count, 'time')}: ${reason}.`
+  if (message === null) return `${formatCount(count, 'time')}: ${reason}.`
   const [one, several, explanation] = message
-  return `${counted(count, one, several)}: ${explanation} (${reason}).`
+  return `${formatCount(count, one, several)}: ${explanation} (${reason}).`
 }
 
 function findMessage(reason: string): NoteMessage | null {

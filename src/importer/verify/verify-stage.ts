@@ -1,7 +1,7 @@
 // Stage 7: compares what the service stored with what was sent. Reads only. Source: docs/wire/import.md §2.10.
 
-import { counted } from '#core/counted.ts'
 import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
+import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { sleepUntil } from '../fetch/fetch-clock.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -108,7 +108,7 @@ export async function waitForStream(api: ServiceApi, progress: StageProgress): P
       if (!ends.has(stream)) ends.set(stream, numberOf(appended ?? null) ?? 0)
       return sum + Math.max(0, ends.get(stream)! - (numberOf(processed ?? null) ?? 0))
     }, 0)
-    progress.waiting(left > 0 ? `the service has ${counted(left, 'record')} to store` : null)
+    progress.waiting(left > 0 ? `the service has ${formatCount(left, 'record')} to store` : null)
     if (left <= 0) return
     const untilMs = api.clock.nowMs() + pollMs
     await sleepUntil(api.clock, () => untilMs, api.signal)

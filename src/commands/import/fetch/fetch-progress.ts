@@ -3,7 +3,7 @@
 import { progressBar } from '#commands/client/progress-bar.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { CallLimits } from '#importer/fetch/call-limits.ts'
 import { leastDurationMs } from '#importer/fetch/call-limits.ts'
@@ -93,10 +93,10 @@ export function formatProgress(progress: FetchProgress, { nowMs, spentMs, doneHe
   const isStuck = (waiting !== null && waiting.reason !== sourceLimit) || (doneHere === 0 && retries > 0)
   const leftMs = Math.max(doneHere === 0 ? 0 : (spentMs / doneHere) * left, leastMs)
   return [
-    `${partsDone.toLocaleString('en')} of ${counted(partsTotal, 'part')}`,
+    `${partsDone.toLocaleString('en')} of ${formatCount(partsTotal, 'part')}`,
     ...(partsEmpty === 0 ? [] : [`${partsEmpty} without data`]),
     readableBytes(bytesReceived),
-    ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
+    ...(retries === 0 ? [] : [formatCount(retries, 'retry', 'retries')]),
     ...(waiting === null ? [] : [describeWait(waiting, nowMs)]),
     ...(left === 0 || leftMs === 0 || isStuck ? [] : [`about ${formatSpan(leftMs)} left`]),
   ].join(', ')

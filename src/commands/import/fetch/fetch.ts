@@ -7,12 +7,12 @@ import { isDeepStrictEqual } from 'node:util'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
 import { endInterrupted, interruptible } from '#commands/import/messages/interruption.ts'
-import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson, printLines, printText } from '#commands/import/messages/print.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
-import { counted, firstFew } from '#core/counted.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { formatSpan } from '#importer/fetch/describe-wait.ts'
@@ -61,7 +61,7 @@ export const clock: FetchClock = {
 export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  const pausedMessage = `stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`
+  const pausedMessage = `stopped. What has come is kept; it goes on with: pennon import fetch ${quotePath(folder)}`
   const signal = interruptible(() => pausedMessage)
   checkIsFolder(folder, 'pennon import fetch FOLDER')
   let opened: OpenFetchSource | null = null
@@ -112,8 +112,8 @@ async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, sig
   const { partCount, callCount, leastMs, bytes, firstPart, lastPart, notes } = plan
   const size = bytes === null ? '' : `, ${readableBytes(bytes)}`
   const lines = [
-    `${counted(partCount, 'part')}${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
-    `${counted(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${formatSpan(leastMs)} by the limits of the source`}`,
+    `${formatCount(partCount, 'part')}${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
+    `${formatCount(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${formatSpan(leastMs)} by the limits of the source`}`,
     ...notes,
     'Nothing was downloaded.',
   ]
@@ -157,12 +157,12 @@ async function download(
 function describeResult({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, path: string): string[] {
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
-    `${counted(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,
+    `${formatCount(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,
     ...firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`))),
     nextLine(
       existsSync(join(resolve(path), planFile))
-        ? { command: `pennon import run ${quoted(path)}`, why: 'it is planned already' }
-        : { command: `pennon import plan ${quoted(path)}`, why: 'says what is imported, and to which project' },
+        ? { command: `pennon import run ${quotePath(path)}`, why: 'it is planned already' }
+        : { command: `pennon import plan ${quotePath(path)}`, why: 'says what is imported, and to which project' },
     ),
   ]
 }

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.1.
 
 import { statSync } from 'node:fs'
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { type ApprovedParts, manifestSha256 } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
@@ -125,7 +125,7 @@ export function readReport(folder: Job['folder']): RehearsalReport | null {
 export function manifestOf(folder: Job['folder']): Manifest {
   const manifest = readManifest(folder)
   if (manifest === null)
-    throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${quoted(folder.path)}`)
+    throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${quotePath(folder.path)}`)
   return manifest
 }
 

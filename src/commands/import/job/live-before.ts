@@ -1,7 +1,7 @@
 // The live events that a project has of the days of an import, before anything is sent. Source: docs/wire/import.md §2.11
 // (guards).
 
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped, type Remedy } from '#importer/job/job-paused.ts'
 import { orNull, Type } from '#importer/records/file-schema.ts'
@@ -57,7 +57,7 @@ export async function liveEventsBefore(
     folder.writeJson(liveOverlapFile, { days: names })
     throw new JobStopped(
       `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
-        `Next: pennon import run ${quoted(path)} --overlap-ok; ${overlapRemedy}`,
+        `Next: pennon import run ${quotePath(path)} --overlap-ok; ${overlapRemedy}`,
     )
   }
   folder.remove(liveOverlapFile)

@@ -1,7 +1,7 @@
 // What comes next for a job, as a command to type: told by every command about it, so that nobody has to look it up.
 
-import { type NextStep, quoted } from '#commands/import/messages/next-line.ts'
-import { counted } from '#core/counted.ts'
+import { type NextStep, quotePath } from '#commands/import/messages/next-line.ts'
+import { formatCount } from '#core/format-count.ts'
 import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
@@ -69,7 +69,7 @@ function findRemedy(folder: Job['folder'], changedAt: readonly string[]): Remedy
 
 /** @param path of the job's folder as the user wrote it. */
 export function nextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
-  const at = quoted(path)
+  const at = quotePath(path)
   const next =
     afterSending(at, service, standing.ending) ??
     (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
@@ -144,7 +144,7 @@ function beforeSent(
   if (sent === null && overlapDays > 0)
     return {
       command: `pennon import run ${at} --overlap-ok`,
-      why: `sends it although the project has live events of ${counted(overlapDays, 'day')} of it already: ${overlapRemedy}`,
+      why: `sends it although the project has live events of ${formatCount(overlapDays, 'day')} of it already: ${overlapRemedy}`,
     }
   return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'sends the rest' }
 }

@@ -2,7 +2,7 @@
 
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { type NextStep, nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
 import { printable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
@@ -28,7 +28,7 @@ export interface Job {
 
 /** @param path as the user gave it, for messages. */
 export function openJob(path: string): Job {
-  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
+  checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const folder = new JobFolder(resolve(path))
   const plan = planIn(folder)
   if (plan === null) refuse(noImportText(path, fetchedInto(path)))
@@ -61,7 +61,7 @@ export function fetchedPartsIn({ path }: JobFolder): FetchedParts | null {
 }
 
 function noImportText(path: string, fetched: FetchedParts | null): string {
-  const at = quoted(path)
+  const at = quotePath(path)
   if (fetched === null) return `${path} holds no import. Begin one: pennon import plan ${at} FILES --source NAME`
   return `nothing is planned in ${path} yet, where parts of an export are fetched. ${nextLine(nextOfFetch(path, fetched))}`
 }
@@ -69,8 +69,8 @@ function noImportText(path: string, fetched: FetchedParts | null): string {
 /** What comes next for a folder that is only fetched into. */
 export function nextOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
   return isComplete
-    ? { command: `pennon import plan ${quoted(path)}`, why: 'all of it is here; says what becomes of it' }
-    : { command: `pennon import fetch ${quoted(path)}`, why: 'goes on with what is missing' }
+    ? { command: `pennon import plan ${quotePath(path)}`, why: 'all of it is here; says what becomes of it' }
+    : { command: `pennon import fetch ${quotePath(path)}`, why: 'goes on with what is missing' }
 }
 
 function planIn(folder: JobFolder): ImportPlan | null {
@@ -137,5 +137,5 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 export function fullDiskText({ path }: JobFolder): string {
-  return `the disk of ${path} is full. Nothing that is done is lost: free space, then run again: pennon import run ${quoted(path)}`
+  return `the disk of ${path} is full. Nothing that is done is lost: free space, then run again: pennon import run ${quotePath(path)}`
 }

@@ -1,6 +1,6 @@
 // Why a rehearsed job is not to be approved as it is, and the remedies. Source: docs/wire/import.md §2.6.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import { damageText } from '#importer/stages/report/damaged-files.ts'
 import type { ReasonCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
@@ -59,7 +59,7 @@ export function stopOf(
     const isUnsettled = source === 'ga4' && rejected === 0 && skips.some(({ reason }) => reason === 'filtered')
     return {
       code: 'no_events',
-      problem: `${read === 1 ? 'The only record gives no event' : `None of the ${counted(read, 'record')} gives an event`} (${counted(rejected, 'is', 'are')} rejected), so there is nothing to send.${skips.map(skipText).join('')}${other}`,
+      problem: `${read === 1 ? 'The only record gives no event' : `None of the ${formatCount(read, 'record')} gives an event`} (${formatCount(rejected, 'is', 'are')} rejected), so there is nothing to send.${skips.map(skipText).join('')}${other}`,
       wayOut: isUnsettled ? `${settledLater}: ${plan}` : mend,
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
@@ -98,7 +98,7 @@ const settledLater =
   'Plan it again when its days are older, or now with --config FILE, where FILE holds {"settle_days":0}, to import them as they are'
 
 function skipText({ reason, count, fix }: ReasonCount): string {
-  return ` ${counted(count, 'is', 'are')} skipped as ${reason}: ${fix}.`
+  return ` ${formatCount(count, 'is', 'are')} skipped as ${reason}: ${fix}.`
 }
 
 /** All of it, for who is not told the next command as well. */

@@ -15,6 +15,6 @@ export function nextLine({ command, why, isOnlyToUndo = false }: NextStep): stri
 }
 
 /** A path as a shell takes it. */
-export function quoted(path: string): string {
+export function quotePath(path: string): string {
   return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }

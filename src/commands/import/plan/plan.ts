@@ -6,11 +6,11 @@ import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { endAtInterruption } from '#commands/import/messages/interruption.ts'
-import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
-import { counted, firstFew } from '#core/counted.ts'
+import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
@@ -41,9 +41,9 @@ const spaceFactor = 2
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  endAtInterruption(`stopped; nothing was planned. To plan it: pennon import plan ${quoted(path)} …`)
+  endAtInterruption(`stopped; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
   const folder = new JobFolder(resolve(path))
-  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
+  checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const fetched = existsSync(folder.path) ? fetchedPartsIn(folder) : null
   const { options, files } = await completeOptions(
     given,
@@ -138,9 +138,9 @@ async function withPersonUpdates(
 
 function fetchedText(source: string, { isComplete, parts, partsWaiting }: FetchedParts): string {
   const size = readableBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
-  const here = `${counted(parts.length, 'file')} of ${source}, ${size}, fetched`
+  const here = `${formatCount(parts.length, 'file')} of ${source}, ${size}, fetched`
   if (isComplete) return `${here}.`
-  const missing = partsWaiting === 0 ? 'what else there is' : counted(partsWaiting, 'more part')
+  const missing = partsWaiting === 0 ? 'what else there is' : formatCount(partsWaiting, 'more part')
   return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} fetched first.`
 }
 
@@ -195,11 +195,11 @@ async function rawOf(
 function refuseJobFolder(file: string, own: string): void {
   if (isSame(file, own))
     refuse(
-      `${file} is both the folder of the job and the export. The job keeps files of its own: give it another folder, such as: pennon import plan ${quoted(`${own}-import`)} ${quoted(file)}`,
+      `${file} is both the folder of the job and the export. The job keeps files of its own: give it another folder, such as: pennon import plan ${quotePath(`${own}-import`)} ${quotePath(file)}`,
     )
   if (isJobFolder(file))
     refuse(
-      `${file} is the folder of an import, and no export. Name the files that it was planned with, or ${quoted(join(file, 'raw'))} for what was fetched into it`,
+      `${file} is the folder of an import, and no export. Name the files that it was planned with, or ${quotePath(join(file, 'raw'))} for what was fetched into it`,
     )
 }
 
@@ -219,7 +219,7 @@ function deadLinkNotes(links: readonly string[]): readonly string[] {
   const which =
     links.length === 1
       ? 'a link to a file that is not there'
-      : `${counted(links.length, 'link')} to files that are not there`
+      : `${formatCount(links.length, 'link')} to files that are not there`
   return [`Left out, ${which}: ${firstFew(links).join(', ')}. To import what is meant, put it in place and plan again.`]
 }
 
@@ -234,7 +234,7 @@ function otherNameNotes(names: readonly string[]): readonly string[] {
   const which =
     names.length === 1
       ? 'another name of a file that is read already'
-      : `${counted(names.length, 'other name')} of files that are read already`
+      : `${formatCount(names.length, 'other name')} of files that are read already`
   return [`Left out, ${which}: ${firstFew(names).join(', ')}.`]
 }
 
@@ -255,7 +255,7 @@ function show(
   const lines = [
     ...(plan.fetch === null
       ? [
-          `${counted(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
+          `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
           `Staging, scan and rehearsal take about ${duration(seconds)}, longer for packed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
         ]
       : [fetchedText(plan.source, fetched!)]),
@@ -264,7 +264,7 @@ function show(
       : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,
     ...notes,
     'Nothing was sent.',
-    nextLine({ command: `pennon import run ${quoted(path)}`, why: 'rehearses it; nothing is sent' }),
+    nextLine({ command: `pennon import run ${quotePath(path)}`, why: 'rehearses it; nothing is sent' }),
   ]
   printLines(lines)
 }

@@ -1,6 +1,6 @@
-import { type NextStep, nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { rowsErased } from '#importer/verify/erased-rows.ts'
@@ -19,14 +19,14 @@ export function printSent({ folder }: Job, path: string, { state, report }: Sent
     const erased = verification.notes.find(({ reason }) => reason === rowsErased)
     const reason = erased === undefined ? '' : ` ${noteSentence(erased)}`
     const wayOn =
-      erased === undefined ? '' : `pennon import publish ${quoted(path)} --unverified publishes what is left, `
+      erased === undefined ? '' : `pennon import publish ${quotePath(path)} --unverified publishes what is left, `
     throw new JobStopped(
-      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${reason} Nothing is published. Next: ${wayOn}pennon import run ${quoted(path)} compares again, pennon import report ${quoted(path)} shows all, pennon import discard ${quoted(path)} takes it back`,
+      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${reason} Nothing is published. Next: ${wayOn}pennon import run ${quotePath(path)} compares again, pennon import report ${quotePath(path)} shows all, pennon import discard ${quotePath(path)} takes it back`,
     )
   }
   if (state === 'sent' && !balance.isBalanced)
     throw new JobStopped(
-      `the figures do not balance, so the import is not done. Next: pennon import report ${quoted(path)} shows them, pennon import discard ${quoted(path)} takes it back`,
+      `the figures do not balance, so the import is not done. Next: pennon import report ${quotePath(path)} shows them, pennon import discard ${quotePath(path)} takes it back`,
     )
 }
 
@@ -34,14 +34,14 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
   const { balance, verification, seconds, eventsPerSecond, retries, repaired } = report
   const count = (value: number) => value.toLocaleString('en')
   const before =
-    balance.generated === 0 ? '' : `, after ${counted(balance.generated, 'event')} that tell of groups and links`
+    balance.generated === 0 ? '' : `, after ${formatCount(balance.generated, 'event')} that tell of groups and links`
   const done =
     state === 'canary'
       ? [
-          `The first ${counted(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. The report has their names, times and counts; pennon import report ${quoted(path)} --samples shows properties.`,
+          `The first ${formatCount(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. The report has their names, times and counts; pennon import report ${quotePath(path)} --samples shows properties.`,
         ]
       : [
-          `${counted(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
+          `${formatCount(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${formatCount(retries, 'retry', 'retries')}), 0 charged.`,
           ...(repaired === null ? [] : [describeRepaired(repaired)]),
           'Nothing is visible before it is published.',
         ]
@@ -50,11 +50,11 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
     ...(balance.refused === 0
       ? []
       : [
-          `${counted(balance.refused, 'event was', 'events were')} refused: pennon import rejects ${quoted(path)} --group`,
+          `${formatCount(balance.refused, 'event was', 'events were')} refused: pennon import rejects ${quotePath(path)} --group`,
         ]),
     ...(verification.ok
       ? [
-          `Verified: ${counted(verification.stored_rows, 'unique event is stored, as it was', 'unique events are stored, as they were')} sent.`,
+          `Verified: ${formatCount(verification.stored_rows, 'unique event is stored, as it was', 'unique events are stored, as they were')} sent.`,
         ]
       : []),
     `Report: ${html}`,
@@ -64,6 +64,6 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
 
 function afterSend(state: SentJob['state'], path: string): NextStep {
   return state === 'canary'
-    ? { command: `pennon import run ${quoted(path)}`, why: 'sends the others' }
-    : { command: `pennon import publish ${quoted(path)}`, why: 'makes it visible; it can be taken back for 30 days' }
+    ? { command: `pennon import run ${quotePath(path)}`, why: 'sends the others' }
+    : { command: `pennon import publish ${quotePath(path)}`, why: 'makes it visible; it can be taken back for 30 days' }
 }

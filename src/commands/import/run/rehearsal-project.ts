@@ -3,7 +3,7 @@
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { refuse } from '#commands/refuse.ts'
 import { readConfig } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -71,7 +71,7 @@ export async function agreeOnProject(
     await confirmTarget(project.name ?? projectKey, name, {
       ...{ option: '--rehearsal-project-name', whose: 'rehearsal project' },
       what: 'send to it',
-      scripted: `pennon import run ${quoted(path)} --rehearsal-project ${projectKey}`,
+      scripted: `pennon import run ${quotePath(path)} --rehearsal-project ${projectKey}`,
       reason:
         hasOthers === null
           ? 'Whether the rehearsal project has events of its own cannot be seen, and what is sent there is part of it at once.'

@@ -3,7 +3,7 @@
 
 import { tableLines } from '#commands/client/table.ts'
 import { type Terminal, terminalOf } from '#commands/client/terminal.ts'
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson } from '#commands/import/messages/print.ts'
 import { printable } from '#core/printable.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
@@ -101,7 +101,7 @@ export function diffLines(diff: ProjectDiff, path: string, terminal: Terminal): 
       : [`Not all is in the rehearsal project: ${diff.missing.join(', ')}.`]),
     ...(diff.newInTarget.length === 0 ? [] : [`New to the target: ${diff.newInTarget.join(', ')}.`]),
     'Nothing was sent to the target.',
-    `Next: pennon import approve ${quoted(path)} (once you have read it: pennon import report ${quoted(path)})`,
+    `Next: pennon import approve ${quotePath(path)} (once you have read it: pennon import report ${quotePath(path)})`,
   ]
   return [...tableLines(columns, diff.rows, terminal), '', ...messages.map(printable)]
 }

@@ -4,7 +4,7 @@
 import { progressBar } from '#commands/client/progress-bar.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { Remedy } from '#importer/job/job-paused.ts'
@@ -117,7 +117,7 @@ export function progressLine(figures: ProgressFigures): string {
       ? []
       : [`${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`]),
     ...(rejects === 0 ? [] : [`${count(rejects)} rejected`]),
-    ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
+    ...(retries === 0 ? [] : [formatCount(retries, 'retry', 'retries')]),
     ...(waiting === null ? timeLeft : []),
   ].join(', ')
 }

@@ -5,10 +5,10 @@ import { existsSync } from 'node:fs'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
 import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
-import { nextLine, quoted } from '#commands/import/messages/next-line.ts'
+import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { refuse } from '#commands/refuse.ts'
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { approvalFile } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
@@ -159,7 +159,7 @@ function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
   const findSpaceProblem = reserveOf(job.folder.path)
-  const pausedMessage = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
+  const pausedMessage = `paused. What is done is kept; it goes on with: pennon import run ${quotePath(path)}`
   const signal = interruptible(() => pausedMessage)
   const progress = runProgress({
     folder: job.folder,
@@ -194,7 +194,7 @@ async function printResult(job: Job, path: string, { json = false }: RunOptions)
   const report = readReport(folder)!
   if (json) printJson(report)
   else printLines([...resultLines(job, report), nextLine(nextStep(path, await standingOf(job), null))])
-  const stop = stopOf(report, plan, quoted(path))
+  const stop = stopOf(report, plan, quotePath(path))
   if (stop !== null) throw new JobStopped(stopText(stop))
 }
 
@@ -203,11 +203,11 @@ function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>
   const { balance, warnings, seconds, predicted, choices } = report
   const count = (value: number) => value.toLocaleString('en')
   return [
-    `${counted(balance.read, 'record')}: ${counted(balance.givingEvents, 'gives', 'give')} events, ${counted(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (the same record again).`,
-    `${counted(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
+    `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'gives', 'give')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (the same record again).`,
+    `${formatCount(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
     ...(choices.length === 0 ? [] : ['Options of the plan:']),
     ...choiceLines(choices).map(line => `  ${line}`),
-    ...(warnings.length === 0 ? [] : [`${counted(warnings.length, 'warning')}:`]),
+    ...(warnings.length === 0 ? [] : [`${formatCount(warnings.length, 'warning')}:`]),
     ...warnings.map(({ text }) => `  ${text}`),
     `Report: ${html}`,
   ]

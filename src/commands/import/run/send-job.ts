@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
 import { isInterruption } from '#commands/import/messages/interruption.ts'
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import type { JsonObject } from '#core/json.ts'
 import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -70,7 +70,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const changed = changesSince(approval, parts)
   if (changed.length > 0)
     throw new JobStopped(
-      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quoted(path)}`,
+      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quotePath(path)}`,
     )
   if (approval.hashes.ledger !== null) await checkLedger(folder.file(ledgerFile), approval.hashes.ledger, signal)
   const target = recordedTarget(run)
@@ -172,13 +172,13 @@ async function reportLastFigures({ folder, plan }: StageRun, id: string, state: 
 
 function stoppedByRefusals(error: TooManyRefused, path: string): JobStopped {
   const why = afterRefusals(error, 'FOLDER').replace(/^Next: /, '')
-  return new JobStopped(`${error.message} ${afterRefusals(error, quoted(path))}`, { command: null, why })
+  return new JobStopped(`${error.message} ${afterRefusals(error, quotePath(path))}`, { command: null, why })
 }
 
 /** The service says what to send, which is an option of the plan. */
 function addOldEventsRemedy(error: unknown, path: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
-  return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(quoted(path))}`, {
+  return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(quotePath(path))}`, {
     command: acceptingPlan('FOLDER'),
     why: 'the project drops old events, and the plan does not accept them',
   })

@@ -1,7 +1,7 @@
 // Asks the target of a job what it has already of the same days and names, for the report of the rehearsal. Reads only, and
 // a target that does not answer is no reason not to rehearse. Source: docs/wire/import.md §2.7.
 
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -31,7 +31,7 @@ export async function askTargetFacts(
   const { personalKey } = read.value
   if (personalKey === null)
     return {
-      notAsked: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse it again: pennon import run ${quoted(folder.path)} --rehearse-again.`,
+      notAsked: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse it again: pennon import run ${quotePath(folder.path)} --rehearse-again.`,
     }
   const api = new PrivateApi({
     instance: apiAddressOf(target),

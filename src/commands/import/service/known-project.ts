@@ -2,7 +2,7 @@
 // again later where there was no personal key at that time.
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -63,7 +63,7 @@ export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Pro
   }
   writePlan(folder, { ...known, limits: { ...limits, isPersonless: true } })
   throw new JobStopped(
-    `the project takes no persons (person_processing_opt_out), which could not be seen when this was planned. To rehearse it for such a project: pennon import run ${quoted(folder.path)}`,
+    `the project takes no persons (person_processing_opt_out), which could not be seen when this was planned. To rehearse it for such a project: pennon import run ${quotePath(folder.path)}`,
   )
 }
 
@@ -81,7 +81,7 @@ export async function checkOwnProject(
   const { api_token: token, name } = await api.call('GET', '/')
   if (typeof token !== 'string' || token === projectKey) return
   throw new JobStopped(
-    `which project has the key ${projectKey} was not known when this was approved, and the personal key's own project, ${String(name)}, has another. Let it be asked, and approve it again: pennon import run ${quoted(path)} --rehearse-again`,
+    `which project has the key ${projectKey} was not known when this was approved, and the personal key's own project, ${String(name)}, has another. Let it be asked, and approve it again: pennon import run ${quotePath(path)} --rehearse-again`,
     {
       command: 'pennon import run FOLDER --rehearse-again',
       why: 'asks which project has the key; then approve it again',

@@ -1,7 +1,7 @@
 // Whether the personal key may go to the target that a folder names: folders are handed on, and a line of plan.json is quickly
 // changed. Source: ours; docs/import.md.
 
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readApproval, targetSha256 } from '#importer/job/approval.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -25,7 +25,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
   // The project may have become known since the approval, which does not change where the key goes.
   const beforeKnown = { ...target, projectId: null, projectName: null }
   if (![target, beforeKnown].some(each => targetSha256(each) === approval.hashes.target))
-    return `${notSent}: plan.json names another target than was approved. Put back the plan.json of before; or where you changed it, look at the target and approve it again: pennon import approve ${quoted(folder.path)}`
+    return `${notSent}: plan.json names another target than was approved. Put back the plan.json of before; or where you changed it, look at the target and approve it again: pennon import approve ${quotePath(folder.path)}`
   return null
 }
 

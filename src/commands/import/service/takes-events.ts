@@ -1,6 +1,6 @@
 // Asked before anything is sent to a job, or anything that is known of it thrown away: whether it still takes events.
 
-import { quoted } from '#commands/import/messages/next-line.ts'
+import { quotePath } from '#commands/import/messages/next-line.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { stateOf } from '#importer/send/service-job.ts'
@@ -16,7 +16,7 @@ export async function checkTakesEvents(
   api: ServiceApi,
   instead: string | null = null,
 ): Promise<void> {
-  const ended = endedMessage(await stateOf(api, serviceJobId), quoted(path))
+  const ended = endedMessage(await stateOf(api, serviceJobId), quotePath(path))
   if (ended === null) return
   const message = `import job ${serviceJobId} ${ended}`
   throw new JobStopped(instead === null ? message : `${message}. ${instead}`)

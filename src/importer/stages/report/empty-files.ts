@@ -1,6 +1,6 @@
 // Files that were named and gave nothing, though they have bytes: often of another format than they look like.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { Manifest } from '#importer/job/manifest.ts'
 import type { Warning } from './rehearsal-report.ts'
 
@@ -12,7 +12,7 @@ export function filesWithoutRecords({ raw, objects }: Manifest): readonly Warnin
   const given = new Set(objects.flatMap(({ object }) => [object, ...beforeMarks(object)]))
   const names = raw.filter(({ object, bytes }) => bytes > 0 && !given.has(object)).map(({ object }) => object)
   if (names.length === 0) return []
-  const more = names.length > shownMax ? `, and ${counted(names.length - shownMax, 'more file')}` : ''
+  const more = names.length > shownMax ? `, and ${formatCount(names.length - shownMax, 'more file')}` : ''
   const text = `${names.slice(0, shownMax).join(', ')}${more} ${names.length === 1 ? 'holds' : 'hold'} no record.`
   return [{ code: 'no_record_in_file', text }]
 }

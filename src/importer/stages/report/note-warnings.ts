@@ -1,6 +1,6 @@
 // Which notes of converters are worth a warning, in words. Source: docs/wire/import.md §1.1 to §1.9, §2.7.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { compareTexts } from './event-counts.ts'
 import type { Warning } from './rehearsal-report.ts'
 import { formatPercent } from './suspicions.ts'
@@ -30,13 +30,13 @@ const ofRecords: Readonly<Record<string, (count: string, detail: string, isOne: 
 /** A record has such a note for each of its groups or actions that is meant. */
 const ofTheirParts: Readonly<Record<string, (count: number, detail: string) => string>> = {
   group_values_dropped: count =>
-    `${counted(count, 'group is', 'groups are')} not told with their event, which may have one of each type.`,
+    `${formatCount(count, 'group is', 'groups are')} not told with their event, which may have one of each type.`,
   group_key_too_long: count =>
-    `${counted(count, 'group has', 'groups have')} a key that is too long; nothing is told of such groups.`,
+    `${formatCount(count, 'group has', 'groups have')} a key that is too long; nothing is told of such groups.`,
   matomo_goal_left_out: count =>
-    `${counted(count, 'action is a goal, which gives no event of its own', 'actions are goals, which give no events of their own')}: the action that reached a goal tells of it too.`,
+    `${formatCount(count, 'action is a goal, which gives no event of its own', 'actions are goals, which give no events of their own')}: the action that reached a goal tells of it too.`,
   matomo_type_unknown: (count, detail) =>
-    `${counted(count, 'action is', 'actions are')} of the type ${detail}, which is not known.`,
+    `${formatCount(count, 'action is', 'actions are')} of the type ${detail}, which is not known.`,
 }
 
 /**
@@ -48,7 +48,7 @@ export function noteWarnings(notes: ReadonlyMap<string, number>, records: number
     .toSorted(([a], [b]) => compareTexts(a, b))
     .flatMap(([note, count]) => {
       const [, code = '', detail = ''] = /^([^:]*):?(.*)$/s.exec(note) ?? []
-      const share = `${counted(count, 'record')} (${formatPercent(count / records)})`
+      const share = `${formatCount(count, 'record')} (${formatPercent(count / records)})`
       const text = ofRecords[code]?.(share, detail, count === 1) ?? ofTheirParts[code]?.(count, detail)
       return text === undefined ? [] : [{ code, text }]
     })

@@ -1,6 +1,6 @@
 // When so many records are refused that the mapping is probably wrong. Source: docs/wire/import.md §2.6.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { formatPercent } from './suspicions.ts'
 
 /** A handful says nothing of the whole, however few records there are. */
@@ -12,7 +12,7 @@ export function isShareTooLarge(rejected: number, read: number, maxShare: number
 
 /** @param held about how many records the rejects hold, where some hold many. */
 export function shareOfRejects(share: number, maxShare: number, held?: number): string {
-  const long = held === undefined ? '' : `What cannot be read is as long as about ${counted(held, 'record')}, so `
+  const long = held === undefined ? '' : `What cannot be read is as long as about ${formatCount(held, 'record')}, so `
   return `${long}${formatPercent(share)} of the records are rejected; the job pauses above ${formatPercent(maxShare)} (--max-reject-share) and ${rejectsMin} records.`
 }
 

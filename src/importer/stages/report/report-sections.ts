@@ -1,6 +1,6 @@
 // What a report says, as headings, sentences and tables, whatever it is written as.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
 import { describeZone } from './describe-zone.ts'
 import { acceptOldOption, choiceText } from './plan-choices.ts'
@@ -86,11 +86,11 @@ function whatIsSent(
 ): readonly string[] {
   return [
     `The events are from ${range.first} to ${range.last}.`,
-    `${counted(events, 'event')} would be sent, of about ${counted(persons, 'person')} and ${counted(groups, 'group')}, with ${counted(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
+    `${formatCount(events, 'event')} would be sent, of about ${formatCount(persons, 'person')} and ${formatCount(groups, 'group')}, with ${formatCount(merges, 'merge')} of two ids into one person: ${formatNumber(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
       ? 'No event is from the last 48 hours.'
-      : `${counted(recent.events, 'event is', 'events are')} from the last 48 hours (${recent.days.join(', ')}), and sent and counted as recent.`,
+      : `${formatCount(recent.events, 'event is', 'events are')} from the last 48 hours (${recent.days.join(', ')}), and sent and counted as recent.`,
   ]
 }
 
@@ -214,7 +214,9 @@ function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Se
 /** Says how many events have names beyond those that are counted one by one. */
 export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport): readonly string[] {
   if (events.length === 0) return ['None.']
-  return eventsOfOtherNames === 0 ? [] : [`${counted(eventsOfOtherNames, 'event')} of further names are not listed.`]
+  return eventsOfOtherNames === 0
+    ? []
+    : [`${formatCount(eventsOfOtherNames, 'event')} of further names are not listed.`]
 }
 
 /** Under both of their names: what the source calls them, and what they are called here. */
@@ -283,21 +285,21 @@ function rejects({ rejects: refused, skips }: RehearsalReport): Section {
 function personsSection({ distinctIds, identity, groups }: RehearsalReport): Section {
   const { count, error } = distinctIds
   const lines = [
-    `${counted(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
-    `${counted(identity.links, 'id, such as that of a device, is', 'ids, such as those of devices, are')} joined with the person of another.`,
+    `${formatCount(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${formatPercent(error)})`}.`,
+    `${formatCount(identity.links, 'id, such as that of a device, is', 'ids, such as those of devices, are')} joined with the person of another.`,
     sharedLine(identity),
     groups.types.length === 0
       ? 'No groups.'
-      : `Groups of the ${groups.types.length === 1 ? 'type' : 'types'} ${groups.types.join(', ')}: ${counted(groups.events, 'event tells', 'events tell')} of them.`,
+      : `Groups of the ${groups.types.length === 1 ? 'type' : 'types'} ${groups.types.join(', ')}: ${formatCount(groups.events, 'event tells', 'events tell')} of them.`,
   ]
   return { title: 'Persons and groups', lines, tables: [] }
 }
 
 function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): string {
   if (sharedDevices === 0) return 'No device was used by more than one user.'
-  const of = `${formatNumber(devices.shared)} of ${counted(devices.all, 'device')}`
+  const of = `${formatNumber(devices.shared)} of ${formatCount(devices.all, 'device')}`
   const was = devices.shared === 1 ? 'was' : 'were'
-  return `${of} ${was} used by more than one user, with ${counted(sharedDevices, 'change')} of user; only the first user of a device is joined with it.`
+  return `${of} ${was} used by more than one user, with ${formatCount(sharedDevices, 'change')} of user; only the first user of a device is joined with it.`
 }
 
 function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
@@ -330,7 +332,7 @@ function methodSection({ source, config, jobId, hashes, seconds, recordsPerSecon
 }
 
 function gapLine(days: readonly DayCount[]): readonly string[] {
-  return days.length === 0 ? ['None.'] : [`${counted(days.length, 'day')} with events.`]
+  return days.length === 0 ? ['None.'] : [`${formatCount(days.length, 'day')} with events.`]
 }
 
 function mostFrequent(events: DayCount['events']): string {

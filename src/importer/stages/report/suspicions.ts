@@ -1,6 +1,6 @@
 // What a rehearsal finds odd about events that can be sent, and says before they are. Source: docs/wire/import.md §2.7.
 
-import { counted } from '#core/counted.ts'
+import { formatCount } from '#core/format-count.ts'
 import { renamingAdvice } from '#importer/records/event-names.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText } from '#importer/records/source-time.ts'
@@ -77,7 +77,7 @@ export class Suspicions {
     return [
       ...[...this.#withoutDollar].map(([name, count]) => ({
         code: 'property_without_dollar',
-        text: `${counted(count, 'event has', 'events have')} the property ${name}; the receiver only reads $${name}.`,
+        text: `${formatCount(count, 'event has', 'events have')} the property ${name}; the receiver only reads $${name}.`,
       })),
       ...this.#frequentIds(),
       ...this.#longestRuns
@@ -164,7 +164,7 @@ export function warningsOfCounts(
 /** @param others events of names beyond those that are counted. */
 export function manyNames(names: number, others: number): readonly Warning[] {
   if (others === 0) return []
-  const text = `${counted(others, 'event has another name', 'events have other names')} than the first ${names.toLocaleString('en')}; names beyond those are counted together here: often names that are made of ids, or that nobody of the project has sent.`
+  const text = `${formatCount(others, 'event has another name', 'events have other names')} than the first ${names.toLocaleString('en')}; names beyond those are counted together here: often names that are made of ids, or that nobody of the project has sent.`
   return [{ code: 'many_event_names', text }]
 }
 
@@ -174,7 +174,7 @@ function similarNames(events: readonly EventCount[]): readonly Warning[] {
     if (known === undefined || known === event) return []
     const advice = renamingAdvice(event, known)
     const remedy = advice === null ? '' : ` To send them under that name, plan it again with ${advice}.`
-    const text = `${counted(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the receiver knows ${known}.${remedy}`
+    const text = `${formatCount(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the receiver knows ${known}.${remedy}`
     return [{ code: 'similar_event_name', text }]
   })
 }
@@ -195,7 +195,7 @@ function dayGaps(days: readonly DayCount[]): readonly Warning[] {
 function wrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
   const old = rejects.find(({ reason }) => reason === 'timestamp_out_of_range')
   if (old === undefined) return []
-  const text = `${counted(old.count, 'record is', 'records are')} from before 1971: seconds are read as milliseconds when the unit is wrong.`
+  const text = `${formatCount(old.count, 'record is', 'records are')} from before 1971: seconds are read as milliseconds when the unit is wrong.`
   return [{ code: 'seconds_as_ms', text }]
 }
 
@@ -203,7 +203,7 @@ function warnOfDifferingSkips(skips: readonly ReasonCount[]): readonly Warning[]
   const differs = skips.find(({ reason }) => reason === 'differs_in_source')
   if (differs === undefined) return []
   const { object, line } = differs.examples[0]!
-  const text = `${counted(differs.count, 'record has', 'records have')} the id, event, time and person of an earlier record and ${differs.count === 1 ? 'says' : 'say'} something else; only the earlier one is sent. One of them: line ${line} of ${object}.`
+  const text = `${formatCount(differs.count, 'record has', 'records have')} the id, event, time and person of an earlier record and ${differs.count === 1 ? 'says' : 'say'} something else; only the earlier one is sent. One of them: line ${line} of ${object}.`
   return [{ code: 'differs_in_source', text }]
 }
 

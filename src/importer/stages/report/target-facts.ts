@@ -1,8 +1,8 @@
 // What the target of an import says of itself, for the report of a rehearsal: what it has of the same days already, and
 // which names are new to it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
 
-import { counted } from '#core/counted.ts'
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
+import { formatCount } from '#core/format-count.ts'
 
 /** What a rehearsal found that the target is asked about. */
 export interface AskedOfTarget {
@@ -84,15 +84,15 @@ export function oldRefused(answer: TargetAnswer, { days: imported, acceptsOld }:
   // Days are counted as wholes, so the events of the day of the limit may be older or not.
   const older = imported.filter(({ day }) => Date.parse(day) + dayMs <= beforeMs)
   const count = older.reduce((total, each) => total + each.count, 0)
-  const which = count === 0 ? '' : ` At least ${counted(count, 'event is', 'events are')} older.`
+  const which = count === 0 ? '' : ` At least ${formatCount(count, 'event is', 'events are')} older.`
   return `The project drops events that are older than ${ageText(seconds)} (drop_events_older_than_seconds), and the plan does not accept them, so the service will refuse the import.${which}`
 }
 
 /** @param seconds above 0. */
 function ageText(seconds: number): string {
   return seconds >= 86_400
-    ? counted(Math.round(seconds / 8_640) / 10, 'day')
-    : counted(Math.round(seconds / 360) / 10, 'hour')
+    ? formatCount(Math.round(seconds / 8_640) / 10, 'day')
+    : formatCount(Math.round(seconds / 360) / 10, 'hour')
 }
 
 function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
