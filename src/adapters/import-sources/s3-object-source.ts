@@ -68,7 +68,7 @@ export function s3ObjectSource(
           return
         }
         // Pages that lead back to an earlier one would be listed for ever.
-        if (asked.has(next)) throw new ObjectSourceRefusal(repeatedPage(bucket))
+        if (asked.has(next)) throw new ObjectSourceRefusal(describeRepeatedPage(bucket))
         asked.add(next)
         take(Buffer.byteLength(next))
       }
@@ -129,7 +129,7 @@ function missingToken(bucket: string): string {
   )
 }
 
-function repeatedPage(bucket: string): string {
+function describeRepeatedPage(bucket: string): string {
   return (
     `The storage lists the bucket ${bucket} without an end: it gives the same continuation token twice. ` +
     'Download the files by other means, and import them from their folder.'

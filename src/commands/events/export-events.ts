@@ -14,7 +14,7 @@ import {
   discardFile,
   type FileFormat,
   type PartialFile,
-  partOf,
+  partialPath,
   readAsked,
   writeAsked,
 } from './partial-file.ts'
@@ -48,7 +48,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
     const written = { rowCount: part.rowCount, bytes: part.bytes }
     try {
       const next = await download(api, file, asked, part, written, stop.signal)
-      if (asked.format === 'parquet' && asked.limit === null && !(await hasWholeExport(partOf(file))))
+      if (asked.format === 'parquet' && asked.limit === null && !(await hasWholeExport(partialPath(file))))
         throw new ClientError(`The export is larger than one Parquet file: make several, with --from and --to.`)
       await completeFile(file, part.handle)
       printResult(file, asked, written, next, options.json === true)
@@ -76,7 +76,7 @@ function askedAgain(file: string, api: PrivateApi): AskedExport {
   const asked = readAsked(file)
   if (asked.instance === api.instance && asked.project === api.project) return asked
   throw new ClientError(
-    `${partOf(file)} is of project ${asked.project} at ${asked.instance}: name them with --project and --host.`,
+    `${partialPath(file)} is of project ${asked.project} at ${asked.instance}: name them with --project and --host.`,
   )
 }
 
@@ -207,7 +207,7 @@ function printResult(
 }
 
 function describePartialFile(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
-  const part = partOf(file)
+  const part = partialPath(file)
   if (format === 'parquet') return `${part} cannot be gone on with: begin anew with --force.`
   return `${describeWritten(rowCount, part, unclosed)} Go on with: pennon events export ${quoteFile(file)} --resume`
 }

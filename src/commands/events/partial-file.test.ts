@@ -3,7 +3,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { beginFile, partOf, readAsked, writeAsked } from './partial-file.ts'
+import { beginFile, partialPath, readAsked, writeAsked } from './partial-file.ts'
 
 it('names only what can be done about a file that is in the way', async t => {
   for (const [format, advice] of [
@@ -11,17 +11,17 @@ it('names only what can be done about a file that is in the way', async t => {
     ['parquet', /has what came\. --force begins anew\.$/],
   ] as const) {
     const file = join(tempDir(t), `events.${format}`)
-    writeFileSync(partOf(file), 'rows')
+    writeFileSync(partialPath(file), 'rows')
     await assert.rejects(beginFile(file, { format }, false), advice)
     await (await beginFile(file, { format }, true)).handle.close()
-    assert.ok(existsSync(partOf(file)))
+    assert.ok(existsSync(partialPath(file)))
   }
 })
 
 it('replaces what was asked for in one step', async t => {
   const folder = tempDir(t)
   const file = join(folder, 'events.csv')
-  writeFileSync(partOf(file), '')
+  writeFileSync(partialPath(file), '')
   const asked = { instance: 'http://host', project: '1', format: 'csv', query: {}, limit: null } as const
   await writeAsked(file, asked)
   // What a write that was cut short left behind.

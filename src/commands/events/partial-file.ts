@@ -26,7 +26,7 @@ export interface PartialFile {
   readonly bytes: number
 }
 
-export const partOf = (file: string) => `${file}.part`
+export const partialPath = (file: string) => `${file}.part`
 export const askedOf = (file: string) => `${file}.part.json`
 
 /** @throws ClientError when something is in the way. */
@@ -36,18 +36,18 @@ export async function beginFile(
   force: boolean,
 ): Promise<PartialFile> {
   if (!force && existsSync(file)) throw new ClientError(`${file} is there already. --force replaces it.`)
-  if (!force && existsSync(partOf(file)))
+  if (!force && existsSync(partialPath(file)))
     throw new ClientError(
-      `An export to ${file} broke off: ${partOf(file)} has what came. ${format === 'parquet' ? '' : '--resume goes on with it, '}--force begins anew.`,
+      `An export to ${file} broke off: ${partialPath(file)} has what came. ${format === 'parquet' ? '' : '--resume goes on with it, '}--force begins anew.`,
     )
   await discardFile(file)
-  const handle = await openFile(partOf(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
+  const handle = await openFile(partialPath(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
   return { handle, rowCount: 0, cursor: null, bytes: 0 }
 }
 
 /** Removes the files of an incomplete export that will not be resumed. */
 export async function discardFile(file: string): Promise<void> {
-  await rm(partOf(file), { force: true })
+  await rm(partialPath(file), { force: true })
   await rm(askedOf(file), { force: true })
 }
 
@@ -60,11 +60,11 @@ export async function writeAsked(file: string, asked: AskedExport): Promise<void
 
 /** @throws ClientError when there is nothing to go on with. */
 export function readAsked(file: string): AskedExport {
-  if (!existsSync(partOf(file)))
+  if (!existsSync(partialPath(file)))
     throw new ClientError(
       existsSync(file)
         ? `${file} is complete: there is nothing to go on with.`
-        : `There is no ${partOf(file)} to go on with. Begin without --resume.`,
+        : `There is no ${partialPath(file)} to go on with. Begin without --resume.`,
     )
   try {
     return JSON.parse(readFileSync(askedOf(file), 'utf8')) as AskedExport
@@ -81,7 +81,7 @@ export async function continueFile(file: string, { format }: AskedExport): Promi
     throw new ClientError(
       `A Parquet file that broke off cannot be gone on with. --force begins anew; --limit makes smaller files, and so does jsonl.`,
     )
-  const handle = await openFile(partOf(file), constants.O_RDWR | constants.O_NOFOLLOW)
+  const handle = await openFile(partialPath(file), constants.O_RDWR | constants.O_NOFOLLOW)
   const scanner = new RowScanner(format)
   for await (const bytes of handle.createReadStream({ start: 0, autoClose: false })) scanner.scan(bytes as Buffer)
   const last = Buffer.alloc(scanner.lastEnd - scanner.lastStart)
@@ -106,7 +106,7 @@ function endOfLines({ rowCount, lastStart, lastEnd }: RowScanner, last: string, 
   if (row?.export_error !== undefined)
     return { rowCount: rowCount - 1, cursor: row.export_error.cursor, bytes: lastStart }
   if (typeof row?.cursor !== 'string')
-    throw new ClientError(`The last line of ${partOf(file)} is none of an export. --force begins anew.`)
+    throw new ClientError(`The last line of ${partialPath(file)} is none of an export. --force begins anew.`)
   return { rowCount, cursor: row.cursor, bytes: lastEnd }
 }
 
@@ -122,7 +122,7 @@ function parseLine(line: string): { cursor?: unknown; export_error?: { cursor: s
 export async function completeFile(file: string, handle: FileHandle): Promise<void> {
   await handle.sync()
   await handle.close()
-  await rename(partOf(file), file)
+  await rename(partialPath(file), file)
   await rm(askedOf(file), { force: true })
 }
 

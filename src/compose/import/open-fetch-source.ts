@@ -42,15 +42,15 @@ export async function openFetchSource(
       )
     // The client of AWS is a sixth of what it takes to start a command.
     const { s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
-    return ofObjects(s3ObjectSource(bucket), { prefix })
+    return objectSourceOpener(s3ObjectSource(bucket), { prefix })
   }
   if (config.source === 'http') {
     const authorization = findSecret(env, 'IMPORT_HTTP_AUTHORIZATION')
-    return ofObjects(httpListSource({ path: config.list!, authorization }, nowMs), { isWritten: true })
+    return objectSourceOpener(httpListSource({ path: config.list!, authorization }, nowMs), { isWritten: true })
   }
   return { source: apiSource(config, env, nowMs(), isPlan), close: () => undefined }
 }
 
-function ofObjects(objects: ObjectSource, options: ObjectPartsOptions): OpenFetchSource {
+function objectSourceOpener(objects: ObjectSource, options: ObjectPartsOptions): OpenFetchSource {
   return { source: objectParts(objects, options), close: () => objects.close() }
 }

@@ -42,7 +42,7 @@ export function hasLog(config: Config): boolean {
 }
 
 /** The log as it stands, without a change. @throws LogIdentityError, system errors. */
-export function foundLog(config: Config): FindBindingDeps['log'] {
+export function readLogBinding(config: Config): FindBindingDeps['log'] {
   const folder = resolve(logFolder(config))
   return { id: readLogIdentity(folder), streams: embeddedStreamNames, hasSegments: hasLogSegments(folder) }
 }
@@ -54,7 +54,7 @@ export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> 
   return {
     folder,
     log: {
-      ...foundLog(config),
+      ...readLogBinding(config),
       writeId: id => writeLogIdentity(folder, id),
     },
   }

@@ -12,7 +12,7 @@ import type { Config } from '#config.ts'
 import { howToInstall, inDocs, missingPackage, reinstall } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
 import { findBindingRefusal } from '#services/progress/bind-log.ts'
-import { foundLog, hasLog, logFolder } from '../log/log.ts'
+import { hasLog, logFolder, readLogBinding } from '../log/log.ts'
 import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
 
 export interface StoreFault {
@@ -95,7 +95,7 @@ export async function findForeignLog(config: Config): Promise<StoreFault | null>
   const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
   const management = openSqliteManagementStore({ dataFolder: config.dataFolder, access: 'read' })
   try {
-    const log = { folder: logFolder(config), log: foundLog(config) }
+    const log = { folder: logFolder(config), log: readLogBinding(config) }
     const refusal = await findBindingRefusal({ management, ...log, statePlace: null })
     return refusal === null ? null : faultOfLine(refusal)
   } finally {

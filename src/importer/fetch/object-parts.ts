@@ -33,7 +33,7 @@ export function objectParts(
     notes: [],
     listParts: async function* (signal) {
       try {
-        for await (const object of source.list(signal)) yield partOf(object, folder)
+        for await (const object of source.list(signal)) yield toFetchPart(object, folder)
       } catch (cause) {
         throw faultOf(cause)
       }
@@ -43,7 +43,7 @@ export function objectParts(
   }
 }
 
-function partOf({ key, bytes, version }: SourceObject, folder: string): FetchPart {
+function toFetchPart({ key, bytes, version }: SourceObject, folder: string): FetchPart {
   return {
     id: fileNameOf(key.startsWith(folder) ? key.slice(folder.length) : key),
     asks: { key, version, bytes },

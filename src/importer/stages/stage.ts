@@ -65,7 +65,7 @@ export async function stageRecords(options: StageOptions): Promise<Manifest> {
 async function rawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
   const mapping = mappingSha256(plan)
   const known = folder.readJson(hashesFile, hashesSchema)
-  if (known !== null && known.mapping === mapping && isStill(known.sources)) return known.sources
+  if (known !== null && known.mapping === mapping && areSourcesUnchanged(known.sources)) return known.sources
   // Another version of a file, or another idea of its times, may have been put down already.
   folder.remove('spill', 'staged')
   const sources: RawSource[] = []
@@ -77,7 +77,7 @@ async function rawSources({ folder, plan, signal }: StageOptions): Promise<reado
   return sources
 }
 
-function isStill(sources: readonly RawSource[]): boolean {
+function areSourcesUnchanged(sources: readonly RawSource[]): boolean {
   try {
     checkStill(sources)
     return true

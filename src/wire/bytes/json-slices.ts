@@ -112,7 +112,7 @@ function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base
     const keyEnd = skipString(json, at)
     const valueStart = skipColon(json, keyEnd)
     const valueEnd = skipValue(json, valueStart)
-    const part = partOf(json, at, keyEnd)
+    const part = toPart(json, at, keyEnd)
     if (part !== 0) {
       slices[base + part] = valueStart
       slices[base + part + 1] = valueEnd
@@ -150,7 +150,7 @@ const partOfLength: readonly (NamedPart | undefined)[] = (() => {
 const escapedKeyBytesMin = 9
 
 /** The part that a key names, as its index in `slice`; 0 for every other key. */
-function partOf(json: Uint8Array, start: number, end: number): Part {
+function toPart(json: Uint8Array, start: number, end: number): Part {
   const length = end - start - 2
   const candidate = partOfLength[length]
   if (candidate !== undefined && isKey(json, start, candidate.key)) return candidate.part

@@ -173,7 +173,7 @@ class OutlineReader {
       // A repeated key, of which only the last counts, is unusual, and it could be repeated tens of thousands of times.
       if (fields[name] !== undefined) notWalkable()
       fields[name] = this.#valueOf(name, valueStart)
-      const part = partOf(name)
+      const part = sliceColumn(name)
       if (part !== null) {
         slices[base + part] = valueStart
         slices[base + part + 1] = this.#at
@@ -280,7 +280,7 @@ function doubleCapacity(slices: ItemSlices): ItemSlices {
   return larger
 }
 
-function partOf(name: FieldName): (typeof slice)[keyof typeof slice] | null {
+function sliceColumn(name: FieldName): (typeof slice)[keyof typeof slice] | null {
   switch (name) {
     case 'properties':
       return slice.properties

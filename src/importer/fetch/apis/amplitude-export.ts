@@ -30,13 +30,13 @@ export function amplitudeExport(options: AmplitudeExport): FetchSource {
     notes: [
       'Amplitude exports by the time of upload, not of the event: add some days to --to for events that came late.',
     ],
-    listParts: () => dayWindows(options.range, options.windowDays).map(days => partOf(hoursOf(days))),
-    splitPart: ({ asks }) => splitHours(asks as unknown as HourWindow)?.map(partOf) ?? null,
+    listParts: () => dayWindows(options.range, options.windowDays).map(days => toFetchPart(hoursOf(days))),
+    splitPart: ({ asks }) => splitHours(asks as unknown as HourWindow)?.map(toFetchPart) ?? null,
     fetchPart: (part, tools) => fetchHours(part, options, tools),
   }
 }
 
-function partOf({ from, to }: HourWindow): FetchPart {
+function toFetchPart({ from, to }: HourWindow): FetchPart {
   return { id: `amplitude-${from === to ? from : `${from}-to-${to}`}.zip`, asks: { from, to }, bytes: null }
 }
 

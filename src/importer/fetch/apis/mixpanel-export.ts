@@ -37,13 +37,13 @@ export function mixpanelExport(options: MixpanelExport): FetchSource {
     notes: [
       'Mixpanel counts days in the zone of the project, and adds late events for days: leave a few days before --to.',
     ],
-    listParts: () => dayWindows(range, windowDays).map(partOf),
-    splitPart: ({ asks }) => splitDays(asks as unknown as DayWindow)?.map(partOf) ?? null,
+    listParts: () => dayWindows(range, windowDays).map(toFetchPart),
+    splitPart: ({ asks }) => splitDays(asks as unknown as DayWindow)?.map(toFetchPart) ?? null,
     fetchPart: (part, tools) => fetchDays(part, options, tools),
   }
 }
 
-function partOf({ from, to }: DayWindow): FetchPart {
+function toFetchPart({ from, to }: DayWindow): FetchPart {
   return { id: `mixpanel-${from === to ? from : `${from}-to-${to}`}.jsonl.gz`, asks: { from, to }, bytes: null }
 }
 
