@@ -1,5 +1,5 @@
-// `pennon import approve FOLDER`: a person signs off what the rehearsal found. What they saw is what will be sent: the
-// approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
+// `pennon import approve FOLDER`: a person signs off the result of the rehearsal. The approval holds hashes of what they
+// saw, so that nothing else is sent. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
 import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
@@ -40,7 +40,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       const target = plan.target!
       await checkRehearsed(job, at)
       const { predicted, warnings, targetAnswer } = readReport(folder)!
-      // Also where nobody is asked, since the output of a script is what people look at later.
+      // Printed in scripts too, since people read their output later.
       const chosen = choiceLines(planChoices(plan, targetAnswer))
       if (chosen.length > 0) printLines(['Options of the plan:', ...chosen.map(line => `  ${line}`)])
       const told = readFetchedParts(folder.path)?.warnings ?? []
@@ -64,7 +64,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
   }
 }
 
-/** What is sent was sent under the approval that is there; only what changed since, such as a limit for the rest, needs another one. */
+/** Refuses to approve again what is sent already. Only a later change, such as another limit for the rest, needs approval. */
 function refuseSent(job: Job, at: string): void {
   const { folder } = job
   const approval = readApproval(folder)
@@ -81,7 +81,7 @@ function refuseSent(job: Job, at: string): void {
 
 const endedMessage = { publish: 'published', discard: 'discarded' } as const
 
-/** Refuses unless the report is about the bytes and the rules that are there now, and good enough. */
+/** Refuses unless the report belongs to the present bytes and rules, and nothing in it stops the import. */
 async function checkRehearsed(job: Job, at: string): Promise<void> {
   for (const each of [stage, scan, rehearsal])
     if (!(await each.isDone(job)))

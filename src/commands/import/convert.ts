@@ -1,5 +1,5 @@
-// `pennon import convert`: records from stdin, what becomes of each to stdout. No stage, no job, no connection and no
-// clock; a ledger that ends with the process. Source: docs/wire/import.md §2.1, §9.
+// `pennon import convert`: reads records from stdin and prints what becomes of each, without a stage, job, connection or
+// clock. Its ledger ends with the process. Source: docs/wire/import.md §2.1, §9.
 
 import { pipeline } from 'node:stream/promises'
 import type { JsonObject } from '#core/json.ts'
@@ -89,12 +89,12 @@ function prepare(
   }
 }
 
-/** The markers are left out: without a job there is no id of one. */
+/** Leaves out the properties that mark imported events: without a job there is no job id. */
 function toShownEvent({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
   return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
 }
 
-/** Without the detail of a reject: just what the vectors compare. */
+/** Leaves out the detail of a reject, which the vectors do not compare. */
 function answerOf(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer {
   if ('skipped' in outcome) return outcome
   const { reason, field } = outcome.rejected
@@ -113,14 +113,14 @@ async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'cs
     else if (columns !== null) yield parseCsvRow(bytes, columns, shape.delimiter, shape.hasEscapes)
     else if (line !== 1 || !isSeparatorLine(bytes)) {
       const header = parseCsvHeader(bytes, shape.delimiter, shape.hasEscapes)
-      // Without the names of columns no row says anything.
+      // Rows mean nothing without the names of their columns.
       if ('rejected' in header) return yield header
       columns = header.columns
     }
   }
 }
 
-/** The name of a file tells what it holds, and stdin has none: every line of CSV would be refused as broken JSON. */
+/** stdin has no file name that shows its format, and every line of CSV would be rejected as broken JSON. */
 function hintAtFormat(beginning: Buffer): void {
   const text = beginning.toString().trim()
   if (text === '' || text.startsWith('{')) return

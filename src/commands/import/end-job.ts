@@ -1,5 +1,5 @@
-// `pennon import publish FOLDER` and `pennon import discard FOLDER`: what was sent becomes part of the project, or is gone
-// as if it had never been sent. Source: docs/wire/import.md §2.11.
+// `pennon import publish FOLDER` makes what was sent part of the project; `pennon import discard FOLDER` takes it back as if
+// it had never been sent. Source: docs/wire/import.md §2.11.
 
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
 import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
@@ -61,7 +61,7 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   }
 }
 
-/** How far the service knows of what it is asked to do: what an interruption means depends on it. */
+/** Whether the service has accepted the request, which decides what an interruption means. */
 interface Request {
   state: 'not sent' | 'sent' | 'accepted'
 }
@@ -139,7 +139,7 @@ async function end(
   say(afterDiscard)
 }
 
-/** The pages of the report say it too: they are what people hand around. */
+/** Also updates the pages of the report, which people pass on. */
 async function keepDone(folder: JobFolder, serviceJobId: string, how: Ending['how'], api: ServiceApi): Promise<void> {
   const at = await endedAt(api, serviceJobId, how)
   const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
@@ -155,7 +155,7 @@ function takenBackMessage(folder: JobFolder): string {
   return `its ${formatCount(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} taken back`
 }
 
-/** A job that nobody sent is nothing to the service: it ends with its folder. */
+/** The service does not know a job that was never sent: removing the folder is enough. */
 async function nothingSentText(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
   const next = nextLine(nextStep(path, await standingOf(job), null))
   const end = how === 'publish' ? '' : ` To throw the plan away, remove the folder ${path} with all that is in it.`
@@ -173,19 +173,19 @@ function afterPublish(at: string, differing: number): string {
     : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from what the import says. ${takenBack}`
 }
 
-/** Asks again only where whoever stopped waiting has not heard of them yet. */
+/** Compares only if no earlier command has: the user may have stopped waiting before. */
 async function differingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
   const checked = job.folder.readJson(personsFile, personsSchema)
   return checked === null ? printPersonsCheck(job, serviceJobId, api) : checked.differences.length
 }
 
-/** Only now do persons have what the import says of them. @returns how many differ. */
+/** Persons get imported values only when published, so they can be compared only now. @returns how many differ. */
 async function printPersonsCheck(
   { folder, plan, source }: Job,
   serviceJobId: string,
   api: ServiceApi,
 ): Promise<number> {
-  // All that was sent may have to be read for it, which takes minutes where that is millions.
+  // This may read everything that was sent: minutes for millions of events.
   say('publish: comparing persons with what the import says of them')
   const manifest = manifestOf(folder)
   const staged = openStagedJob({ folder, plan, manifest, source })
@@ -227,7 +227,7 @@ async function checkVerified(
     refuse(
       `the figures of the import do not balance, or are not there; see pennon import report ${at}. To publish it all the same: --unverified`,
     )
-  // A service that was put back from a backup knows nothing of what it has lost with it.
+  // A service that was restored from a backup does not know which events it lost.
   const { rows } = await readJobReport(api, serviceJobId)
   const had = `the service has ${formatCount(rows, 'event')} of the import, and had ${verification.stored_rows.toLocaleString('en')} when they were compared`
   if (rows > verification.stored_rows) refuse(`${had}. To compare again: pennon import run ${at}`)

@@ -1,4 +1,4 @@
-// The options and help of `pennon import`. What the commands do is loaded only when one is called.
+// Options and help of `pennon import`. The code of a command is loaded only when it is called.
 
 import { createRequire } from 'node:module'
 import { type Command, Option } from 'commander'

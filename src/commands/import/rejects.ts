@@ -1,4 +1,4 @@
-// `pennon import rejects FOLDER`: the records that are refused, one a line, or by reason with examples and a fix.
+// `pennon import rejects FOLDER`: prints rejected records, one a line, or by reason with examples and a fix.
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
@@ -51,7 +51,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
     printLines([json ? JSON.stringify(reject) : describeReject(reject)])
   }
   if (count > 0) return
-  // Whoever reads JSON reads lines, of which there are none.
+  // With --json, stdout holds only lines of JSON, of which there are none.
   const stream = json ? process.stderr : process.stdout
   stream.write(`${printable(reason === undefined ? noRejects : `No record is rejected for ${reason}.`)}\n`)
 }
@@ -85,7 +85,7 @@ function describeReject({ object, line, reason, field, detail, source, repaired 
   return `${where}: ${repaired === true ? 'repaired and sent; was ' : ''}${what}: ${cut}`
 }
 
-/** @param reason only of this one, where it is given. */
+/** @param reason to filter by; undefined for all. */
 async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncGenerator<ShownReject> {
   const retried = readRetryOutcomes(folder)
   for await (const { text, name } of textsOf(folder)) {
@@ -95,7 +95,7 @@ async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncG
   }
 }
 
-/** What sending refused as far as the checkpoint counts it. */
+/** The rejects of the rehearsal, and those of sending as far as the checkpoint counts them. */
 async function* textsOf(folder: JobFolder): AsyncGenerator<{ readonly text: string; readonly name: string }> {
   const checkpoint = readCheckpoint(folder)
   const begun = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts]

@@ -8,7 +8,7 @@ const sample = (of: string, day: string | null): Sample => ({ of, day, object: '
 const samples = [sample('Paid', '2024-05-02'), sample('Paid', '2024-05-01'), sample('Left', '2024-05-01')]
 const report = { days: [{ day: '2024-06-01', count: 1_200, events: {} }] } as unknown as RehearsalReport
 
-it('who asks for samples that are not there is told of which days and names there are some', () => {
+it('a request for missing samples gets the days and names that have some', () => {
   assert.equal(
     noSamples({ day: '2024-06-01' }, samples, report),
     'There is no sample of the day 2024-06-01. The day has 1,200 events, and samples are only a few records. There are some of the days: 2024-05-01, 2024-05-02.',

@@ -1,4 +1,5 @@
-// `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
+// `pennon import report FOLDER`: prints the result of the rehearsal, or the final report once everything is sent, as text,
+// JSON or Markdown.
 
 import { readFileSync } from 'node:fs'
 import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
@@ -28,7 +29,7 @@ export interface ReportOptions {
   readonly json?: boolean
   readonly markdown?: boolean
   readonly samples?: boolean
-  /** What samples to show: the name of an event, `reject:REASON` or `skip:REASON`. */
+  /** Which samples to show: the name of an event, `reject:REASON` or `skip:REASON`. */
   readonly of?: string
   readonly day?: string
 }
@@ -69,7 +70,7 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
 }
 
-/** The service knows also what somebody else did with the job. */
+/** The service's answer comes first: the job may have been published or discarded from elsewhere. */
 function endingOf({ folder }: Job, service: ServiceAnswer): Ending | null {
   if (service === null || 'unknownBecause' in service) return readEnding(folder)
   const { id, state, publishedAt, discardedAt } = service
@@ -81,7 +82,7 @@ function endingOf({ folder }: Job, service: ServiceAnswer): Ending | null {
   return state === 'discarded' ? toEnding('discard', discardedAt) : null
 }
 
-/** A file that belongs to a report that is there. @throws JobStopped when it is gone. */
+/** Reads a file of an existing report. @throws JobStopped if it is missing. */
 function textOf(folder: JobFolder, name: string): string {
   try {
     return readFileSync(folder.file(name), 'utf8')
@@ -90,7 +91,7 @@ function textOf(folder: JobFolder, name: string): string {
   }
 }
 
-/** Says of what there are samples: of the other half of what was asked, as far as there are any. */
+/** @returns a message with the days or events that do have samples. */
 export function noSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
   const count = days.find(each => each.day === day)?.count ?? 0
@@ -116,7 +117,7 @@ function joinList(texts: readonly string[]): string {
   return firstFew([...new Set(texts)]).join(', ')
 }
 
-/** Source records beside what becomes of them. */
+/** Prints source records and what becomes of them. */
 function showSamples(folder: JobFolder, report: RehearsalReport, { of, day, json = false }: ReportOptions): void {
   const samples = readSamples(folder)
   const shown = samples.filter(
@@ -124,7 +125,7 @@ function showSamples(folder: JobFolder, report: RehearsalReport, { of, day, json
   )
   for (const sample of shown) printLines(json ? [JSON.stringify(sample)] : [...sampleLines(sample), ''])
   if (shown.length > 0) return
-  // Whoever reads JSON reads lines, of which there are none.
+  // With --json, stdout holds only lines of JSON, of which there are none.
   const stream = json ? process.stderr : process.stdout
   stream.write(`${printable(noSamples({ of, day }, samples, report))}\n`)
 }

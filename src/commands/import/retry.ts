@@ -1,4 +1,4 @@
-// `pennon import retry FOLDER --rejects FILE`: sends records that were repaired, as part of the same job.
+// `pennon import retry FOLDER --rejects FILE`: sends repaired records as part of the same job.
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
@@ -53,7 +53,7 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   }
 }
 
-/** Their ids are the same in any import, so nothing counts twice. */
+/** Repaired records have the same ids in any import, so nothing counts twice. */
 const elsewhere =
   'Repaired records can be an import of their own, as whole records in the format of the source: pennon import plan ANOTHER-FOLDER FILE'
 
@@ -79,7 +79,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   })
   try {
     folder.remove(verifyFile)
-    // Nor does the service keep what was verified before: it says nothing of what is sent from here on.
+    // The service forgets its verification too, which does not cover what is sent from now on.
     const repaired = readRetryOutcomes(folder)
     await reportState(api, serviceJob.id, 'sending', progressFigures(sent, context.manifest, repaired))
     const { checkpoint } = await sendStage({
@@ -94,7 +94,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
         approvalSha256: sent.approval_sha256,
         mappingSha256: mappingSha256(plan),
       },
-      // Each of these was wrong once; that some still are is no reason to stop.
+      // All of these were rejected before, so rejects are no reason to stop.
       maxRejectShare: 1,
     })
     progress.end('done', null)
@@ -109,7 +109,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
       `${formatCount(counts.read, 'record')}: ${formatCount(counts.sent, 'event')} sent, ${formatCount(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
     )
     for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
-    // A record all of whose events the service refused is among both.
+    // A record is in both counts if the service refused all its events.
     const wrong = Math.max(counts.rejected, counts.refused)
     const compare = `pennon import run ${quotePath(path)}`
     if (wrong > 0)

@@ -1,4 +1,4 @@
-// `pennon import status FOLDER`: where a job stands, also while another terminal runs it, and what comes next. Changes
+// `pennon import status FOLDER`: prints the state of a job, also while another terminal runs it, and the next step. Changes
 // nothing. Source: docs/wire/import.md §2.8.
 
 import { type NextStep, nextLine, quotePath } from '#commands/import/messages/next-line.ts'
@@ -117,7 +117,7 @@ function statusOf(
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: sentSoFar(folder),
     service,
-    // Programs run what stands here, and nobody wants an import undone by one.
+    // Programs may run this command, and must not undo an import by it.
     next: next.isOnlyToUndo === true ? null : next,
   }
 }
@@ -160,7 +160,7 @@ function statusLines(
   ]
 }
 
-/** A plan of what is fetched names no files before a run has found all of them there. */
+/** The plan of a fetch names no files until a run has fetched all of them. */
 function filesText({ folder, plan: { files, fetch, source } }: Job): string {
   if (files.length > 0 || fetch === null) return `${formatCount(files.length, 'file')} of ${source}`
   const fetched = fetchedPartsIn(folder)
@@ -178,7 +178,7 @@ function sentText(sent: SentSoFar | null): string[] {
   ]
 }
 
-/** A process writes its figures every second; when it is held up, they say since when. */
+/** A process writes its figures every second; older ones show that it is held up. */
 const heldUpMs = 15_000
 
 function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
@@ -189,7 +189,7 @@ function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
   return `Running (process ${progress.pid}): ${progressLine(progress)}.${silent}`
 }
 
-/** What the last run advised no longer holds once the job is taken back. */
+/** The advice of the last run no longer applies once the job is discarded. */
 function lastRunText(progress: ProgressFigures | null, service: ServiceAnswer): string[] {
   if (progress === null) return ['Not run yet.']
   if (service !== null && 'state' in service && service.state === 'discarded') return ['Nothing is running.']

@@ -1,4 +1,4 @@
-// Stage 1 of a planned job: what `pennon import fetch` began is fetched to its end, and the plan names the files.
+// Stage 1 of a planned job: completes what `pennon import fetch` began, and adds the files to the plan.
 
 import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { fetchForJob } from '#importer/fetch/fetch-for-job.ts'

@@ -16,7 +16,7 @@ const begun: FetchProgress = {
 const minute = 60_000
 
 describe('the progress of a fetch', () => {
-  it('says what is done, what it waits for and how long the limits leave for the rest', () => {
+  it('shows what is done, what it waits for, and the least time that the limits allow for the rest', () => {
     const progress = { ...begun, partsDone: 60, partsEmpty: 2, bytesReceived: 3 * 2 ** 20, retries: 1 }
     const text = formatProgress(
       { ...progress, waiting: { reason: 'source limit', untilMs: 14 * minute } },
@@ -25,12 +25,12 @@ describe('the progress of a fetch', () => {
     assert.equal(text, '60 of 1,095 parts, 2 without data, 3.0 MiB, 1 retry, source limit, 14 min, about 17.3 h left')
   })
 
-  it('takes the time of what is done for the rest, where that is longer', () => {
+  it('estimates the rest from the pace so far if the limits would allow a shorter time', () => {
     const text = formatProgress({ ...begun, partsDone: 95 }, { nowMs: 0, spentMs: minute, doneHere: 10, leastMs: 0 })
     assert.equal(text, '95 of 1,095 parts, 0 bytes, about 100 min left')
   })
 
-  it('says the trouble that it is in, and no time that is left while nothing moves', () => {
+  it('shows the failure that it waits for, and no remaining time while nothing arrives', () => {
     const pace = { nowMs: minute, spentMs: minute, doneHere: 0, leastMs: 5_000 }
     const trouble = { reason: 'no connection to the source (ECONNREFUSED)', untilMs: minute + 900 }
     const stuck = { ...begun, partsTotal: 14, retries: 7 }
@@ -42,7 +42,7 @@ describe('the progress of a fetch', () => {
     assert.match(formatProgress({ ...stuck, waiting: null }, pace), / 7 retries$/)
   })
 
-  it('is a line every ten seconds where nobody looks, also while nothing happens, and JSON for programs', t => {
+  it('is a line every ten seconds without a terminal, also while nothing happens, and JSON for programs', t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     for (const isJson of [false, true]) {
       let nowMs = 0
@@ -68,7 +68,7 @@ describe('the progress of a fetch', () => {
     }
   })
 
-  it('is a bar on a terminal, as wide as that, also once its window is resized', () => {
+  it('is a bar as wide as the terminal, also after a resize', () => {
     let written = ''
     let width = 40
     let atMs = minute

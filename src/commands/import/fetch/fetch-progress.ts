@@ -1,4 +1,4 @@
-// How a fetch is getting on: a bar that is drawn over on a terminal, a line every ten seconds elsewhere.
+// Progress of a fetch: a bar that is redrawn on a terminal, a line every ten seconds elsewhere.
 
 import { progressBar } from '#commands/client/progress-bar.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
@@ -12,7 +12,7 @@ import type { FetchProgress } from '#importer/fetch/fetch-reporter.ts'
 
 export interface FetchProgressOptions {
   readonly write: (text: string) => void
-  /** Columns, asked each time that the line is drawn; null where the output is no terminal. */
+  /** Columns, read for each drawing; null if the output is no terminal. */
   readonly width: () => number | null
   /** Lines of JSON for programs. */
   readonly isJson: boolean
@@ -23,7 +23,7 @@ export interface FetchProgressOptions {
 
 const lineEveryMs = 10_000
 const terminalEveryMs = 200
-/** How often a line is looked after while nothing happens, as in a wait of minutes. */
+/** How often to check whether a line is due while nothing happens, as in a wait of minutes. */
 const tickEveryMs = 1_000
 
 export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
@@ -68,7 +68,7 @@ export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, c
       latest = progress
       draw()
     },
-    /** Moves to another line. */
+    /** Clears the line, so that something else can be printed. */
     clear,
     end(): void {
       clearInterval(timer)
@@ -80,16 +80,16 @@ export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, c
 interface Pace {
   readonly nowMs: number
   readonly spentMs: number
-  /** Parts of this run. */
+  /** Parts done in this run. */
   readonly doneHere: number
-  /** That the limits of the source leave for the rest. */
+  /** The least time that the limits of the source allow for the rest. */
   readonly leastMs: number
 }
 
 export function formatProgress(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
   const { partsDone, partsTotal, partsEmpty, bytesReceived, retries, waiting } = progress
   const left = partsTotal - partsDone
-  // While the source fails, nobody can say when the next part will come.
+  // While the source fails, any estimate would be a guess.
   const isStuck = (waiting !== null && waiting.reason !== sourceLimit) || (doneHere === 0 && retries > 0)
   const leftMs = Math.max(doneHere === 0 ? 0 : (spentMs / doneHere) * left, leastMs)
   return [

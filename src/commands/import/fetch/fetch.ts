@@ -1,4 +1,4 @@
-// `pennon import fetch FOLDER`: the export of the other product lies in the folder afterwards. Stage 1 of an import.
+// `pennon import fetch FOLDER`: downloads the export of another product into the folder. Stage 1 of an import.
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -80,7 +80,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
   }
 }
 
-/** What the options ask for; without --source what the folder was begun with. */
+/** The configuration in the options; without --source, the one that the folder was begun with. */
 function readConfigOf(folder: string, options: FetchOptions): { readonly config: FetchConfig; readonly text: string } {
   const { dryRun: _, json: _json, ...asked } = options
   const begun = readFetchedParts(folder)
@@ -94,7 +94,7 @@ function readConfigOf(folder: string, options: FetchOptions): { readonly config:
   return { config: parseFetchConfig(value), text: canonicalJson(value as JsonObject) }
 }
 
-/** What is as the folder was begun may be said again, also where that was so without being said. */
+/** Refuses options that differ from what the folder was begun with. Repeating a value is fine, also a default. */
 function checkNothingIgnored(folder: string, bound: JsonObject, asked: JsonObject): void {
   const before = parseFetchConfig(bound)
   const ignored = Object.entries(asked)

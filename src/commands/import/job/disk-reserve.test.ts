@@ -20,13 +20,13 @@ describe('the reserve on the disk of an import', () => {
     )
   })
 
-  it('has to be left by a file of a known size too', () => {
+  it('must also remain free beside a file of known size', () => {
     assert.equal(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 75 * mebibyte), null)
     const message = /200\.0 MiB are free, and files that come need 76\.0 MiB; 125\.0 MiB/
     assert.match(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 76 * mebibyte)!, message)
   })
 
-  it('stops an import on a disk that is smaller than that, with the remedy', () => {
+  it('stops an import on a disk that is smaller than the reserve, with a remedy', () => {
     assert.throws(
       () => lackOn({ free: 90, total: 124 }, 100 * mebibyte),
       (error: unknown) =>
@@ -35,7 +35,7 @@ describe('the reserve on the disk of an import', () => {
     )
   })
 
-  it('is nothing where none is wanted', () => {
+  it('is nothing if PENNON_MIN_FREE_BYTES is 0', () => {
     assert.equal(lackOn({ free: 0, total: 1 }, 0), null)
   })
 })

@@ -1,4 +1,4 @@
-// What an import leaves free on the disk of its folder: a service on the same disk answers 503 to all capture once less than
+// The space that an import leaves free on its disk: a service on the same disk answers 503 to all capture once less than
 // PENNON_MIN_FREE_BYTES is free. Source: ours; `pennon backup` leaves the same space.
 
 import { statfsSync } from 'node:fs'
@@ -12,10 +12,10 @@ export interface DiskSize {
   readonly totalBytes: number
 }
 
-/** Space for what the service itself writes while the import waits: at the limit, its capture would have stopped. */
+/** Leaves more than the limit, at which capture stops, so that the service can still write while the import waits. */
 const reserveShare = 1.25
 
-/** @throws JobStopped for a setting of another kind. */
+/** @throws JobStopped for an invalid setting. */
 export function reserveOf(path: string): FindSpaceProblem {
   const read = readSetting('freeBytesMin', process.env)
   if (!read.ok) throw new JobStopped(read.error)
@@ -23,7 +23,7 @@ export function reserveOf(path: string): FindSpaceProblem {
 }
 
 /**
- * @param path of a folder that is there when it is asked.
+ * @param path of a folder that exists when the result is called.
  * @param freeBytesMin the value of PENNON_MIN_FREE_BYTES; 0 for no reserve.
  */
 export function diskReserve(path: string, freeBytesMin: number, look = diskOf): FindSpaceProblem {

@@ -1,4 +1,4 @@
-// The stages of a job in their order. Each knows whether it is done, so a run goes on with the first that is not.
+// The stages of a job in order. Each knows whether it is done, so a run continues with the first that is not.
 // Source: docs/wire/import.md §2.1.
 
 import { statSync } from 'node:fs'
@@ -28,15 +28,15 @@ import { planWithProfileTime } from './profile-time.ts'
 export interface StageRun extends Job {
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** The reserve on the folder's disk, for what downloads. */
+  /** Checks the reserve on the folder's disk, for downloads. */
   readonly findSpaceProblem: FindSpaceProblem
-  /** Waits for space beside it. */
+  /** Waits while only the reserve is free. */
   readonly waitForSpace: WaitForSpace
 }
 
 export interface JobStage {
   readonly name: StageName
-  /** @throws JobStopped when what it did no longer holds and nothing can be done about it here. */
+  /** @throws JobStopped when its result is outdated and running it again would not help. */
   isDone(job: Job): boolean | Promise<boolean>
   run(run: StageRun): Promise<void>
 }
@@ -108,10 +108,10 @@ export const rehearsal: JobStage = {
   },
 }
 
-/** Before the approval. */
+/** The stages before the approval. */
 export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
-/** What the stages left of another mapping says nothing any more. */
+/** Removes the output of the stages, which is wrong for another mapping. */
 export function forgetStages(folder: Job['folder']): void {
   folder.remove(manifestFile, 'rehearsal')
   forgetRehearsalRejects(folder)
@@ -129,12 +129,12 @@ export function manifestOf(folder: Job['folder']): Manifest {
   return manifest
 }
 
-/** What there is to approve, or of what was approved, now. */
+/** The present state of everything that an approval covers. */
 export function approvedParts({ folder, plan }: Pick<Job, 'folder' | 'plan'>): ApprovedParts {
   return { plan, manifest: manifestOf(folder), ledgerSha256: readStats(folder)?.ledgerSha256 ?? null }
 }
 
-/** @returns bytes; 0 for a file that is not there. */
+/** @returns bytes; 0 for a missing file. */
 export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }

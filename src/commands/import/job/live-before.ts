@@ -1,5 +1,5 @@
-// The live events that a project has of the days of an import, before anything is sent. Source: docs/wire/import.md §2.11
-// (guards).
+// Counts the live events that a project has on the days of an import, before anything is sent.
+// Source: docs/wire/import.md §2.11 (guards).
 
 import { quotePath } from '#commands/import/messages/next-line.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -18,8 +18,8 @@ const liveOverlapSchema = Type.Object({ days: Type.Array(Type.String()) })
 const liveBeforeSchema = Type.Object({ days: orNull(Type.Record(Type.Number())) })
 
 /**
- * Live events of the same days, that nobody has agreed to yet: by the rehearsal's answer of the target, or the last refusal.
- * @returns how many days.
+ * Days with live events that the user has not accepted yet, from the last refusal and the target's answer to the rehearsal.
+ * @returns how many.
  */
 export function overlapDays(folder: JobFolder, answer: TargetAnswer | undefined): number {
   if (folder.readJson(liveBeforeFile, liveBeforeSchema) !== null) return 0
@@ -28,7 +28,7 @@ export function overlapDays(folder: JobFolder, answer: TargetAnswer | undefined)
   return new Set([...refused, ...known.map(({ day }) => day)]).size
 }
 
-/** When --overlap-ok is right, and what else there is to do. */
+/** When --overlap-ok is right, and the alternative. */
 export const overlapRemedy = `that is right where they are other events than those you import; where they are the same ones, ${otherDaysOnly}`
 
 /**

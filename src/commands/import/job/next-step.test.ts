@@ -24,47 +24,72 @@ const ended = (how: 'publish' | 'discard', isDone: boolean): Standing => ({
 
 describe('the next step of an import', () => {
   const cases: readonly (readonly [what: string, standing: Standing, service: ServiceAnswer, command: string])[] = [
-    ['of a plan', fresh, null, 'run it'],
-    ['of a rehearsal', rehearsed, null, 'approve it'],
+    ['after planning', fresh, null, 'run it'],
+    ['after a rehearsal', rehearsed, null, 'approve it'],
     [
-      'of too many rejects',
+      'after too many rejects',
       { ...rehearsed, stopAt: at => ({ command: `pennon import rejects ${at} --group`, wayOut: 'mend' }) },
       null,
       'rejects it --group',
     ],
     ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
-    ['of an approval', approved, null, 'run it'],
-    ['of live events of the same days', { ...approved, overlapDays: 2 }, null, 'run it --overlap-ok'],
-    ['of a half that was begun so', { ...approved, overlapDays: 2, sent: { ...sent, isAll: false } }, null, 'run it'],
-    ['of an approval of something else', { ...approved, changed: ['the limits'] }, null, 'approve it'],
-    ['of a half', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
+    ['after the approval', approved, null, 'run it'],
+    ['with live events on the same days', { ...approved, overlapDays: 2 }, null, 'run it --overlap-ok'],
+    [
+      'with live events on the same days, once half is sent',
+      { ...approved, overlapDays: 2, sent: { ...sent, isAll: false } },
+      null,
+      'run it',
+    ],
+    ['when the limits changed after the approval', { ...approved, changed: ['the limits'] }, null, 'approve it'],
+    ['once half is sent', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
     ['before verifying', { ...approved, sent: { ...sent, isVerified: null } }, inService('verifying'), 'run it'],
-    ['of differences', { ...approved, sent: { ...sent, isVerified: false } }, inService('verifying'), 'run it'],
-    ['of what is verified', { ...approved, sent }, inService('pending'), 'publish it'],
-    ['where the service is silent', { ...approved, sent }, silent, 'publish it'],
-    ['of what this folder published, in silence', ended('publish', true), silent, 'discard it'],
-    ['of what this folder asked to publish, in silence', ended('publish', false), silent, 'publish it'],
-    ['of what this folder asked to discard, in silence', ended('discard', false), silent, 'discard it'],
-    ['of what this folder discarded, without an answer', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
-    ['of what somebody else takes back', ended('publish', true), inService('discarding'), 'discard it'],
-    ['while it is published', { ...approved, sent }, inService('publishing'), 'publish it'],
-    ['once it is published', { ...approved, sent }, inService('published'), 'discard it'],
-    ['while it is discarded', { ...approved, sent }, inService('discarding'), 'discard it'],
-    ['once it is discarded', { ...approved, sent }, inService('discarded'), 'plan ANOTHER-FOLDER'],
-    ['of a failure', { ...approved, sent }, inService('failed'), 'discard it'],
+    [
+      'after verifying found differences',
+      { ...approved, sent: { ...sent, isVerified: false } },
+      inService('verifying'),
+      'run it',
+    ],
+    ['once verified', { ...approved, sent }, inService('pending'), 'publish it'],
+    ['once verified, while the service does not answer', { ...approved, sent }, silent, 'publish it'],
+    ['once this folder published, while the service does not answer', ended('publish', true), silent, 'discard it'],
+    [
+      'once this folder asked to publish, while the service does not answer',
+      ended('publish', false),
+      silent,
+      'publish it',
+    ],
+    [
+      'once this folder asked to discard, while the service does not answer',
+      ended('discard', false),
+      silent,
+      'discard it',
+    ],
+    ['once this folder discarded, without asking the service', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
+    [
+      'while another folder discards what this one published',
+      ended('publish', true),
+      inService('discarding'),
+      'discard it',
+    ],
+    ['while the service publishes', { ...approved, sent }, inService('publishing'), 'publish it'],
+    ['once published', { ...approved, sent }, inService('published'), 'discard it'],
+    ['while the service discards', { ...approved, sent }, inService('discarding'), 'discard it'],
+    ['once discarded', { ...approved, sent }, inService('discarded'), 'plan ANOTHER-FOLDER'],
+    ['after a failure', { ...approved, sent }, inService('failed'), 'discard it'],
   ]
   for (const [what, standing, service, command] of cases)
-    it(`${what} is ${command}`, () => {
+    it(`${what}: pennon import ${command}`, () => {
       assert.equal(nextStep('it', standing, service).command, `pennon import ${command}`)
     })
 
-  it('of a file that changed is to put it back, which no command does', () => {
+  it('for a changed file is to restore it, which no command does', () => {
     const next = nextStep('it', { ...rehearsed, changedFile: 'raw.jsonl' }, null)
     assert.equal(next.command, null)
     assert.match(nextLine(next), /^Next: make raw\.jsonl again what was staged, then pennon import run it; /)
   })
 
-  it('of a run that would only stop again is what has to be done first, in a command or in words', () => {
+  it('before a run that would stop again is its remedy, as a command or a sentence', () => {
     const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
     const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
     const at = (standing: Standing) => nextLine(nextStep("ada's", standing, null))
@@ -80,12 +105,12 @@ describe('the next step of an import', () => {
     )
   })
 
-  it('is never what takes back an import that is done', () => {
+  it('is not to discard a published import, which the line only mentions', () => {
     const line = nextLine(nextStep('it', { ...approved, sent }, inService('published')))
     assert.equal(line, 'All is done. Only to take it back, within 30 days: pennon import discard it')
   })
 
-  it('can be typed as it is, whatever the folder is called', () => {
+  it('can be pasted into a shell, whatever the folder is called', () => {
     assert.equal(
       nextLine({ ...nextStep("ada's jobs", fresh, null), why: 'why' }),
       "Next: pennon import run 'ada'\\''s jobs' (why)",

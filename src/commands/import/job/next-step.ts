@@ -1,4 +1,4 @@
-// What comes next for a job, as a command to type: told by every command about it, so that nobody has to look it up.
+// The next step of a job, as a command to type. Every command about a job prints it.
 
 import { type NextStep, quotePath } from '#commands/import/messages/next-line.ts'
 import { formatCount } from '#core/format-count.ts'
@@ -16,22 +16,22 @@ import { overlapDays, overlapRemedy } from './live-before.ts'
 import type { Job } from './open-job.ts'
 import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
 
-/** Where a job stands, as far as it decides what comes next. */
+/** The state of a job, as far as it decides the next step. */
 export interface Standing {
   readonly isRehearsed: boolean
   readonly hasTarget: boolean
-  /** Why it is not to be approved; null where it may be. @param at the folder as a shell takes it. */
+  /** What stops the approval; null if nothing does. @param at the folder as a shell takes it. */
   readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
   /** What changed since the approval, in words; null without one. */
   readonly changed: readonly string[] | null
   readonly sent: SentSoFar | null
-  /** Days with live events in the project that nobody has agreed to. */
+  /** Days with live events in the project that the user has not accepted. */
   readonly overlapDays: number
-  /** A file that holds something else than when it was staged; null without one, or once that is no matter. */
+  /** A file that changed since it was staged; null for none, or once the files are no longer needed. */
   readonly changedFile: string | null
-  /** What the service was told to do with the job from this folder. */
+  /** What this folder asked the service to do with the job. */
   readonly ending: Ending | null
-  /** Why the last run would only stop again; null where it did not stop, or something was changed since. */
+  /** What to do before a run that would stop again; null if the last one did not stop, or something changed since. */
   readonly remedy: Remedy | null
 }
 
@@ -60,7 +60,7 @@ export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>)
   }
 }
 
-/** @param changedAt when the user did something about the job, as ISO 8601. */
+/** @param changedAt when the user changed the plan or approved it, as ISO 8601. */
 function findRemedy(folder: Job['folder'], changedAt: readonly string[]): Remedy | null {
   const progress = folder.readJson(progressFile, progressSchema)
   if (progress?.state !== 'stopped' || changedAt.some(at => at > progress.updatedAt)) return null
@@ -79,7 +79,7 @@ export function nextStep(path: string, standing: Standing, service: ServiceAnswe
   return { command: remedy.command === null ? null : withFolderName(remedy.command), why: withFolderName(remedy.why) }
 }
 
-/** What the service is at counts for more than the folder, whose job somebody else may have ended. */
+/** The service's state wins over the folder's: the job may have been published or discarded from elsewhere. */
 function afterSending(at: string, service: ServiceAnswer, ending: Ending | null): NextStep | null {
   const isKnown = service !== null && !('unknownBecause' in service)
   switch (isKnown ? service.state : stateAfter(ending)) {

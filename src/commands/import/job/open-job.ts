@@ -1,4 +1,4 @@
-// What every command about a job begins with: its folder and its plan, and how it ends when it cannot go on.
+// How every command about a job begins, with its folder and plan, and how it ends when it cannot continue.
 
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -16,7 +16,7 @@ import { ledgerFile } from '#importer/stages/scan.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 
 export const lockFile = 'lock.db'
-/** Whoever asks whether the folder is locked holds the lock for a moment, as `status` in another terminal does. */
+/** Locking is retried, since `status` in another terminal holds the lock for a moment to check it. */
 const lockTriesMax = 10
 const lockTryEveryMs = 50
 
@@ -35,9 +35,9 @@ export function openJob(path: string): Job {
   return { folder, plan, source: sourceNamed(plan.source) }
 }
 
-/** Refuses a path at which there can be no folder. @param begin how an import is begun, for the remedy. */
+/** Refuses a path at which there can be no folder. @param begin the command that begins an import, for the remedy. */
 export function checkIsFolder(path: string, begin: string): void {
-  // The first of its parents that is there has to be a folder too.
+  // Its nearest existing parent must be a folder too.
   for (let at = resolve(path); ; at = dirname(at)) {
     const found = statSync(at, { throwIfNoEntry: false })
     if (found?.isDirectory()) return
@@ -55,7 +55,7 @@ export function fetchedInto(path: string): FetchedParts | null {
   return planIn(folder) === null ? fetchedPartsIn(folder) : null
 }
 
-/** What lies in a folder that is there, planned or not. */
+/** What was fetched into an existing folder, planned or not. */
 export function fetchedPartsIn({ path }: JobFolder): FetchedParts | null {
   return orRefuse(() => readFetchedParts(path))
 }
@@ -66,7 +66,7 @@ function noImportText(path: string, fetched: FetchedParts | null): string {
   return `nothing is planned in ${path} yet, where parts of an export are fetched. ${nextLine(nextOfFetch(path, fetched))}`
 }
 
-/** What comes next for a folder that is only fetched into. */
+/** The next step for a folder that has fetched files and no plan. */
 export function nextOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
   return isComplete
     ? { command: `pennon import plan ${quotePath(path)}`, why: 'all of it is here; says what becomes of it' }
@@ -94,9 +94,9 @@ export function sourceNamed(name: string): ImportSource {
 }
 
 /**
- * Takes the folder for this process. The lock is the operating system's and ends with the process however it dies, so a
- * number that another process has by now means nothing.
- * @returns what gives it back.
+ * Locks the folder for this process. The operating system holds the lock and releases it however the process dies, so a
+ * reused process id does no harm.
+ * @returns a function that unlocks it.
  */
 export function lockJob(folder: JobFolder): () => void {
   for (let tries = 1; ; tries++) {
@@ -118,7 +118,7 @@ export function isFetchRunning(path: string): boolean {
   return isFileLocked(join(resolve(path), 'fetch.lock'))
 }
 
-/** Runs a command that may find out that it cannot go on: one line on stderr and exit code 2, or 1 for a full disk. */
+/** Runs a command. If it cannot continue, prints one line on stderr and exits with code 2, or 1 for a full disk. */
 export async function orStop(folder: JobFolder, command: () => Promise<void> | void): Promise<void> {
   try {
     await command()

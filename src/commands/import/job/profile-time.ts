@@ -1,5 +1,5 @@
-// When the profiles of a Mixpanel export were as they are in it: rows of profiles say no time, and the clock of the import
-// would be wrong for all of them. Source: docs/wire/import.md §1.2 (profile row).
+// The time of the profiles in a Mixpanel export: their rows have none, and the time of the import would be wrong for all of
+// them. Source: docs/wire/import.md §1.2 (profile row).
 
 import type { JsonObject } from '#core/json.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
@@ -15,7 +15,7 @@ const key = 'profile_timestamp'
 const source = 'mixpanel'
 const dayMs = 86_400_000
 
-/** @returns the configuration with the end of the range that was fetched, unless it says when the profiles were exported. */
+/** @returns the configuration, with the end of the fetched range as the time of profiles unless it has one. */
 export function withEndOfFetch(config: JsonObject, plannedSource: string, fetched: FetchedParts | null): JsonObject {
   if (plannedSource !== source || config[key] !== undefined || fetched === null) return config
   const { to } = fetched.config as { to?: unknown }
@@ -24,8 +24,8 @@ export function withEndOfFetch(config: JsonObject, plannedSource: string, fetche
 }
 
 /**
- * For files, whose end nobody said: the time of the last event beside the profiles.
- * @returns the plan to stage anew by; null when there are no profiles, or their time is known.
+ * For files that were not fetched, whose range is unknown: takes the time of the last event beside the profiles.
+ * @returns the plan to stage again with; null if there are no profiles, or their time is known.
  * @throws JobStopped when there is no event to take the time from.
  */
 export async function planWithProfileTime(
@@ -47,14 +47,14 @@ export async function planWithProfileTime(
   return { ...plan, config: { ...plan.config, [key]: sourceRange.last }, isProfileTimeFound: true }
 }
 
-/** The plan without a time that was found, for events whose times change: it is found anew. */
+/** Removes a time that was found from events, to be found again when their times change. */
 export function withoutFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
   if (isProfileTimeFound !== true) return plan
   const { [key]: _, ...config } = plan.config
   return { ...plan, config }
 }
 
-/** Profiles without a time are among the records whose day is not known. */
+/** Profiles without a time are staged with the records of unknown day. */
 async function hasProfiles(folder: JobFolder, { parts }: Manifest): Promise<boolean> {
   for (const part of parts.filter(({ id }) => id.startsWith(`${unknownDay}/`)))
     for await (const { staged } of partLines(folder, part))

@@ -28,7 +28,7 @@ describe('a rehearsed job', () => {
     assert.match(text, /--max-reject-share 50%$/)
   })
 
-  it('is told a share that would do, and of a mapping only where it has one', () => {
+  it('names a share that would be enough, and the mapping only for a source that has one', () => {
     const text = textOf({ rejected: 33 })!
     assert.match(text, /Mend the records or the --source and plan again, or allow more: .* --max-reject-share 33%$/)
     assert.match(textOf({ rejected: 33 }, { ...plan, source: 'generic' })!, /Mend the records or the mapping and/)
@@ -38,7 +38,7 @@ describe('a rehearsed job', () => {
     )
   })
 
-  it('stops without any record, which no mapping can mend', () => {
+  it('stops without any record, which no mapping can fix', () => {
     const balance = { read: 0, rejected: 0, toSend: 0 } as RehearsalReport['balance']
     assert.equal(
       textOf({ rejected: 0, balance }),
@@ -53,7 +53,7 @@ describe('a rehearsed job', () => {
     assert.match(textOf({ rejected: 1, balance: one }, all)!, /^The only record gives no event \(1 is rejected\)/)
   })
 
-  it('says of rows of Google Analytics that are too young what they wait for', () => {
+  it('explains why recent rows of Google Analytics are skipped', () => {
     const fix = skipMessage('filtered', 'ga4')
     const skips = [{ reason: 'filtered', count: 20, fix, fields: [], files: [], examples: [] }]
     const balance = { read: 20, rejected: 0, toSend: 0 } as RehearsalReport['balance']
@@ -66,7 +66,7 @@ describe('a rehearsed job', () => {
     )
   })
 
-  it('stops for damaged files, however few, unless that is allowed', () => {
+  it('stops for damaged files, however few, unless they are allowed', () => {
     const files = [damaged, ...Array.from({ length: 4 }, () => damaged)]
     const text = textOf({ rejected: 1, damagedFiles: [damaged] })!
     assert.match(
@@ -82,7 +82,7 @@ describe('a rehearsed job', () => {
     assert.equal(textOf({ rejected: 1, damagedFiles: [damaged] }, allowed), null)
   })
 
-  it('stops where the project refuses old events, unless the plan accepts them', () => {
+  it('stops if the project refuses old events, unless the plan accepts them', () => {
     const targetAnswer = { askedAt: '2026-01-15T00:00:00Z', dropsLiveOlderThanSeconds: 7_200 }
     const days = [{ day: '2024-05-01', count: 2, events: {} }]
     const report = { rejected: 0, days, targetAnswer } as unknown as Partial<RehearsalReport> & { rejected: number }

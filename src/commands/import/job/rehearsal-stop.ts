@@ -1,4 +1,4 @@
-// Why a rehearsed job is not to be approved as it is, and the remedies. Source: docs/wire/import.md §2.6.
+// Reasons not to approve a rehearsed job as it is, and their remedies. Source: docs/wire/import.md §2.6.
 
 import { formatCount } from '#core/format-count.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
@@ -93,7 +93,7 @@ export function acceptingPlan(at: string): string {
   return `pennon import plan ${at} … --accept-old`
 }
 
-/** Rows of the last days are no mistake of anybody. */
+/** For rows of the last days, which are no mistake in the export. */
 const settledLater =
   'Plan it again when its days are older, or now with --config FILE, where FILE holds {"settle_days":0}, to import them as they are'
 
@@ -101,7 +101,7 @@ function skipText({ reason, count, fix }: ReasonCount): string {
   return ` ${formatCount(count, 'is', 'are')} skipped as ${reason}: ${fix}.`
 }
 
-/** All of it, for who is not told the next command as well. */
+/** The whole text, for output that does not end with the next command. */
 export function stopText({ code, problem, wayOut, command }: RehearsalStop): string {
   const isToSee = code === 'no_events' || code === 'too_many_rejects'
   return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`

@@ -1,4 +1,4 @@
-// Lets somebody say which project they mean, before something is done to it.
+// Asks the user to confirm the project before something is done to it.
 
 import { ask, canAsk } from '#commands/client/prompt.ts'
 import { refuse } from '#commands/refuse.ts'
@@ -7,20 +7,21 @@ import { printable } from '#core/printable.ts'
 export interface Confirmation {
   readonly what: string
   readonly scripted: string
-  /** What to know before. */
+  /** Lines to print before the question. */
   readonly facts?: readonly string[]
-  /** Why it is asked at all, where that is not plain. */
+  /** Why the question is asked, if that is not obvious. */
   readonly reason?: string
-  /** Says the name in a script; `--project` unless given. */
+  /** The option that gives the name in a script; `--project` unless given. */
   readonly option?: string
-  /** What the project is to the import; its `target` unless given. */
+  /** The role of the project; `target` unless given. */
   readonly whose?: string
 }
 
 /**
- * Lets somebody say which project they mean, by typing its name or with an option.
+ * Asks the user to type the name of the project, unless an option gives it.
  * @param name of the target project, or its address where the name is not known.
- * @param given that option. @param what is about to be done, such as `approve`. @param scripted how a script says it.
+ * @param given the value of that option. @param what is about to be done, such as `approve`.
+ * @param scripted the command without that option, for scripts.
  */
 export async function confirmTarget(
   name: string,

@@ -1,11 +1,10 @@
-// Ctrl-C, or SIGTERM, at a command that takes long: whatever it is at, it ends with the words how to go on and exit code
-// 130.
+// Ctrl-C or SIGTERM during a long command: it ends with a message that says how to continue, and exit code 130.
 
 import { printable } from '#core/printable.ts'
 import { JobPaused } from '#importer/job/job-paused.ts'
 
 const signals = ['SIGINT', 'SIGTERM'] as const
-/** What waits for a disk or a server, or in a way that takes no signal, is left alone: it may be killed at any moment. */
+/** Work that has not ended by itself by now, such as a wait for a disk, is abandoned: it may be killed at any moment. */
 const graceMs = 4_000
 
 /**
@@ -23,13 +22,13 @@ export function interruptible(message: () => string): AbortSignal {
   return interrupted.signal
 }
 
-/** Whether a failure is but the interruption, which a timer or a request tells of in words of its own. */
+/** Whether an error is only the interruption, which timers and requests report as an AbortError. */
 export function isInterruption(error: unknown, signal: AbortSignal): boolean {
   if (error instanceof JobPaused) return true
   return signal.aborted && error instanceof Error && error.name === 'AbortError'
 }
 
-/** @param isStuck whether the work did not end by itself, so that it may wait for a disk that does not answer. */
+/** @param isStuck whether the work did not end by itself, so it may be waiting for a disk that does not answer. */
 export function endInterrupted(message: string, isStuck = false): never {
   process.stderr.write(`pennon: ${printable(message)}\n`)
   // An exit waits for such a disk too; the signal itself does not, and a shell sees 130 as well.
@@ -40,7 +39,7 @@ export function endInterrupted(message: string, isStuck = false): never {
   process.exit(130)
 }
 
-/** For a command that keeps nothing before its end, so that nothing has to be waited for. */
+/** For a command that stores nothing before its end, so there is nothing to wait for. */
 export function endAtInterruption(message: string): void {
   for (const name of signals) process.once(name, () => endInterrupted(message, true))
 }

@@ -1,20 +1,20 @@
-// How the next step of a job is written down: a command to type, with paths as a shell takes them.
+// Formats the next step of a job: a command to type, with paths quoted for a shell.
 
 export interface NextStep {
-  /** Null where no command does what has to be done, which `why` says in words. */
+  /** Null if no command does it; then `why` says what to do. */
   readonly command: string | null
   readonly why: string
-  /** All is done, and the command is only for somebody who does not want what was done. */
+  /** Everything is done, and the command only undoes it. */
   readonly isOnlyToUndo?: boolean
 }
 
-/** A command that takes something back never stands behind `Next:`, which people type without a thought. */
+/** A command that takes something back never follows `Next:`, which people run without thinking. */
 export function nextLine({ command, why, isOnlyToUndo = false }: NextStep): string {
   if (isOnlyToUndo) return `All is done. ${why}: ${command}`
   return command === null ? `Next: ${why}` : `Next: ${command} (${why})`
 }
 
-/** A path as a shell takes it. */
+/** @returns the path, quoted for a shell if necessary. */
 export function quotePath(path: string): string {
   return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }

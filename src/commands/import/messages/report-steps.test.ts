@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { reportSteps } from '#commands/import/messages/report-steps.ts'
 
-describe('what is said while the service publishes', () => {
-  it('names each step once, and again every half a minute while it takes long', () => {
+describe('the lines of a publishing service', () => {
+  it('name each step once, and again every 30 s while it lasts', () => {
     const lines: string[] = []
     let seconds = 0
     const report = reportSteps('publish', {

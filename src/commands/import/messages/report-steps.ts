@@ -1,5 +1,5 @@
-// What `publish` and `discard` say while the service works: each step once, and again while it takes long. Joining a
-// million persons takes many minutes, in which silence would look like a standstill.
+// Lines that `publish` and `discard` print while the service works: each step once, and again every 30 s. Joining a million
+// persons takes many minutes, in which silence would look like a standstill.
 
 import { formatSpan } from '#importer/fetch/describe-wait.ts'
 
@@ -19,7 +19,7 @@ const stepLabels: Readonly<Record<string, string>> = {
   clearing: 'clearing up',
 }
 
-/** @returns what to call with the step each time that the service is asked, which is every second. */
+/** @returns a function to call with the current step after each poll of the service, which happens every second. */
 export function reportSteps(
   how: string,
   { nowMs, say }: { readonly nowMs: () => number; readonly say: (line: string) => void },

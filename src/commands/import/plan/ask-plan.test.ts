@@ -11,8 +11,8 @@ import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 
 const given: GivenPlanOptions = { maxRejectShare: '1%' }
 
-describe('what a plan asks for on a terminal', () => {
-  it('is the address too where the project key is known and nobody answers at the usual one', async t => {
+describe('planning on a terminal', () => {
+  it('asks for the address too if no instance answers at the default one, although the key is known', async t => {
     const host = await instance(t)
     envSetting(t, 'PORT', '1')
     envSetting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
@@ -23,7 +23,7 @@ describe('what a plan asks for on a terminal', () => {
     assert.match(told[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
   })
 
-  it('is nothing where the key is known at the usual address, or the address is said', async t => {
+  it('asks for nothing if the default instance knows the key, or an address is given', async t => {
     const host = await instance(t)
     envSetting(t, 'PORT', new URL(host).port)
     for (const target of [{ projectKey: 'phc_shop' }, { projectKey: 'phc_other', host: 'http://127.0.0.1:1' }]) {
@@ -33,7 +33,7 @@ describe('what a plan asks for on a terminal', () => {
     }
   })
 
-  it('is the mapping of files of any shape, and a path may begin with the home folder', async t => {
+  it('asks for the mapping of generic files, and accepts paths in the home folder', async t => {
     const home = tempDir(t)
     envSetting(t, 'HOME', home)
     mkdirSync(join(home, 'export'))
@@ -44,7 +44,7 @@ describe('what a plan asks for on a terminal', () => {
     assert.equal(told.length, 2, 'a path where nothing is')
   })
 
-  it('is the public key again where another key was typed, which is shown to nobody', async t => {
+  it('asks for the public key again if another key was typed, and never shows that', async t => {
     const host = await instance(t)
     envSetting(t, 'PORT', new URL(host).port)
     envSetting(t, 'PENNON_PROJECT_KEY', '')
@@ -56,7 +56,7 @@ describe('what a plan asks for on a terminal', () => {
     assert.doesNotMatch(told.join(), /abcdef/)
   })
 
-  it('is no mapping where the configuration holds one', async t => {
+  it('asks for no mapping if the configuration holds one', async t => {
     const config = join(tempDir(t), 'config.json')
     writeFileSync(config, '{"mapping":{}}')
     const { person, asked } = answering('')
@@ -65,7 +65,7 @@ describe('what a plan asks for on a terminal', () => {
   })
 })
 
-/** Somebody who gives these answers in turn. */
+/** A user who gives these answers in order. */
 function answering(...answers: readonly string[]) {
   const asked: string[] = []
   const told: string[] = []
@@ -82,7 +82,7 @@ function answering(...answers: readonly string[]) {
   return { person, asked, told }
 }
 
-/** Knows one project key. */
+/** An instance that knows one project key. */
 async function instance(t: TestContext): Promise<string> {
   const http = createServer((request, response) => {
     response.statusCode = request.url === '/array/phc_shop/config' ? 200 : 404

@@ -1,5 +1,5 @@
-// What `pennon import plan` asks for on a terminal when it was not said: the source, the files, the mapping, the project. A
-// script gives options, and is told which of them are missing.
+// Questions of `pennon import plan` on a terminal about what the options do not say: source, files, mapping, project. In a
+// script, a missing option is an error.
 
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -65,7 +65,7 @@ async function findFilesProblem(path: string): Promise<string | null> {
   }
 }
 
-/** Files of any shape say nothing without a mapping, which may also stand in the configuration. */
+/** Generic files need a mapping, which may also be part of the configuration. */
 async function askForMapping(
   { source, mapping, config }: PlanOptions,
   person: Person,
@@ -82,7 +82,7 @@ async function askForMapping(
   }
 }
 
-/** A path as it was typed, with the only thing in it that usually a shell replaces: `~/` for the home folder. */
+/** Replaces `~` at the start of a typed path with the home folder, as a shell would. */
 function atHome(path: string): string {
   return path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path
 }
@@ -94,7 +94,7 @@ async function askForTarget(
   if (!person.canAsk() || json === true) return {}
   const known = saidProjectKey({ ...(projectKey !== undefined && { projectKey }) })
   if (known !== null) {
-    // An address that was said is right or wrong, and planning says which; one that nobody said may be another.
+    // Planning itself checks an address that was given; the default one may just be the wrong one.
     if (host !== undefined) return {}
     const problem = await findTargetProblem({ projectKey: known })
     if (problem === null) return {}
@@ -107,7 +107,7 @@ async function askForTarget(
     const target = { projectKey: key, ...(address !== null && { host: address }) }
     const problem = await findTargetProblem(target)
     if (problem === null) return target
-    // Where --host says the address, only the key is asked for anew.
+    // With --host, only the key is asked for again.
     person.print(problem)
   }
 }
@@ -121,7 +121,7 @@ async function askForKey(person: Person): Promise<string> {
   }
 }
 
-/** @returns null for the default, with which the private API may be on a port of its own. */
+/** @returns null for the default, whose private API may have a separate port. */
 async function askForAddress(person: Person): Promise<string | null> {
   const byDefault = addressByDefault()
   for (;;) {

@@ -1,4 +1,5 @@
-// What a plan asks of its target: whether it is there, whether it knows the key, and whose key it is. Nothing is sent.
+// What planning asks the target: whether it answers, whether it knows the key, and which project the key is for. No event is
+// sent.
 // Source: docs/wire/import.md §2.1 (stage 0).
 
 import { explainNoAnswer } from '#commands/client/explain-no-answer.ts'
@@ -15,11 +16,11 @@ import type { PlanOptions } from './plan-options.ts'
 
 const timeoutMs = 15_000
 
-/** The target, and sentences for people on what it lacks. */
+/** The target, and notes to print about what is missing there. */
 export interface TargetOfPlan {
   readonly target: ImportTarget
   readonly notes: readonly string[]
-  /** Whether the project takes every event without a person, as far as it could be asked. */
+  /** Whether the project stores all events without persons; false if that could not be asked. */
   readonly isPersonless: boolean
 }
 
@@ -39,22 +40,22 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   return { target, notes, isPersonless }
 }
 
-/** @returns null where none was said; a variable that is empty is not set. */
+/** @returns null if none was given; an empty variable counts as unset. */
 export function saidProjectKey({ projectKey }: AskedTarget): string | null {
   if (projectKey === '') refuse('--project-key is not set: it is empty. Leave it out to rehearse without a target')
   return projectKey ?? (process.env.PENNON_PROJECT_KEY || null)
 }
 
-/** @returns why the text can be no public key, without the text, which may be a secret; null when it can. */
+/** @returns why the text cannot be a public key, without quoting it, since it may be a secret; null if it can. */
 export function findProjectKeyProblem(key: string): string | null {
   const where = 'The public key of a project, such as phc_…, is in its settings'
   if (key.startsWith('phx_')) return `that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY. ${where}`
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
-  // An address is typed here easily.
+  // No `/`: an address is easily typed here by mistake.
   return /^[\x21-\x2e\x30-\x7e]{1,64}$/.test(key) ? null : `that is no public key of a project. ${where}`
 }
 
-/** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
+/** Where events are sent, and where the private API is: on a separate port if PENNON_ADMIN_PORT is set. */
 function addressesOf({ host, apiHost }: AskedTarget, config: Config): { address: string; api: string } {
   const sent = instanceAddress(host, { ...config, adminPort: null })
   if (!sent.ok) refuse(sent.error)
@@ -64,8 +65,8 @@ function addressesOf({ host, apiHost }: AskedTarget, config: Config): { address:
 }
 
 /**
- * Whether the project has events that no import brought.
- * @returns null where that cannot be asked: the personal key is missing, another project's, or without `query:read`.
+ * Whether the project has events that were not imported.
+ * @returns null if that cannot be asked: the personal key is missing, another project's, or without `query:read`.
  */
 export async function hasLiveEvents(target: ImportTarget): Promise<boolean | null> {
   const { projectId } = target
@@ -83,7 +84,7 @@ export async function hasLiveEvents(target: ImportTarget): Promise<boolean | nul
   }
 }
 
-/** Where events are sent when nobody says the address: to the instance that HOST and PORT would start here. */
+/** The address if none is given: the instance that HOST and PORT would start here. */
 export function addressByDefault(): string {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
@@ -108,7 +109,7 @@ export async function findTargetProblem(asked: AskedTarget & { readonly projectK
 const noAnswer = 'no instance answers'
 
 /**
- * Asks for the public configuration of the project, which every instance gives to anybody with the key.
+ * Asks for the public configuration of the project, which every instance gives to clients with the key.
  * @returns null when it knows the key.
  */
 async function findKeyProblem(address: string, projectKey: string): Promise<string | null> {
@@ -135,8 +136,8 @@ const personlessNote =
   'The project takes no persons (person_processing_opt_out): nobody is linked, and records that only join persons are rejected.'
 
 /**
- * Told only to a personal key of the same project; without it, approving asks for the address instead of the name. A key
- * that the instance does not know is refused, since it would only be found out when everything is to be sent.
+ * Only a personal key of the same project can ask; without one, approving asks for the address instead of the name. A key
+ * that the instance does not know is refused now, and not only when sending begins.
  */
 async function projectOf(
   instance: string,
@@ -179,7 +180,7 @@ async function projectOf(
   }
 }
 
-/** @returns null where the instance does not say what the key may do. */
+/** @returns null if the instance does not say what the key may do. */
 async function scopesLacking(instance: string, personalKey: string): Promise<readonly string[] | null> {
   try {
     const { scopes } = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).ownKey()
@@ -195,7 +196,7 @@ function lackingNote(scopes: readonly string[]): string {
   return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs, and a key keeps the scopes that it was made with: make a new key that has ${importKeyScopeList} (pennon new-key, where the instance runs, makes one with all).`
 }
 
-/** What sending and verifying will ask for. @returns a sentence for each right that the personal key lacks. */
+/** Tries the requests of sending and verifying. @returns a sentence for each right that the personal key lacks. */
 async function missingRights(api: PrivateApi): Promise<readonly string[]> {
   const asked: readonly (readonly [string, () => Promise<unknown>])[] = [
     ['import jobs', () => api.get('/import_jobs/', { limit: 1 })],

@@ -4,8 +4,8 @@ import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
 
 const limits = (options: Partial<PlanOptions>) => limitsOf({ maxRejectShare: '1%', ...options } as PlanOptions)
 
-describe('what a plan asks of the service', () => {
-  it('is nothing unless options say so, in the words that the service takes', () => {
+describe('the limits of a plan', () => {
+  it('hold the options for the service that were given, under its names', () => {
     const usual = limits({})
     assert.deepEqual([usual.joining, usual.acceptsOld], [undefined, undefined])
     assert.deepEqual(limits({ personProperties: 'overwrite' }).joining, {
@@ -17,8 +17,8 @@ describe('what a plan asks of the service', () => {
   })
 })
 
-describe('what a plan asks of PostHog events', () => {
-  it('is to keep or to leave out what they say of persons, only where options say so', () => {
+describe('the configuration of a PostHog import', () => {
+  it('keeps or strips person data only if an option says so', () => {
     const config = (options: Partial<PlanOptions>) => sourceConfig({ source: 'posthog', ...options } as PlanOptions)
     assert.deepEqual(config({}), {})
     assert.deepEqual(config({ keepPersonData: true }), { strip_person_updates: false })

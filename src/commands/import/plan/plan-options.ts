@@ -1,4 +1,4 @@
-// The options of `pennon import plan` as the values that a plan holds.
+// Converts the options of `pennon import plan` to the values of a plan.
 
 import { readFileSync } from 'node:fs'
 import { refuse } from '#commands/refuse.ts'
@@ -34,7 +34,7 @@ export interface PlanOptions {
   readonly json?: boolean
 }
 
-/** Options that are keys of a source's configuration; a source that does not know one says so. */
+/** Options that are keys of a source's configuration; a source refuses those that it does not know. */
 const switches = {
   keepIdentical: 'keep_identical',
   promoteGroups: 'promote_groups',
@@ -54,7 +54,7 @@ export function sourceConfig(options: PlanOptions): JsonObject {
   return config
 }
 
-/** @returns whether what events say of persons is left out; null where the project decides. */
+/** @returns whether the person data of events is left out; null if the project decides. */
 function personDataChoice({ source, keepPersonData = false, stripPersonData = false }: PlanOptions): boolean | null {
   if (!keepPersonData && !stripPersonData) return null
   if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot both be')
@@ -76,7 +76,7 @@ export function limitsOf(options: PlanOptions): ImportLimits {
   }
 }
 
-/** A choice of the whole import, which stands in the configuration of any source. */
+/** An option of the whole import, which the configuration of any source may hold. */
 export function holdsLiveWindow({ hold_live_window: value = false }: JsonObject): boolean {
   return typeof value === 'boolean' ? value : refuse('hold_live_window in the configuration has to be true or false')
 }

@@ -1,4 +1,4 @@
-// `pennon import plan FOLDER [FILES…]`: what will be imported, fixed in the folder of the job. Stage 0.
+// `pennon import plan FOLDER [FILES…]`: fixes in the job's folder what will be imported. Stage 0.
 // Source: docs/wire/import.md §2.1.
 
 import { randomUUID } from 'node:crypto'
@@ -33,9 +33,9 @@ import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
 
-/** Staging and rehearsal together go through the bytes about three times. */
+/** For staging and rehearsal together, which read the bytes about three times. */
 const bytesPerSecond = 10_000_000
-/** What a job keeps beside the raw files, as a multiple of them: it packs what it keeps, as most exports are. */
+/** Space that a job needs beside the raw files, as a multiple of their size; both are usually compressed. */
 const spaceFactor = 2
 
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
@@ -55,7 +55,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
   const made = mkdirSync(folder.path, { recursive: true })
   const unlock = lockJob(folder)
-  // A refusal ends the process on the spot.
+  // A refusal exits at once, without `finally`.
   if (made !== undefined) process.once('exit', () => removeUnlessPlanned(folder, made))
   try {
     await orStop(folder, async () => {
@@ -78,9 +78,9 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
         limits: { ...limitsOf(options), ...(asked?.isPersonless === true && { isPersonless: true }) },
       }
       const nowMs = Date.parse(plan.createdAt)
-      // A configuration that cannot be used is refused now and not after hours of staging.
+      // Refuse an invalid configuration now and not after hours of staging.
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
-      // What was looked at or made for another plan says nothing of this one. Before it is written, so that no crash leaves both.
+      // Remove the results of an earlier plan before writing this one, so that no crash leaves both.
       folder.remove(approvalFile, progressFile, liveBeforeFile, liveOverlapFile, serviceJobFile)
       forgetStages(folder)
       writePlan(folder, plan)
@@ -92,8 +92,8 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
 }
 
 /**
- * Leaves nothing behind where nothing was planned: a folder with a lock alone looks like an import.
- * @param made the first of its parents that was not there before, or the folder itself.
+ * Removes the folder if nothing was planned: with only a lock in it, it would look like an import.
+ * @param made the topmost folder that this command created.
  */
 function removeUnlessPlanned(folder: JobFolder, made: string): void {
   if (existsSync(folder.file(planFile))) return
@@ -104,13 +104,13 @@ function removeUnlessPlanned(folder: JobFolder, made: string): void {
       if (at === made) return
     }
   } catch {
-    // Somebody put something there meanwhile, which stays.
+    // Another process has put something there, which stays.
   }
 }
 
 /**
- * Events of PostHog say what they changed about their persons. A new project wants that; one that has live events knows
- * better by now. Source: docs/wire/import.md §1.8.
+ * Events of PostHog contain the changes that they made to persons. A new project needs these; one with live events has newer
+ * values. Source: docs/wire/import.md §1.8.
  */
 async function withPersonUpdates(
   source: string,
@@ -144,7 +144,7 @@ function fetchedText(source: string, { isComplete, parts, partsWaiting }: Fetche
   return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} fetched first.`
 }
 
-/** Where it was fetched from, when that is a product and not a bucket or a list of addresses. */
+/** @returns the product that it was fetched from; null for a bucket or a list of addresses. */
 function sourceOfFetch({ config }: FetchedParts): string | null {
   const { source } = config as { source?: unknown }
   return typeof source === 'string' && source !== 's3' && source !== 'http' ? source : null
@@ -158,7 +158,7 @@ function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string):
     )
 }
 
-/** What a plan says of its files, and notes on what among them is no part of an export. */
+/** The files of a plan, and notes on what was left out. */
 type RawOfPlan = Pick<ImportPlan, 'files' | 'fetch'> & { readonly notes: readonly string[] }
 
 /** The files that are named; without any, what `pennon import fetch` puts into the folder. */
@@ -191,7 +191,7 @@ async function rawOf(
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, notes }
 }
 
-/** A job writes into its folder while it reads the export, and its own files would be the next records. */
+/** A job writes into its folder while it reads the export, and would read its own files as records. */
 function refuseJobFolder(file: string, own: string): void {
   if (isSame(file, own))
     refuse(
@@ -203,7 +203,7 @@ function refuseJobFolder(file: string, own: string): void {
     )
 }
 
-/** Whether two paths are one folder, also by a link. */
+/** Whether two paths are the same folder, also through a link. */
 function isSame(a: string, b: string): boolean {
   return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b)
 }

@@ -3,12 +3,12 @@ import { it } from 'node:test'
 import { shareIn } from '../plan/plan-options.ts'
 import { afterRefusals } from './after-refusals.ts'
 
-it('what is to be allowed is more than was refused, whatever the plan allowed', () => {
+it('the suggested limit is above the refused share, whatever the plan allowed', () => {
   for (const [refused, events, share] of [
     [11, 1_000, '2%'],
     [51, 1_000, '6%'],
     [100_001, 1_000_000, '11%'],
-    // Where nothing was taken, only all of it is enough.
+    // Where nothing was accepted, only 100% is enough.
     [7, 7, '100%'],
   ] as const) {
     const message = afterRefusals({ refused, events }, 'job')

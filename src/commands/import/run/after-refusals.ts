@@ -2,7 +2,7 @@ import type { TooManyRefused } from '#importer/send/send-stage.ts'
 import { shareThatAllows } from '#importer/stages/report/reject-share.ts'
 
 /**
- * The remedies when the service refused too much. Another limit is another approval.
+ * The remedies when the service refused too many events. Another limit needs another approval.
  * @param at the folder of the job as a shell takes it.
  */
 export function afterRefusals({ refused, events }: Pick<TooManyRefused, 'refused' | 'events'>, at: string): string {

@@ -1,5 +1,5 @@
-// Which project `pennon import run --rehearsal-project` sends to, and whether somebody means it: what is sent there is part
-// of it at once. Source: docs/wire/import.md §2.7, §2.11 (guards).
+// Finds the project of `pennon import run --rehearsal-project` and asks the user to confirm it: events that are sent there
+// are part of it at once. Source: docs/wire/import.md §2.7, §2.11 (guards).
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
@@ -16,10 +16,10 @@ import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
 
 /** As commander gives them. */
 export interface RehearsalProjectOptions {
-  /** Public key of a project for trying. */
+  /** Public key of a project for tests. */
   readonly rehearsalProject?: string
   readonly share?: string
-  /** Its name, instead of typing it. */
+  /** Its name, given instead of typing it. */
   readonly rehearsalProjectName?: string
 }
 
@@ -49,11 +49,10 @@ export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal
 }
 
 /**
- * Finds the project, and lets somebody say its name where it has anything but what rehearsals have sent, or where nobody can
- * tell.
+ * Finds the project, and asks for its name if it has other events than those of rehearsals, or if that is unknown.
  * @param path of the job's folder as the user wrote it.
  * @returns its id.
- * @throws JobStopped for a project that is not there for trying, or that the personal key does not see.
+ * @throws JobStopped if it is the target itself, or the personal key does not see it.
  */
 export async function agreeOnProject(
   job: JobOfFolder,
@@ -66,7 +65,7 @@ export async function agreeOnProject(
   if (projectKey === target.projectKey) throw isTarget()
   const { project, hasOthers } = await lookAt(apiAddressOf(target), projectKey)
   if (project.id === target.projectId) throw isTarget()
-  // A name that was given is always compared.
+  // A name that was given is always checked.
   if (hasOthers !== false || name !== undefined)
     await confirmTarget(project.name ?? projectKey, name, {
       ...{ option: '--rehearsal-project-name', whose: 'rehearsal project' },
@@ -84,7 +83,7 @@ function isTarget(): JobStopped {
   return new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
 }
 
-/** The project among those that the personal key may see. */
+/** Finds the project among those that the personal key may see. */
 async function lookAt(
   instance: string,
   projectKey: string,
@@ -109,7 +108,7 @@ async function lookAt(
   )
 }
 
-/** @returns null where nobody can tell, such as without the scope `query:read`. */
+/** @returns null if that is unknown, such as without the scope `query:read`. */
 async function hasOtherEvents(api: PrivateApi): Promise<boolean | null> {
   const mark = "JSONExtractString(properties, '$import_job_id')"
   const query = `SELECT event FROM events WHERE NOT endsWith(${mark}, {rehearsal}) LIMIT 1`

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { plainTerminal } from '#commands/client/terminal.ts'
 import { diffLines } from './rehearse-in-project.ts'
 
-it('what a rehearsal project holds is told without what a terminal would obey in names', () => {
+it('the comparison with a rehearsal project escapes control characters in names', () => {
   const odd = 'a\u001b[31m\u009b2J'
   const row = { event: odd, sent: 2, rehearsal: null, target: null }
   const diff = { rows: [row], missing: [odd], newInTarget: [odd] }

@@ -13,7 +13,7 @@ const figures: ProgressFigures = {
 }
 
 describe('the line of progress', () => {
-  it('says the stage, what it waits for and how long, how far it is, and how fast', () => {
+  it('shows the stage, what it waits for, the time left, the counts and the pace', () => {
     assert.equal(
       progressLine(figures),
       'send (1 of 2) 2024-05-03, waiting: no connection to http://x, 8 s, 18 s left, 8,200 of 10,000 records, 100/s (mean 90), 2 retries',
@@ -37,7 +37,7 @@ describe('the line of progress', () => {
     assert.match(progressLine(fetching), /^fetch, 3 of 31 parts, 2 retries, 18 s left$/)
   })
 
-  it('is a sentence every ten seconds where nobody looks, and JSON for programs', t => {
+  it('is printed every ten seconds without a terminal, and as JSON for programs', t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     for (const isJson of [false, true]) {
       let nowMs = 0
@@ -75,7 +75,7 @@ describe('the line of progress', () => {
     }
   })
 
-  it('has a bar before it on a terminal, where the end is known', t => {
+  it('follows a bar on a terminal if the total is known', t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let written = ''
     const { tracker, end } = runProgress({
@@ -99,7 +99,7 @@ describe('the line of progress', () => {
     end('done', null)
   })
 
-  it('keeps to the width of a window that is resized', t => {
+  it('fits the terminal after a resize', t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let written = ''
     let width = 100

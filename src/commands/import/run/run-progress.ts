@@ -1,5 +1,5 @@
-// Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a bar that
-// is drawn over on a terminal, a line every ten seconds elsewhere, as JSON for programs. Source: docs/wire/import.md §2.8.
+// Shows the progress of a job: a bar that is redrawn on a terminal, a line every ten seconds elsewhere, JSON for programs.
+// Also writes it to `progress.json` for `pennon import status` in another terminal. Source: docs/wire/import.md §2.8.
 
 import { progressBar } from '#commands/client/progress-bar.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
@@ -18,7 +18,7 @@ const linesEveryMs = 10_000
 export interface RunProgressOptions {
   readonly folder: JobFolder
   readonly write: (text: string) => void
-  /** Asked each time that the line is drawn, since windows are resized; null where the output is no terminal. */
+  /** Columns, read for each drawing, since windows are resized; null if the output is no terminal. */
   readonly width: () => number | null
   /** Lines of JSON in place of sentences; the last one says how it ended. */
   readonly isJson?: boolean
@@ -42,7 +42,7 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
     try {
       folder.writeJson(progressFile, figures)
     } catch {
-      // The disk is full: the stage will find out too, and says so.
+      // Probably a full disk, which the stage finds and reports itself.
     }
   }
   const tick = () => {
@@ -69,7 +69,7 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
   }
 }
 
-/** The bar follows whatever the stage knows the end of, as the time that is left does. */
+/** The bar shows records or bytes, whichever total the stage knows, as the time left does. */
 function terminalLine(figures: ProgressFigures, width: number): string {
   const { recordsDone, recordsTotal, bytesDone, bytesTotal } = figures
   const [done, total] = recordsTotal === null ? [bytesDone, bytesTotal] : [recordsDone, recordsTotal]
@@ -77,7 +77,7 @@ function terminalLine(figures: ProgressFigures, width: number): string {
   return total === null || total === 0 ? line : `${progressBar(done / total, width)}, ${line}`
 }
 
-/** The stages that follow each other without a question, each with a bar of its own. */
+/** Stages that run one after another without a question; each has its own bar. */
 const runs: readonly (readonly StageName[])[] = [
   ['stage', 'scan', 'rehearse'],
   ['send', 'verify'],
@@ -108,9 +108,9 @@ export function progressLine(figures: ProgressFigures): string {
   const timeLeft = etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]
   return [
     `${stage}${stepOf(stage)}${day === null ? '' : ` ${day}`}`,
-    // First of all, so that no narrow terminal cuts off the reason why nothing moves.
+    // At the front, so that no narrow terminal cuts off why nothing moves.
     ...(waiting === null ? [] : [`waiting: ${waiting}`, ...timeLeft]),
-    // Nothing is read yet while files are fetched.
+    // Fetching reads no records yet.
     `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : unit}`,
     ...(bytesDone === 0 ? [] : [`${readableBytes(bytesDone)}${bytesOf}`]),
     ...(stage === 'fetch'

@@ -1,5 +1,5 @@
-// `pennon import run FOLDER`: the stages of a job from the first that is not done. It may be stopped at any moment, and
-// started again it goes on. Source: docs/wire/import.md §2.1, §2.4, §2.8.
+// `pennon import run FOLDER`: runs the stages of a job from the first that is not done. It may be stopped at any moment, and
+// continues when started again. Source: docs/wire/import.md §2.1, §2.4, §2.8.
 
 import { existsSync } from 'node:fs'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
@@ -53,7 +53,7 @@ export interface RunOptions extends RehearsalProjectOptions {
 export async function runImport(path: string, options: RunOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  // The client of AWS, which a few jobs load later, is compiled anew for that.
+  // Its only cost: the client of AWS, which few jobs load, is then compiled without the code cache.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
   const rehearsal = askedRehearsal(options)
@@ -75,13 +75,13 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       }
       const stages = [fetchJob, ...stagesToRehearse]
       if (rehearsal !== null) {
-        // Asked before the stages, which take long.
+        // Ask before the stages, which take long.
         const project = await agreeOnProject(job, rehearsal, path)
         await rehearseThere(job, stages, { ...rehearsal, ...rateOf(sendOptions), project }, path, options.json ?? false)
         return
       }
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
-      // Stages complete the plan: what was fetched, when profiles were exported.
+      // Stages add to the plan: what was fetched, when profiles were exported.
       job = { ...job, plan: readPlan(job.folder)! }
       if (sent === null) await printResult(job, path, options)
       else printSent(job, path, sent, options.json ?? false)
@@ -91,7 +91,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   }
 }
 
-/** What was approved was the report that goes away. */
+/** Removes the approval too, which was for the removed report. */
 function forgetRehearsal({ folder }: Job, path: string): void {
   if (existsSync(folder.file(checkpointFile)))
     refuse(`${path} has been sent already, at least in part, so it is not rehearsed again`)
@@ -124,8 +124,8 @@ async function rehearseThere(
 }
 
 /**
- * What may be changed between two runs; the stages that depend on it are done anew. Once something is sent, nothing may
- * change that decides what becomes of a record: the rest would not fit to it.
+ * Applies the options that may change between two runs; the stages that depend on them run again. Once something is sent,
+ * nothing that affects the conversion may change, since the rest would not match.
  */
 function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFiles = false }: RunOptions): Job {
   let { plan } = job
@@ -150,13 +150,13 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFil
   return { ...job, plan }
 }
 
-/** Has to come before the plan is written: a source that knows no zone would refuse it in every later run. */
+/** Call before writing the plan: a source that knows no zone would refuse it in every later run. */
 function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['plan']): void {
   const nowMs = Date.parse(createdAt)
   source.prepare(config, { nowMs, holdLiveWindow: limits.holdLiveWindow, findFact: () => null })
 }
 
-/** Runs what is not done, each stage once. Ends the process when it is interrupted. */
+/** Runs the stages that are not done. Exits the process when interrupted. */
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
   const findSpaceProblem = reserveOf(job.folder.path)
   const pausedMessage = `paused. What is done is kept; it goes on with: pennon import run ${quotePath(path)}`
@@ -172,7 +172,7 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
   const waitForSpace = spaceBesideReserve(findSpaceProblem, waits)
   try {
     for (const stage of stages) {
-      // Fetching names the files of the plan.
+      // Read again, since fetching adds files to the plan.
       const current = { ...job, plan: readPlan(job.folder)! }
       if (await stage.isDone(current)) continue
       const run = { ...current, progress: progress.tracker, signal, findSpaceProblem, waitForSpace }

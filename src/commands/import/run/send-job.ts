@@ -1,4 +1,4 @@
-// What `pennon import run` does once a job is approved: sends it, compares what is stored, and writes the final report.
+// Sends an approved job for `pennon import run`, compares what is stored, and writes the final report.
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
 import { isInterruption } from '#commands/import/messages/interruption.ts'
@@ -105,7 +105,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const job = openStagedJob({ folder, plan, manifest, source })
   let sentState: OpenJobState = 'sending'
   try {
-    // What was verified before says nothing of what is sent from here on.
+    // An earlier verification does not cover what is sent from now on.
     folder.remove(verifyFile)
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
@@ -144,7 +144,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...{ folder, checkpoint, rehearsal, ...verified },
       retried: await retryOutcomes(retried),
     })
-    // Nothing runs once this is said, so a job of which the rest is to come waits for that, and verifies nothing.
+    // The last report of this run. After a canary the job is open for the rest, so it is not left as `verifying`.
     if (state === 'canary') await sendState('sending', checkpoint)
     else if (report.verification.ok && report.balance.isBalanced)
       await sendState('pending', checkpoint, { verified_rows: report.verification.stored_rows })
@@ -158,10 +158,10 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   }
 }
 
-/** For so long at most somebody who pressed Ctrl-C waits for it. */
+/** The longest that a user who pressed Ctrl-C waits for it. */
 const lastReportMs = 2_000
 
-/** The figures as they are now, since the service hears of them every few seconds only. Without them, nothing is lost. */
+/** Reports the latest figures, which the service gets only every few seconds. A failure loses nothing. */
 async function reportLastFigures({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return
@@ -175,7 +175,7 @@ function stoppedByRefusals(error: TooManyRefused, path: string): JobStopped {
   return new JobStopped(`${error.message} ${afterRefusals(error, quotePath(path))}`, { command: null, why })
 }
 
-/** The service says what to send, which is an option of the plan. */
+/** The service names the field to send; the user sets it by an option of the plan. */
 function addOldEventsRemedy(error: unknown, path: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
   return new JobStopped(`${error.message} Nothing was sent. ${formatOldEventsRemedy(quotePath(path))}`, {

@@ -5,7 +5,7 @@ import { retryWhenDiskFull, spaceBesideReserve } from './wait-for-space.ts'
 const mebibyte = 2 ** 20
 const diskFull = (code: string) => Object.assign(new Error('no space'), { code })
 
-/** A stage that fails for so many calls, on a disk whose free bytes come from a list, the last one again and again. */
+/** A stage that fails with these codes, then succeeds, on a disk with these free bytes at each look; the last one repeats. */
 function aWait(failures: readonly string[], freeBytes: readonly number[]) {
   const said: string[] = []
   let [calls, looks, nowMs] = [0, 0, 0]
@@ -49,7 +49,7 @@ function aWait(failures: readonly string[], freeBytes: readonly number[]) {
 }
 
 describe('a stage on a disk that is full', () => {
-  it('is called again once somebody has freed space, and says so meanwhile', async () => {
+  it('runs again once space is freed, and reports the wait', async () => {
     const wait = aWait(['ENOSPC', 'SQLITE_FULL'], [0, 10, mebibyte - 1, mebibyte, 5, mebibyte + 5])
     assert.equal(await wait.ended, 'done')
     assert.equal(wait.calls(), 3)
@@ -59,19 +59,19 @@ describe('a stage on a disk that is full', () => {
     assert.match(wait.said[3]!, message)
   })
 
-  it('looks how full the disk is before it says so, since space may be freed at once', async () => {
+  it('measures the free space before it reports the wait, since space may be freed at once', async () => {
     const wait = aWait(['ENOSPC'], [0, mebibyte])
     await wait.ended
     assert.equal(wait.looksBeforeSaying(), 1)
   })
 
-  it('is tried again after a while where no byte comes free, as under a quota', async () => {
+  it('is retried after a while even if no byte is freed, as under a quota', async () => {
     const wait = aWait(['EDQUOT', 'EDQUOT', 'EDQUOT', 'EDQUOT', 'EDQUOT', 'EDQUOT'], [5 * mebibyte])
     assert.equal(await wait.ended, 'done')
     assert.equal(wait.nowMs(), (1 + 2 + 4 + 8 + 10 + 10) * 60_000)
   })
 
-  it('ends when it is interrupted, and at once for any other reason', async () => {
+  it('stops waiting when interrupted, and fails at once for any other error', async () => {
     const wait = aWait(['ENOSPC'], [0])
     wait.interrupted.abort(new Error('paused'))
     await assert.rejects(wait.ended, /no space|paused/)
@@ -79,8 +79,8 @@ describe('a stage on a disk that is full', () => {
   })
 })
 
-describe('a stage on a disk that has nothing left but the reserve', () => {
-  /** A wait on a disk of so many MiB beyond the reserve at each look. */
+describe('a stage on a disk that has only the reserve left', () => {
+  /** A wait on a disk with these MiB above the reserve at each look. */
   function aPause(beyond: readonly number[], isInterrupted = false) {
     const said: string[] = []
     let [looks, sleeps] = [0, 0]
@@ -102,14 +102,14 @@ describe('a stage on a disk that has nothing left but the reserve', () => {
     return { said, ended: waitForSpace(), sleeps: () => sleeps }
   }
 
-  it('waits where it is, says so once, and goes on when there is a little more than the reserve', async () => {
+  it('waits, says so once, and continues when there is 1 MiB above the reserve', async () => {
     const pause = aPause([-1, -1, 0.5, 1])
     await pause.ended
     assert.deepEqual(pause.said, ['WARNING: no space', 'waiting: the disk is full', 'waiting: null'])
     assert.equal(pause.sleeps(), 2)
   })
 
-  it('says nothing while there is space, and ends when it is interrupted', async () => {
+  it('says nothing while there is space, and stops waiting when interrupted', async () => {
     const pause = aPause([0])
     await pause.ended
     assert.deepEqual(pause.said, [])

@@ -1,5 +1,5 @@
-// Runs a stage of a job, however long its disk is full in between: every stage goes on from what is kept, so it is called
-// again once there is space. Source: ours; `pennon import fetch` does the same for each file.
+// Waits while the disk of a job is full: every stage resumes from what is stored, so it is called again once there is
+// space. Source: ours; `pennon import fetch` does the same for each file.
 
 import { statfsSync } from 'node:fs'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
@@ -18,9 +18,9 @@ export interface SpaceOptions {
 
 const lookEveryMs = 1_000
 const fullDisk = 'the disk is full'
-/** A stage that is called again writes more than this, and one that finds no space has read its files in vain. */
+/** Space to wait for: a stage writes more than this, and would read its files for nothing without it. */
 const spaceBytesMin = 1024 * 1024
-/** Quotas and used-up inodes may give way without a byte more: the first time after a minute, then ever more seldom. */
+/** Tries again without more free bytes, as a quota or inodes may be the reason: after a minute, then less and less often. */
 const tryAnywayMs = { first: 60_000, max: 600_000 }
 
 /** @throws what `stage` throws for any other reason; the signal's reason when it is aborted. */
@@ -35,8 +35,8 @@ export async function retryWhenDiskFull<T>(stage: () => Promise<T>, options: Spa
 }
 
 /**
- * What stages call before they write: waits where they are while there is nothing left but the reserve, so that what they
- * have half written is neither cut off nor written again.
+ * Stages call the result before they write: it waits while only the reserve is free, so that half-written files are neither
+ * cut off nor written again.
  * @returns a function that throws the signal's reason when it is aborted, and what `findSpaceProblem` throws.
  */
 export function spaceBesideReserve(
@@ -57,7 +57,7 @@ async function waitUntilFreed(
   { folder, progress, signal, clock, freeBytes = freeBytesOf }: SpaceOptions,
   waitMsMax: number,
 ): Promise<void> {
-  // Before anybody is told, who may free space at once.
+  // Measured before the warning, after which the user may free space at once.
   const enough = freeBytes(folder.path) + spaceBytesMin
   progress.say(
     `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: free space, and it goes on by itself.`,

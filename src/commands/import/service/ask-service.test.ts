@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { describeServiceState } from './ask-service.ts'
 
-it('the status of an import says why the service does not get on with it, and since when', () => {
+it('the status of an import shows why the service waits, and since when', () => {
   const failure = {
     code: 'event_store_unavailable',
     message: 'the event store cannot be reached',

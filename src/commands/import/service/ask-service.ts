@@ -1,5 +1,5 @@
-// What the service says of a job, for people who look: asked once and for a few seconds at most, since looking at a job
-// has to work without the service too. Source: docs/wire/import.md §2.8.
+// Asks the service for the state of a job, once and for a few seconds at most, since looking at a job must work without the
+// service too. Source: docs/wire/import.md §2.8.
 
 import { readConfig } from '#config.ts'
 import { undoDays } from '#core/imports/import-job.ts'
@@ -16,11 +16,11 @@ export interface ServiceState {
   readonly id: string
   /** One of `planned rehearsed approved sending verifying pending publishing published discarding discarded failed`. */
   readonly state: string
-  /** What publishing or discarding is at. */
+  /** The current step of publishing or discarding. */
   readonly step: string | null
   readonly publishedAt: string | null
   readonly discardedAt: string | null
-  /** Why publishing or discarding waits; null while it gets on, and from services that do not say it. */
+  /** Why publishing or discarding waits; null while it progresses, and from services that do not report it. */
   readonly failure: { readonly code: string; readonly message: string; readonly since: string } | null
 }
 
@@ -65,7 +65,7 @@ function failureOf(value: JsonValue | undefined): ServiceState['failure'] {
   return { code: String(code), message: String(message), since: String(since) }
 }
 
-/** Until when a published job can be taken back. @param publishedAt ISO 8601. @returns a UTC day. */
+/** The day until which a published job can be taken back. @param publishedAt ISO 8601. @returns a UTC day. */
 export function undoUntil(publishedAt: string): string {
   return new Date(Date.parse(publishedAt) + undoDays * 86_400_000).toISOString().slice(0, 10)
 }
@@ -76,7 +76,7 @@ function failureLine(failure: ServiceState['failure']): string {
     : ` It waits since ${failure.since} and goes on by itself: ${failure.message} (${failure.code}).`
 }
 
-/** Whether anything runs is said by the folder; the service knows only what it was told last. */
+/** The folder says whether anything runs; the service knows only the last reported state. */
 const openStateLabels: Readonly<Record<string, string>> = {
   sending: 'open for the rest of its events',
   verifying: 'not compared with what was sent yet',

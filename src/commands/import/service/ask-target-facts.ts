@@ -1,5 +1,5 @@
-// Asks the target of a job what it has already of the same days and names, for the report of the rehearsal. Reads only, and
-// a target that does not answer is no reason not to rehearse. Source: docs/wire/import.md §2.7.
+// Asks the target of a job which events of the same days and names it has already, for the report of the rehearsal. Only
+// reads; a rehearsal does not need an answer. Source: docs/wire/import.md §2.7.
 
 import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readConfig } from '#config.ts'
@@ -11,7 +11,7 @@ import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#impo
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
 import { findTargetMismatch } from './recorded-target.ts'
 
-/** Counting the events of years takes its time. */
+/** Counting the events of years is slow. */
 const timeoutMs = 120_000
 /** Names that the target is asked about; a query may have 131,000 bytes of values. */
 const namesMax = 500
@@ -97,7 +97,7 @@ async function rowsOf(
   return Array.isArray(results) ? results.filter(Array.isArray) : []
 }
 
-/** A job that somebody else works on, and that says that it has some of the days, by its number. */
+/** @returns the job, by its number, if it is another one, unfinished, and its range has some of the days; else none. */
 function pendingJob(
   { number, name, state, plan }: JsonObject,
   days: readonly string[],

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { coveredDays, daysBetween, gapsBetween, withoutGaps } from './covered-days.ts'
 
 describe('the days that import jobs cover', () => {
-  it('are told with their gaps and overlaps', () => {
+  it('are listed with their gaps and overlaps', () => {
     const spans = coveredDays([
       { id: 3, first: '2024-05-20', last: '2024-06-02' },
       { id: 2, first: '2024-05-01', last: '2024-05-21' },
@@ -21,7 +21,7 @@ describe('the days that import jobs cover', () => {
     )
   })
 
-  it('are days: a job may say anything of itself', () => {
+  it('leave out malformed days, since a job may report anything', () => {
     assert.deepEqual(daysBetween('2024-05-01T00:00:00Z', '2024-05-02T23:00:00Z'), {
       first: '2024-05-01',
       last: '2024-05-02',
@@ -36,7 +36,7 @@ describe('the days that import jobs cover', () => {
       assert.equal(daysBetween(first, last), null)
   })
 
-  it('leave out those inside of a job that have no event, as far as it says them', () => {
+  it('leave out the days inside a job that it reports as gaps', () => {
     const gaps = gapsBetween(['2024-05-01', '2024-05-02', '2024-05-05', '2024-05-07', '2024-05-08'])
     assert.deepEqual(gaps, [
       ['2024-05-03', '2024-05-04'],

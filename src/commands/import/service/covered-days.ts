@@ -1,4 +1,4 @@
-// Which days of a project's history import jobs cover: gaps and overlaps at a glance. Pure.
+// Which days of a project's history import jobs cover, with gaps and overlaps. Pure.
 
 const dayMs = 86_400_000
 
@@ -9,16 +9,16 @@ export interface JobDays {
   readonly last: string
 }
 
-/** Neighbouring days that the same jobs cover. */
+/** Consecutive days that the same jobs cover. */
 export interface DaySpan {
   readonly first: string
   readonly last: string
   readonly days: number
-  /** Ascending; empty for a gap between two jobs or inside of one, and more than one for an overlap. */
+  /** Ascending; empty for a gap between two jobs or inside one, more than one for an overlap. */
   readonly ids: readonly number[]
 }
 
-/** @param first of a text that begins with a day, as what a job says of itself may. @returns null for anything else. */
+/** @param first a text that begins with a day, as jobs usually report it. @returns null for anything else. */
 export function daysBetween(first: unknown, last: unknown): Pick<JobDays, 'first' | 'last'> | null {
   const [from, to] = [dayIn(first), dayIn(last)]
   return from === null || to === null || to < from ? null : { first: from, last: to }
@@ -31,10 +31,10 @@ function dayIn(text: unknown): string | null {
   return Number.isNaN(number) || dayText(number) !== day ? null : day
 }
 
-/** More would be too large for what a service keeps of a job; the longest are kept. */
+/** More would exceed what the service stores of a job; the longest are kept. */
 const gapsMax = 500
 
-/** Neighbouring days of a job without any event, as it says them of itself. */
+/** Consecutive days of a job without any event, as it reports them. */
 export type DayGap = [first: string, last: string]
 
 /** @param days with events, ascending. */
@@ -51,7 +51,7 @@ export function gapsBetween(days: readonly string[]): DayGap[] {
     .map(({ first, last }) => [dayText(first), dayText(last)])
 }
 
-/** @param gaps as a job may say them of itself: anything. @returns the days that are in none of them. */
+/** @param gaps as the job reports them, unchecked. @returns the days that are in none of them. */
 export function withoutGaps({ id, first, last }: JobDays, gaps: unknown): readonly JobDays[] {
   const known = (Array.isArray(gaps) ? gaps : [])
     .flatMap(gap => (Array.isArray(gap) ? (daysBetween(gap[0], gap[1]) ?? []) : []))
@@ -69,7 +69,7 @@ export function withoutGaps({ id, first, last }: JobDays, gaps: unknown): readon
 
 /** @returns spans without a break from the first covered day to the last. */
 export function coveredDays(jobs: readonly JobDays[]): readonly DaySpan[] {
-  // Where anything begins or ends, as days since 1970; an end is the first day that is not covered any more.
+  // Where jobs begin or end, as days since 1970; an end is the first day after a job.
   const edges = new Set(jobs.flatMap(({ first, last }) => [dayNumber(first), dayNumber(last) + 1]))
   const sorted = [...edges].toSorted((a, b) => a - b)
   return sorted.slice(0, -1).map((from, index) => {

@@ -1,5 +1,5 @@
-// Which project a public key belongs to, as the instance tells a personal key of it: asked when an import is planned, and
-// again later where there was no personal key at that time.
+// Finds the project of a public key by a personal key: when an import is planned, or later if there was no personal key at
+// that time.
 
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { quotePath } from '#commands/import/messages/next-line.ts'
@@ -12,11 +12,11 @@ import { findTargetMismatch } from './recorded-target.ts'
 
 const timeoutMs = 15_000
 
-/** What a project of the target says of itself. */
+/** A project of the target. */
 export interface KnownProject {
   readonly id: string
   readonly name: string | null
-  /** Whether it takes every event without a person. */
+  /** Whether it stores all events without persons. */
   readonly isPersonless: boolean
 }
 
@@ -39,9 +39,9 @@ export async function projectWithKey(
 }
 
 /**
- * The plan with the id and the name of its project, kept in the folder, where these were not known when it was planned. A
- * service that does not tell them leaves the plan as it is.
- * @throws JobStopped where the project takes no persons: what was made for one that does has to be made anew.
+ * Adds the id and the name of its project to the plan in the folder, if they were unknown when it was planned. The plan stays
+ * as it is if the service does not reveal them.
+ * @throws JobStopped if the project takes no persons: the rehearsal assumed that it does, and must run again.
  */
 export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
   const { target, limits } = plan
@@ -68,9 +68,9 @@ export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Pro
 }
 
 /**
- * Before a job is made in the personal key's own project, for a plan that was approved before its project was known.
+ * Called before a job is created in the personal key's project, for a plan that was approved before its project was known.
  * @param path of the job's folder.
- * @throws JobStopped where that is another one.
+ * @throws JobStopped if the public key is for another project.
  */
 export async function checkOwnProject(
   path: string,

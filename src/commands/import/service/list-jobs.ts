@@ -1,5 +1,5 @@
-// `pennon import list`: the import jobs of a project as its instance knows them, and which days they cover, so that nobody
-// has to keep notes. Source: docs/wire/import.md §2.8, §5.
+// `pennon import list`: lists the import jobs of a project from its instance, and the days they cover.
+// Source: docs/wire/import.md §2.8, §5.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
@@ -8,15 +8,15 @@ import { type Column, tableLines } from '../../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
 import { coveredDays, type DaySpan, daysBetween, type JobDays, withoutGaps } from './covered-days.ts'
 
-/** What the list shows of a job of the private API. */
+/** A job of the private API, as the list shows it. */
 interface ListedJob {
   readonly number: number
   readonly name: string
   readonly source: string
   readonly state: string
-  /** UTC days; null where the importer did not say them. */
+  /** UTC days; null if the importer did not report them. */
   readonly range: { readonly first: string; readonly last: string } | null
-  /** As the importer said them: days of the range without events. */
+  /** Days of the range without events, as the importer reported them. */
   readonly gaps: JsonValue | undefined
   readonly sent: string
   readonly rejected: string
@@ -34,7 +34,7 @@ export function listJobs(options: ClientOptions): Promise<void> {
   })
 }
 
-/** Jobs are shown by their number: the id is what lets somebody add events to one. */
+/** Jobs are shown by number: the id is a secret that allows adding events. */
 function toListedJob({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
   const range = memberOf(plan, 'range')
   return {
@@ -59,7 +59,7 @@ function countOf(value: JsonValue | undefined): string {
   return numberOf(value ?? null)?.toLocaleString('en') ?? ''
 }
 
-/** What is gone covers nothing. */
+/** Discarded jobs cover nothing. */
 function daysOf({ number, state, range, gaps }: ListedJob): readonly JobDays[] {
   if (range === null || state === 'discarded' || state === 'discarding') return []
   return withoutGaps({ id: number, ...range }, gaps)

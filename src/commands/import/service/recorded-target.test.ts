@@ -25,7 +25,7 @@ function planTo(target: ImportTarget): ImportPlan {
   }
 }
 
-/** A folder whose import was made and approved for one target, and the keys that a server of another gets. */
+/** A folder whose target can be recorded, and a server that collects the keys it receives. */
 async function aFolder(t: TestContext) {
   const keys: (string | undefined)[] = []
   const server = createServer((request, response) => {
@@ -54,7 +54,7 @@ async function aFolder(t: TestContext) {
 }
 
 describe('the personal key', () => {
-  it('goes to no other target than the folder was approved for, whatever asks', async t => {
+  it('is sent only to the target that the folder was approved for, by every function that asks it', async t => {
     const { keys, folder, address, madeAt, approveFor } = await aFolder(t)
     const plan = planTo({ ...project, address: 'https://pennon.example.com', apiAddress: address })
     madeAt('https://pennon.example.com')
@@ -73,7 +73,7 @@ describe('the personal key', () => {
     assert.deepEqual(keys, [])
   })
 
-  it('goes to no other address than that where the import job was made', async t => {
+  it('is sent only to the address where the import job was created', async t => {
     const { keys, folder, address, madeAt } = await aFolder(t)
     madeAt('https://pennon.example.com')
     const answer = await askService({ folder, plan: planTo({ ...project, address }) })
@@ -82,7 +82,7 @@ describe('the personal key', () => {
     assert.deepEqual(keys, [])
   })
 
-  it('goes to the target that was approved', async t => {
+  it('is sent to the target that was approved', async t => {
     const { keys, folder, address, madeAt, approveFor } = await aFolder(t)
     madeAt(address)
     approveFor({ ...project, address })
@@ -91,7 +91,7 @@ describe('the personal key', () => {
     assert.deepEqual(keys, [`Bearer ${testPersonalKey}`])
   })
 
-  it('goes there too once the project of the target has become known', async t => {
+  it('is sent to the approved target also once its project is known', async t => {
     const { folder, address, approveFor } = await aFolder(t)
     approveFor({ ...project, address })
     const known = { ...project, address, projectId: '7', projectName: 'Shop' }

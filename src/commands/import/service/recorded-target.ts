@@ -1,5 +1,5 @@
-// Whether the personal key may go to the target that a folder names: folders are handed on, and a line of plan.json is quickly
-// changed. Source: ours; docs/import.md.
+// Whether the personal key may be sent to the target that a folder names: folders are passed on, and plan.json is easily
+// edited. Source: ours; docs/import.md.
 
 import { quotePath } from '#commands/import/messages/next-line.ts'
 import { readApproval, targetSha256 } from '#importer/job/approval.ts'
@@ -13,7 +13,7 @@ export interface JobOfFolder {
   readonly plan: ImportPlan
 }
 
-/** @returns why the personal key is kept from the target of the plan; null when nothing in the folder speaks against it. */
+/** @returns why the personal key must not be sent to the target of the plan; null if it may. */
 export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): string | null {
   if (target === null) return null
   const notSent = `PENNON_PERSONAL_KEY was not sent to ${target.apiAddress ?? target.address}`
@@ -29,7 +29,7 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
   return null
 }
 
-/** @returns the target of the plan. @throws JobStopped where the personal key is kept from it. */
+/** @returns the target of the plan. @throws JobStopped if the personal key must not be sent there. */
 export function recordedTarget(job: JobOfFolder): ImportTarget {
   const reason = findTargetMismatch(job)
   if (reason !== null) throw new JobStopped(reason)

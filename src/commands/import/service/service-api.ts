@@ -1,4 +1,4 @@
-// The service that an import goes to, asked with the key of the environment.
+// Client of the service that an import is sent to, with the personal key of the environment.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
@@ -15,7 +15,7 @@ export const wallClock: FetchClock = {
   random: Math.random,
 }
 
-/** @throws JobStopped without a key, so that the progress of a run says what it ended with. */
+/** @throws JobStopped without a key, so that the progress of a run records why it ended. */
 export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiting'>, signal: AbortSignal): ServiceApi {
   const read = readConfig(process.env)
   if (!read.ok) throw new JobStopped(read.error)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { endedMessage } from './takes-events.ts'
 
-it('a job takes events until it is published, discarded or failed, and says what to do then', () => {
+it('a job accepts events until it is published, discarded or failed; then the message says what to do', () => {
   for (const state of ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'])
     assert.equal(endedMessage(state, 'history'), null)
   for (const state of ['publishing', 'published', 'failed'])

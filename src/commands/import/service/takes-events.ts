@@ -1,4 +1,4 @@
-// Asked before anything is sent to a job, or anything that is known of it thrown away: whether it still takes events.
+// Checks that a job still accepts events, before any are sent or the results of earlier ones are removed.
 
 import { quotePath } from '#commands/import/messages/next-line.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
@@ -7,8 +7,8 @@ import { stateOf } from '#importer/send/service-job.ts'
 
 /**
  * @param path of the job's folder.
- * @param instead what to do with what was to be sent, as a whole sentence.
- * @throws JobStopped for a job that takes none, with what to do.
+ * @param instead what to do with the events otherwise, as a whole sentence.
+ * @throws JobStopped for a job that accepts none, with what to do.
  */
 export async function checkTakesEvents(
   path: string,
@@ -22,7 +22,7 @@ export async function checkTakesEvents(
   throw new JobStopped(instead === null ? message : `${message}. ${instead}`)
 }
 
-/** @returns null for a state in which a job takes events. */
+/** @returns null for a state in which a job accepts events. */
 export function endedMessage(state: string, at: string): string | null {
   switch (state) {
     case 'publishing':
