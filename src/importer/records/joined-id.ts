@@ -1,4 +1,4 @@
-// Which events join two ids into one person, both those of records and generated ones.
+// Which events join two ids into one person, whether from a record or generated.
 
 import { ownValue } from '#core/json.ts'
 import { isLink } from './generated-events.ts'

@@ -1,4 +1,4 @@
-// Parses the times of records, in every format that exports use, and formats those of events. Instants are microseconds
+// Parses times in every format that exports use, and formats times of events. Instants are microseconds
 // since 1970. Source: docs/wire/import.md §1.0, §1.9.
 
 import { isRawNumber, type JsonValue } from '#core/json.ts'

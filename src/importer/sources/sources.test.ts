@@ -22,7 +22,7 @@ const { vectors } = parseJson(readFileSync(vectorsPath, 'utf8')) as unknown as {
 const nowMs = Date.UTC(2026, 0, 15)
 const context = { nowMs, holdLiveWindow: false, findFact: () => null }
 
-/** What exports hold where something else is expected. */
+/** Values that exports have in unexpected places. */
 const oddValue = fc.constantFrom<JsonValue>(
   ...[null, '', ' ', 'EMPTY', 'null', '0', 'x'.repeat(300), '2024-05-01', '2024-05-01T12:00:00Z', '{"a":1}', '{'],
   ...[0, -1, 1.5, 1e300, 1_714_564_800, 1_714_564_800_000, true, false],
@@ -31,7 +31,7 @@ const oddValue = fc.constantFrom<JsonValue>(
   parseJson('{"__proto__":5,"constructor":"x"}'),
 )
 
-/** The record with odd values in some places, and without some of its fields. */
+/** The record with odd values in some places and without some fields. */
 function spoilt(record: JsonObject): fc.Arbitrary<JsonObject> {
   const places = placesIn(record)
   const change = fc.record({ place: fc.constantFrom(...places), value: fc.option(oddValue, { nil: undefined }) })
@@ -67,7 +67,7 @@ describe('every source', () => {
     const ownVectors = vectors.filter(({ source, input }) => source === name && typeof input !== 'string')
     if (ownVectors.length === 0) continue
 
-    it(`gives sound events, a refusal or a skip for any record of ${name}, the same each time`, () => {
+    it(`converts any record of ${name} to valid events, a reject or a skip, deterministically`, () => {
       for (const { input, config = {} } of ownVectors) {
         const converter = findSource(name)!.prepare(config, context)
         const outcomeOf = (value: JsonObject) => convertRecord(converter, { value, table: null, ordinal: 1 })
@@ -75,7 +75,7 @@ describe('every source', () => {
           fc.property(spoilt(input as JsonObject), value => {
             const text = JSON.stringify(value)
             const outcome = outcomeOf(value)
-            assert.equal(JSON.stringify(value), text, 'the record stays as it is')
+            assert.equal(JSON.stringify(value), text, 'the record is not changed')
             assert.deepEqual(outcomeOf(parseJson(text) as JsonObject), outcome)
             if (!('events' in outcome)) return
             for (const event of eventsOfRecord(name, outcome, memoryLedger()).events) {
@@ -92,7 +92,7 @@ describe('every source', () => {
     })
   }
 
-  it('keeps the name that the source has for an event', () => {
+  it("reports the source's own name of an event", () => {
     const names: Readonly<Record<string, string>> = {
       'mp-01': '$mp_web_page_view',
       'am-01': '[Amplitude] Page Viewed',
@@ -110,7 +110,7 @@ describe('every source', () => {
     }
   })
 
-  it('gives its events other names where the configuration says so, and the same uuids', () => {
+  it('renames its events as configured, with the same uuids', () => {
     for (const { source, input, config = {} } of vectors) {
       if (typeof input === 'string' || config.event_names !== undefined) continue
       const record = { value: input as JsonObject, table: null, ordinal: 1 }
@@ -126,7 +126,7 @@ describe('every source', () => {
     }
   })
 
-  it('refuses a key that it does not have', () => {
+  it('refuses an unknown key', () => {
     for (const source of allSources()) {
       const { config = {} } = vectors.find(vector => vector.source === source.name) ?? {}
       const prepare = () => source.prepare({ ...config, no_such_key: 1 }, context)
@@ -138,7 +138,7 @@ describe('every source', () => {
     }
   })
 
-  it('is found by its name, RudderStack as Segment, whose records are the same', () => {
+  it('is found by its name, and RudderStack as Segment, whose format it shares', () => {
     const found = sourceNames.map(name => [name, findSource(name)?.name])
     assert.deepEqual(
       found.filter(([name, own]) => name !== own),

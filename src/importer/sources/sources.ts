@@ -1,4 +1,4 @@
-// Every source by its name. A new one is a file beside this, and a row here.
+// All sources by name. To add one, add its folder here and a row to `products`.
 
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { ga4 } from '#importer/sources/ga4/ga4.ts'
@@ -30,7 +30,7 @@ const products: readonly ImportSource[] = [
 
 const sources = products.map(withEventNames)
 
-/** Products that write the same records as another: their events are the same, whoever kept them. */
+/** Products whose records have the format of another source. */
 const otherNames: ReadonlyMap<string, string> = new Map([['rudderstack', 'segment']])
 
 export const sourceNames: readonly string[] = [...sources.map(({ name }) => name), ...otherNames.keys()]
@@ -40,7 +40,7 @@ export function findSource(name: string): ImportSource | null {
   return sources.find(source => source.name === (otherNames.get(name) ?? name)) ?? null
 }
 
-/** All of them, in the order in which help lists them. */
+/** All sources, in the order in which help lists them. */
 export function allSources(): readonly ImportSource[] {
   return sources
 }

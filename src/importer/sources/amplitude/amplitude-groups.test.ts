@@ -24,7 +24,7 @@ function withEvents(outcome: ShownOutcome): Extract<ShownOutcome, { events: unkn
 }
 
 describe('the groups of an event of Amplitude', () => {
-  it('are told of at first sight and when something about them is new', () => {
+  it('cause a $groupidentify when they are new or their properties change', () => {
     const gold = { $group_type: 'org', $group_key: 'acme', $group_set: { tier: 'gold' } }
     assert.deepEqual(groupEvents(acme({ tier: 'gold' }), acme({ tier: 'gold' }), acme({ seats: 5 })), [
       gold,
@@ -34,13 +34,13 @@ describe('the groups of an event of Amplitude', () => {
     assert.equal(event!.uuid, rootUuid('groupidentify', 'amplitude', 'org', 'acme', contentHash({ tier: 'gold' })))
   })
 
-  it('keep what they have when a record only names them', () => {
+  it('keep their properties when a record only names them', () => {
     const named = line({ groups: { org: ['acme'] } })
     const sets = groupEvents(named, acme({ tier: 'gold' }), named, acme({ tier: 'gold' })).map(each => each.$group_set)
     assert.deepEqual(sets, [{}, { tier: 'gold' }])
   })
 
-  it('are one of each type on the event, and all of them told of', () => {
+  it('are reduced to one per type in the event, with a $groupidentify for each', () => {
     const record = line({
       groups: { org: ['', 'north', 'south', 'EMPTY'], team: 'red' },
       group_properties: { org: { west: { tier: 'new' }, '': { tier: 'none' }, '(not set)': {} } },
@@ -54,7 +54,7 @@ describe('the groups of an event of Amplitude', () => {
     assert.deepEqual(notes, ['group_values_dropped'])
   })
 
-  it('may be called what no person can be', () => {
+  it('may have keys that are illegal as ids of persons', () => {
     const record = line({
       groups: { org: [0, 'guest', 'True'] },
       group_properties: { org: { null: { tier: 'new' } } },
@@ -67,7 +67,7 @@ describe('the groups of an event of Amplitude', () => {
     )
   })
 
-  it('may be all that a record is about', () => {
+  it('may be the only content of a record', () => {
     const call = { ...acme({ tier: 'gold' }), event_type: '$groupidentify' }
     assert.deepEqual(
       eventsOf(amplitude, [call]).map(({ event }) => event),
@@ -83,7 +83,7 @@ describe('a row of a merge file of Amplitude', () => {
   const seen = (amplitudeId: number, ids: JsonObject) => line({ amplitude_id: amplitudeId, user_id: null, ...ids })
   const outcomeOf = (records: JsonObject[], config?: JsonObject) => convertRecords(amplitude, records, config).at(-1)!
 
-  it('links the user and the device that events with its ids have, whichever is which', () => {
+  it('links the user and the device of the events with its ids, in either order', () => {
     for (const [user, device] of [
       [1, 2],
       [2, 1],
@@ -104,7 +104,7 @@ describe('a row of a merge file of Amplitude', () => {
     }
   })
 
-  it('joins two users only by consent', () => {
+  it('joins two users only with consent', () => {
     const records = [seen(1, { user_id: 'ada' }), seen(2, { user_id: 'bob' }), merge]
     const field = 'merged_amplitude_id'
     assert.deepEqual(outcomeOf(records), { rejected: { reason: 'merge_needs_approval', field } })
@@ -119,7 +119,7 @@ describe('a row of a merge file of Amplitude', () => {
     ])
   })
 
-  it('is left out when no event has one of its ids', () => {
+  it('is skipped when no event has one of its ids', () => {
     assert.deepEqual(outcomeOf([seen(1, { user_id: 'ada' }), merge]), { skipped: 'filtered' })
   })
 })

@@ -6,7 +6,7 @@ import type { GroupSnapshot } from '#importer/records/imported-event.ts'
 import { isNothing, objectIn, withoutNothing } from './amplitude-values.ts'
 
 export interface RecordGroups {
-  /** The first key of each type, which is all that an event can have. */
+  /** The first key of each type, since an event can have only one. */
   readonly inEvent: JsonObject
   /** Every key, in the order listed. */
   readonly snapshots: readonly GroupSnapshot[]
@@ -43,11 +43,11 @@ export function groupsOf(record: JsonObject, distinctId: string, timeUs: number)
 
 function keysOfBoth(a: JsonObject, b: JsonObject): Iterable<string> {
   const [keysOfA, keysOfB] = [Object.keys(a), Object.keys(b)]
-  // Most records tell of no group at all.
+  // Fast path: most records have no groups at all.
   return keysOfB.length === 0 ? keysOfA : new Set([...keysOfA, ...keysOfB])
 }
 
-/** A group may well be called what no person can be, such as 0 or guest. */
+/** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
 function keysIn(value: JsonValue | undefined): string[] {
   const list = Array.isArray(value) ? value : [value]
   return [...new Set(list.map(key => (isNothing(key) ? null : idText(key))).filter(key => key !== null))]

@@ -1,4 +1,4 @@
-// Amplitude's merge files say which of its own ids turned out to be one person. Its events say who they are.
+// Amplitude's merge files name pairs of Amplitude ids that are one person. The user and device ids come from its events.
 // Source: docs/wire/import.md §1.0 (I5), §1.1 (merge file).
 
 import { type JsonObject, ownValue } from '#core/json.ts'
@@ -17,7 +17,7 @@ export function isMerge(record: JsonObject): boolean {
 
 const [userFact, deviceFact] = ['amplitude_user', 'amplitude_device']
 
-/** Under which ids a person of Amplitude stands in the staged events. */
+/** The user id and the device id of an Amplitude id, under which the staged events know its person. */
 export function userFacts(record: JsonObject): SourceFact[] {
   const key = idText(ownValue(record, 'amplitude_id'))
   if (key === null) return []
@@ -44,7 +44,7 @@ export function convertMerge(record: JsonObject, allowsMerge: boolean, context: 
   const timeUs = mergeTime(record, context)
   const original = knownAs(ownValue(record, 'merged_amplitude_id'), context)
   const added = knownAs(ownValue(record, 'amplitude_id'), context)
-  // Ids of Amplitude's own that no staged event has mean nobody here.
+  // An Amplitude id that no staged event has belongs to no person here.
   if (original === null || added === null || !isLink({ userId: original.id, deviceId: added.id }))
     return skipRecord('filtered')
   if (original.isUser && added.isUser) {

@@ -1,11 +1,11 @@
-// Which properties an event of Amplitude gets, and which its person. Source: docs/wire/import.md §1.1.
+// Maps the fields of an Amplitude record to properties of its event and its person. Source: docs/wire/import.md §1.1.
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { pickProperties, putPersonUpdates } from '#importer/records/record-fields.ts'
 import { asObject, isNothing, objectIn, putValue, textIn, truthOf, withoutNothing } from './amplitude-values.ts'
 
-/** Fields that are read on their own, or serve the import alone. */
+/** Fields that are mapped individually, or used by the import alone. */
 const ownFields: ReadonlySet<string> = new Set([
   ...['event_type', 'user_id', 'device_id', 'amplitude_id', 'app', '$insert_id', 'uuid', 'event_id', 'session_id'],
   ...['event_time', 'client_event_time', 'client_upload_time', 'server_received_time', 'server_upload_time'],
@@ -15,7 +15,7 @@ const ownFields: ReadonlySet<string> = new Set([
 const updatedKey = 'user_properties_updated'
 const truthFields: ReadonlySet<string> = new Set(['paying', 'is_attribution_event'])
 
-/** Properties of an event that also describe its person, and change with it. */
+/** Properties of an event that also update its person. */
 const personKeys = [
   ...['$browser', '$browser_version', '$os', '$os_version', '$device_type'],
   ...['$device_manufacturer', '$device_model', '$device_name'],
@@ -60,7 +60,7 @@ export function propertiesOf(record: JsonObject, sourceName: string, ids: Record
   return properties
 }
 
-/** What the record says of its person beside what it says of itself; told of again only when it is news. */
+/** The record's properties of its person; sent only when they have changed. */
 export function personOf(record: JsonObject): JsonObject {
   const person: JsonObject = {}
   for (const [key, value] of Object.entries(objectIn(record, 'user_properties')))
@@ -96,7 +96,7 @@ function putIds(properties: JsonObject, record: JsonObject, { userId, deviceId }
   putValue(properties, '$session_id', sessionUuid(startMs, 'amplitude', 'session', deviceId ?? '', String(startMs)))
 }
 
-/** The start of a session is its id; -1 says that there is none. @returns epoch ms that a UUIDv7 can hold. */
+/** The id of a session is its start; -1 means no session. @returns epoch ms that a UUIDv7 can hold, or null. */
 function sessionStartMs(value: JsonValue | undefined): number | null {
   const ms = typeof value === 'string' ? Number(value) : numberOf(value ?? null)
   return ms !== undefined && Number.isSafeInteger(ms) && ms > 0 && ms < 2 ** 48 ? ms : null
@@ -122,11 +122,11 @@ function putElement(properties: JsonObject, sourceName: string, from: JsonObject
 
 interface Device {
   readonly properties: JsonObject
-  /** Fields that it was read from beside those that every record has. */
+  /** The fields it was read from, except those in `ownFields`. */
   readonly fields: readonly string[]
 }
 
-/** On the web Amplitude names the browser as the system, and the system as the device. */
+/** On the web, Amplitude reports the browser as the system and the system as the device. */
 function deviceOf(record: JsonObject): Device {
   const platform = textIn(record, 'platform')
   const system = textIn(record, 'os_name')
@@ -155,7 +155,7 @@ function deviceOf(record: JsonObject): Device {
   }
 }
 
-/** One value for filters, where live events have a number. */
+/** Live events have a number, so that a filter matches both. */
 function wholeNumberOr(version: JsonValue | undefined): JsonValue {
   return typeof version === 'string' && /^\d{1,15}$/.test(version) ? Number(version) : (version ?? null)
 }

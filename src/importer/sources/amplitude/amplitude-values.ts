@@ -1,4 +1,4 @@
-// How Amplitude writes that there is nothing, truth, and objects where a warehouse has kept them as text.
+// Amplitude's forms of empty values and booleans, and objects that a warehouse has stored as text.
 // Source: docs/wire/import.md §1.0 (empty values), §1.1.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
@@ -10,23 +10,23 @@ export function isNothing(value: JsonValue | undefined): boolean {
   return isEmptyValue(value) || value === 'EMPTY'
 }
 
-/** @returns the id; null where it is absent or means nobody. */
+/** @returns the id; null when it is absent or a placeholder. */
 export function amplitudeId(value: JsonValue | undefined): string | null {
   return isNothing(value) ? null : legalId(value)
 }
 
-/** A text field; null where it says nothing. */
+/** A text field; null when it is empty. */
 export function textIn(record: JsonObject, field: string): string | null {
   const text = textField(record, field)
   return isNothing(text) ? null : text
 }
 
-/** Sets a property unless it says nothing. */
+/** Sets a property unless its value is empty. */
 export function putValue(properties: JsonObject, key: string, value: JsonValue | undefined): void {
   if (value !== undefined && !isNothing(value)) setOwn(properties, key, value)
 }
 
-/** All members that say something. */
+/** The members that are not empty. */
 export function withoutNothing(object: JsonObject): JsonObject {
   const kept: JsonObject = {}
   for (const [key, value] of Object.entries(object)) putValue(kept, key, value)
@@ -45,12 +45,12 @@ export function objectIn(record: JsonObject, field: string): JsonObject {
   return object
 }
 
-/** The object that a text is the JSON of; other values as they are. */
+/** Parses a text that holds a JSON object; returns other values unchanged. */
 export function asObject(value: JsonValue | undefined): JsonValue | undefined {
   return typeof value === 'string' && value.startsWith('{') ? (jsonInText(value) ?? value) : value
 }
 
-/** Truth as any of the forms that exports use for it; other values as they are. */
+/** Reads a boolean in any of the forms that exports use; returns other values unchanged. */
 export function truthOf(value: JsonValue | undefined): JsonValue | undefined {
   switch (typeof value === 'string' ? value.toLowerCase() : value) {
     case true:

@@ -18,7 +18,7 @@ const outcomeOf = (fields: JsonObject) => convertRecords(amplitude, [line(fields
 const own = { $amplitude_user_id: 'ada' }
 
 describe('an event of Amplitude', () => {
-  it('has the name and the kind that live events have', () => {
+  it('has the name and the event type of live events', () => {
     assert.equal(only({ event_type: '[Amplitude] Page Viewed' }).event, '$pageview')
     assert.equal(only({ event_type: '$identify' }).event, '$set')
     assert.equal(only({}).event, 'Opened')
@@ -32,12 +32,12 @@ describe('an event of Amplitude', () => {
     }
   })
 
-  it('is left out where it only marks a session', () => {
+  it('is skipped if it only marks a session', () => {
     for (const type of ['session_start', 'session_end'])
       assert.deepEqual(outcomeOf({ event_type: type, user_id: null }), { skipped: 'session_marker' })
   })
 
-  it('has the uuid of its record; else one of its $insert_id; else one of its content', () => {
+  it('has the uuid of its record, or one derived from its $insert_id, or else from its content', () => {
     for (const written of [uuid.toUpperCase(), uuid.replaceAll('-', ''), `{${uuid}}`])
       assert.equal(only({ uuid: written }).uuid, uuid)
     const inserted = { uuid: 'no-uuid', $insert_id: 'k', app: 9001, device_id: 'd' }
@@ -50,12 +50,12 @@ describe('an event of Amplitude', () => {
       assert.notEqual(only({ ...none, $insert_id }).uuid, only({ ...none, $insert_id, event_properties: {} }).uuid)
   })
 
-  it('says what it does not carry, and not the id that its uuid is made of', () => {
+  it('lists the fields that it drops, without the id that its uuid is derived from', () => {
     assert.deepEqual(droppedOf(amplitude, line({ uuid: null, $insert_id: 'k' })), [])
     assert.deepEqual(droppedOf(amplitude, line({ uuid, $insert_id: 'k' })), ['$insert_id'])
   })
 
-  it('happened at the first time that can be read, in UTC', () => {
+  it('has the first readable time, in UTC', () => {
     const timeOf = (fields: JsonObject) => only({ event_time: null, ...fields }).timestamp
     assert.equal(timeOf({ event_time: '2024-05-01T12:00:00.123456' }), '2024-05-01T12:00:00.123456Z')
     const later = { client_event_time: '2024-05-01 12:00:01', server_received_time: '2024-05-01 12:00:02' }
@@ -66,7 +66,7 @@ describe('an event of Amplitude', () => {
     )
   })
 
-  it('is refused with the field that is wrong', () => {
+  it('is refused with the name of the wrong field', () => {
     const refusals: [JsonObject, string, string][] = [
       [{ event_type: null }, 'event_missing', 'event_type'],
       [{ event_type: 7 }, 'event_not_string', 'event_type'],
@@ -85,7 +85,7 @@ describe('an event of Amplitude', () => {
 })
 
 describe('the id of an event of Amplitude', () => {
-  it("is the user's, else the device's, else Amplitude's own, which is noted", () => {
+  it("is the user's, else the device's, else Amplitude's own, with a note", () => {
     assert.equal(only({ device_id: 'd' }).distinct_id, 'ada')
     assert.equal(only({ user_id: '', device_id: 'd' }).distinct_id, 'd')
     const record = parseJson(`{"amplitude_id":9007199254740993,"device_id":"null"}`) as JsonObject
@@ -94,7 +94,7 @@ describe('the id of an event of Amplitude', () => {
     assert.deepEqual([outcome.events[0]!.distinct_id, outcome.notes], ['9007199254740993', ['amplitude_id_used']])
   })
 
-  it('is nobody where only a word for nothing stands', () => {
+  it('is missing if all ids are placeholders', () => {
     for (const nothing of ['EMPTY', '(not set)']) {
       assert.deepEqual(
         eventsOf(amplitude, [line({ device_id: nothing })]).map(({ event }) => event),
@@ -105,7 +105,7 @@ describe('the id of an event of Amplitude', () => {
     }
   })
 
-  it('is linked with its device once, and a device with its first user alone', () => {
+  it('is linked to its device once, and a device to its first user only', () => {
     const outcomes = convertRecords(amplitude, [
       line({ device_id: 'd' }),
       line({ device_id: 'd' }),
@@ -116,7 +116,7 @@ describe('the id of an event of Amplitude', () => {
     assert.deepEqual((outcomes[2] as { notes: object }).notes, ['shared_device'])
   })
 
-  it('comes with those that Amplitude had, and with its session', () => {
+  it("is accompanied by Amplitude's ids and its session", () => {
     const start = 1_714_564_790_000
     const { properties } = only({ device_id: 'd', event_id: 17, session_id: start })
     assert.deepEqual(properties, {
@@ -132,7 +132,7 @@ describe('the id of an event of Amplitude', () => {
 })
 
 describe('the properties of an event of Amplitude', () => {
-  it('are its own, then all fields that nothing else is read from', () => {
+  it('are its own, plus all fields that are not mapped otherwise', () => {
     const { properties } = only({
       event_properties: { amount: 7, coupon: 'EMPTY', gone: null, library: 'own' },
       library: 'amplitude-js/8',
@@ -156,7 +156,7 @@ describe('the properties of an event of Amplitude', () => {
     })
   })
 
-  it('read truth in every form that exports have', () => {
+  it('include booleans in every form that exports use', () => {
     for (const yes of [true, 1, '1', 'true', 'TRUE']) assert.equal(only({ paying: yes }).properties.paying, true)
     for (const no of [false, 0, '0', 'false', 'FALSE'])
       assert.equal(only({ is_attribution_event: no }).properties.is_attribution_event, false)
@@ -167,7 +167,7 @@ describe('the properties of an event of Amplitude', () => {
     assert.deepEqual(only({ data: { path: '/batch' } }).properties.data, { path: '/batch' })
   })
 
-  it('name the page as live events do, by its location before its URL', () => {
+  it('include the page as in live events, by its location or else its URL', () => {
     const page = {
       '[Amplitude] Page URL': 'https://a.example.test/x',
       '[Amplitude] Page Location': 'https://a.example.test/x?y=1',
@@ -199,7 +199,7 @@ describe('the properties of an event of Amplitude', () => {
     )
   })
 
-  it('take the system for the browser on the web', () => {
+  it('use the system as the browser on the web', () => {
     const device = { $browser: 'Chrome', $browser_version: '17.4', $os: 'Mac', $device_type: 'Desktop' }
     const fields = { os_name: 'Chrome', os_version: '17.4', device_type: 'Mac', device_model: 'MacBook' }
     for (const platform of ['Web', null])
@@ -219,12 +219,12 @@ describe('the properties of an event of Amplitude', () => {
     ])
   })
 
-  it('take a platform that is a word for nothing for the web', () => {
+  it('treat a placeholder as platform as the web', () => {
     const { properties } = only({ platform: 'EMPTY', os_name: 'Chrome', device_type: 'EMPTY' })
     assert.deepEqual(properties, { $browser: 'Chrome', ...own, $set: { $browser: 'Chrome' } })
   })
 
-  it('take the system for the system elsewhere', () => {
+  it('use the system as the system on other platforms', () => {
     const device = {
       $os: 'ios',
       $os_version: '17',
@@ -244,20 +244,20 @@ describe('the properties of an event of Amplitude', () => {
     assert.deepEqual(properties, { ...device, ...own, $set: device })
   })
 
-  it('say where it was, and keep the recorded address', () => {
+  it('include the location, and keep the recorded IP address', () => {
     const place = { $geoip_country_name: 'Norway', $geoip_city_name: 'Oslo', $geoip_subdivision_1_name: 'Oslo County' }
     const { properties } = only({ country: 'Norway', city: 'Oslo', region: 'Oslo County', ip_address: '192.0.2.1' })
     assert.deepEqual(properties, { ...place, $ip: '192.0.2.1', ...own, $set: place })
   })
 
-  it('are read from the JSON text that warehouses keep', () => {
+  it('are read from JSON text in warehouse copies', () => {
     const { properties } = only({ event_properties: '{"id":8123456789012345678}', user_properties: '{}', groups: '' })
     assert.equal(JSON.stringify(properties), '{"id":8123456789012345678,"$amplitude_user_id":"ada"}')
   })
 })
 
 describe('the person of an event of Amplitude', () => {
-  it('gets every property that is news, and what was first once', () => {
+  it('gets every changed property, and first-touch properties once', () => {
     const initial = { initial_utm_term: 'lamp', initial_referrer: 'EMPTY' }
     const events = eventsOf(amplitude, [
       line({ user_properties: { ...initial, plan: 'pro', seats: 4, gone: null, list: ['a'] } }),

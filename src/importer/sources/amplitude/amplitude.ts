@@ -1,4 +1,4 @@
-// Amplitude: lines of its export, of its hourly files in object storage and of warehouse copies, and the rows of its merge
+// Amplitude: lines of its export, of its hourly files in object storage and of warehouse copies, and rows of its merge
 // files. Source: docs/wire/import.md §1.1.
 
 import { parseUuid } from '#core/events/uuid.ts'
@@ -45,11 +45,11 @@ const eventNames: ReadonlyMap<string, string> = new Map([
   ['[Amplitude] Page Viewed', '$pageview'],
   ['[Amplitude] Element Clicked', '$autocapture'],
   ['[Amplitude] Element Changed', '$autocapture'],
-  // Left as it is, it would be an identification without an anonymous id.
+  // Unchanged, it would be an identification without an anonymous id.
   ['$identify', '$set'],
 ])
 const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'session_end'])
-/** It says something of a group and is no event of a person. */
+/** Describes a group and is no event of a person. */
 const groupCall = '$groupidentify'
 
 function convertEvent(record: JsonObject, context: SourceContext): Conversion {
@@ -85,7 +85,7 @@ function distinctIdOf(known: string | null, record: JsonObject): string {
 
 const timeFields = ['event_time', 'client_event_time', 'server_received_time']
 
-/** The first of the times that can be read: later ones are only nearly right. @throws RecordReject */
+/** The first readable time; later fields are less exact. @throws RecordReject */
 function timeOf(record: JsonObject, context: SourceContext): number {
   let firstWritten: string | null = null
   for (const field of timeFields) {
@@ -128,7 +128,7 @@ const notKept = [
   'processed_time',
 ]
 
-/** What the uuid is made of is carried by it. */
+/** An `$insert_id` that the uuid is derived from does not count as dropped. */
 function droppedOf(record: JsonObject): string[] {
   const isOfUuid = (field: string) =>
     field === '$insert_id' && parseUuid(idText(ownValue(record, 'uuid')) ?? '') === null

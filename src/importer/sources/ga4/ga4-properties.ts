@@ -1,5 +1,5 @@
-// The properties of a row of GA4's export. Parameters stand at the top, as they would with a live event; records that we
-// have no names for stay whole, so that two fields of one name never overwrite each other.
+// The properties of a row of GA4's export. Parameters become top-level properties, as in a live event; nested fields that we
+// have no names for stay nested, so that two fields of the same name never overwrite each other.
 // Source: docs/wire/import.md §1.5.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
@@ -13,7 +13,7 @@ import { ga4KeyedValues } from './ga4-values.ts'
 
 type Names = ReadonlyMap<string, string>
 
-/** What the event itself, its uuid and the person are made of. */
+/** Fields that the event, its uuid and its person are made of. */
 const consumed = new Set([
   'event_name',
   'event_timestamp',
@@ -75,7 +75,7 @@ const firstTouchNames: Names = new Map([
   ['name', '$initial_utm_campaign'],
 ])
 
-/** What was bought, as it is written. */
+/** Purchases, kept as written. */
 const wholeFields: ReadonlySet<string> = new Set(['items', 'ecommerce'])
 
 export function ga4Properties(row: JsonObject): JsonObject {
@@ -95,7 +95,7 @@ export function ga4Properties(row: JsonObject): JsonObject {
   return properties
 }
 
-/** A parameter named like a field of the row, with another value, is set beside it. */
+/** A parameter with the name of another field and a different value is set as `event_params.NAME`. */
 function putParam(properties: JsonObject, key: string, value: JsonValue): void {
   const name = paramNames.get(key) ?? key
   const known = ownValue(properties, name)
@@ -113,7 +113,7 @@ function putDevice(properties: JsonObject, device: JsonObject): void {
   putNamed(properties, 'device', rest, deviceNames)
 }
 
-/** Sets the fields that have a name of ours at the top, and the others under that of their record. */
+/** Sets fields in `names` at the top level, and the others nested under `recordName`. */
 function putNamed(properties: JsonObject, recordName: string, record: JsonObject, names: Names): void {
   const rest: JsonObject = {}
   for (const [field, value] of Object.entries(record)) {
@@ -124,14 +124,14 @@ function putNamed(properties: JsonObject, recordName: string, record: JsonObject
   put(properties, recordName, withoutUnset(rest))
 }
 
-/** @returns the value; null for a list or record in which nothing says anything, as BigQuery writes for "none". */
+/** @returns the value; null for an empty list or a record of empty values, which BigQuery writes for "none". */
 function toWholeNumber(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.length === 0 ? null : value
   if (!isJsonObject(value)) return value
   return Object.values(value).every(field => isEmptyValue(toWholeNumber(field))) ? null : value
 }
 
-/** @returns the value without the fields that say nothing; null when none is left. Lists stay as they are. */
+/** @returns the value without empty fields; null when none remains. Lists are not changed. */
 function withoutUnset(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return toWholeNumber(value)
   const left: JsonObject = {}
@@ -140,13 +140,13 @@ function withoutUnset(value: JsonValue): JsonValue {
 }
 
 /**
- * The id of the session, whose number is the second of its start.
+ * The id of the session. Its number is the second in which it started.
  * @returns null for an event outside of sessions.
  */
 function sessionId(row: JsonObject, session: JsonValue | undefined): string | null {
   const number = idText(session)
   if (number === null || !/^[1-9]\d{0,10}$/.test(number)) return null
-  // Without a device of its own, two users whose sessions begin in one second would share one.
+  // Without the device, two users whose sessions start in the same second would share one.
   const device = legalId(row.user_pseudo_id) ?? legalId(row.user_id) ?? ''
   return sessionUuid(Number(number) * 1_000, 'ga4', 'session', device, number)
 }
@@ -161,7 +161,7 @@ function putPerson(properties: JsonObject, row: JsonObject): void {
   putPersonUpdates(properties, { set, setOnce })
 }
 
-/** @param value microseconds since 1970, where 0 says that nobody knows. */
+/** @param value microseconds since 1970; 0 means unknown. */
 function instantText(value: JsonValue | undefined): string | null {
   const timeUs = isEmptyValue(value)
     ? null

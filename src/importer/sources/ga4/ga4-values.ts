@@ -6,7 +6,7 @@ import { isEmptyValue } from '#importer/records/record-fields.ts'
 const integer = /^-?(?:0|[1-9]\d*)$/
 const decimal = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
 
-/** @returns each key with the one of its values that is set; a key that comes twice has its last. */
+/** @returns each key with its set value; the last one of a repeated key. */
 export function ga4KeyedValues(list: JsonValue | undefined): JsonObject {
   const values: JsonObject = {}
   for (const entry of Array.isArray(list) ? list : []) {
@@ -29,7 +29,7 @@ function setValue(value: JsonValue | undefined): JsonValue | null {
   return null
 }
 
-/** Whole numbers come as text, since JSON's readers would round them; so does what JSON cannot write, such as `NaN`. */
+/** Whole numbers are exported as text, since JSON parsers would round them; so are values such as `NaN`. */
 function numberOf(value: JsonValue): JsonValue {
   if (typeof value !== 'string') return value
   if (integer.test(value)) return numberOrLiteral(value)

@@ -18,7 +18,7 @@ const propertiesOf = (value: JsonObject) => {
 }
 
 describe('a row of the GA4 export', () => {
-  it('keeps its microseconds, and its uuid hangs on all that stands for an id', () => {
+  it('keeps its microseconds, and its uuid depends on every field that identifies it', () => {
     const parts = {
       stream_id: '55',
       event_bundle_sequence_id: '8',
@@ -37,8 +37,8 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual('events' in outcome && outcome.dropped, Object.keys(parts))
   })
 
-  it('has an id of its own for what it says where the export does not say its place in the batch', () => {
-    // Seven events of one hit became two: they share name, time and bundle.
+  it('has a uuid that depends on its content if the export lacks its place in the batch', () => {
+    // Without the content, seven events of one hit would be two: they share name, time and bundle.
     const said = (index: number) =>
       row({ event_bundle_sequence_id: '8', event_params: [param('n', { int_value: `${index}` })] })
     const rows = Array.from({ length: 7 }, (_, index) => said(index))
@@ -51,10 +51,10 @@ describe('a row of the GA4 export', () => {
       uuids,
     )
     const placed = rows.map(each => eventsOf(ga4, [{ ...each, batch_event_index: '1' }])[0]!.uuid)
-    assert.equal(new Set(placed).size, 1, 'a place is enough')
+    assert.equal(new Set(placed).size, 1, 'the place identifies it')
   })
 
-  it('is the same event when whole numbers are numbers, and empty fields are written', () => {
+  it('is the same event when whole numbers are exported as numbers, and empty fields are present', () => {
     const texts = {
       event_timestamp: '1714564800123456',
       stream_id: '55',
@@ -76,7 +76,7 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual(eventsOf(ga4, [row(numbers)]), eventsOf(ga4, [row(texts)]))
   })
 
-  it('is the same event in an export with other columns, of persons who have changed since', () => {
+  it('is the same event in a later export with other columns and changed person properties', () => {
     const said = {
       event_bundle_sequence_id: '8',
       event_params: [param('n', { int_value: '1' }), param('x', { double_value: 12 })],
@@ -113,7 +113,7 @@ describe('a row of the GA4 export', () => {
       assert.equal(eventsOf(ga4, [row({ event_name: name })])[0]!.event, event)
     })
 
-  it('is skipped when it only marks a session, whoever it is of', () => {
+  it('is skipped when it only marks a session, also without an id', () => {
     const rows = ['session_start', 'first_visit'].map(event_name => ({ event_name }))
     assert.deepEqual(convertRecords(ga4, rows), [{ skipped: 'session_marker' }, { skipped: 'session_marker' }])
   })
@@ -131,7 +131,7 @@ describe('a row of the GA4 export', () => {
     )
   })
 
-  it('links a device to its first user, and tells of the second', () => {
+  it('links a device to its first user, with a note about the second', () => {
     const outcomes = convertRecords(ga4, [
       row({ user_id: 'ada' }),
       row({ user_id: 'ada' }),
@@ -158,7 +158,7 @@ describe('a row of the GA4 export', () => {
     ])
   })
 
-  it('gives its parameters in their own types, every digit kept', () => {
+  it('has its parameters in their own types, with every digit', () => {
     const event_params = [
       param('method', { string_value: 'sso' }),
       param('seconds', { int_value: '12' }),
@@ -177,7 +177,7 @@ describe('a row of the GA4 export', () => {
     )
   })
 
-  it('takes page, device and place to the names of live events', () => {
+  it('maps page, device and location to the names of live events', () => {
     const properties = propertiesOf({
       event_params: [
         param('page_location', { string_value: 'https://www.example.test/p?q=1' }),
@@ -218,7 +218,7 @@ describe('a row of the GA4 export', () => {
     })
   })
 
-  it('takes the campaign of the event to the event, and that of the first touch to the person, once', () => {
+  it('sets the campaign of the event on the event, and the first-touch campaign on the person once', () => {
     const properties = propertiesOf({
       collected_traffic_source: {
         manual_source: 'mail',
@@ -253,7 +253,7 @@ describe('a row of the GA4 export', () => {
     })
   })
 
-  it('keeps items and shop whole, what it has no name for as far as it says something, and drops what is empty', () => {
+  it('keeps items and ecommerce whole, and unnamed fields unless they are empty', () => {
     const kept = {
       items: [{ item_id: 'sku-1', price: 10.25, quantity: '2', item_name: '' }],
       ecommerce: { transaction_id: 't-1', refund_value: null },
@@ -275,7 +275,7 @@ describe('a row of the GA4 export', () => {
     )
   })
 
-  it('lets no parameter overwrite a field of the row', () => {
+  it('does not overwrite a field of the row by a parameter', () => {
     const event_params = [param('platform', { string_value: 'desktop app' }), param('gclid', { string_value: 'g-1' })]
     const fields = { platform: 'WEB', collected_traffic_source: { gclid: 'g-1' } }
     assert.deepEqual(propertiesOf({ ...fields, event_params }), {
@@ -285,7 +285,7 @@ describe('a row of the GA4 export', () => {
     })
   })
 
-  it('is of the session that began in its second, on that device', () => {
+  it('belongs to the session that its start and its device identify', () => {
     const event_params = [param('ga_session_id', { int_value: '1714564700' })]
     const session = sessionUuid(1714564700000, 'ga4', 'session', '111.222', '1714564700')
     assert.deepEqual(propertiesOf({ event_params }), { ga_session_id: 1714564700, $session_id: session })
@@ -296,7 +296,7 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual(propertiesOf({ event_params: odd }), { ga_session_id: 'session_123' })
   })
 
-  it('is held back while its table can still change, by the date of the property', () => {
+  it('is skipped while its table can still change, by the date of the property', () => {
     // The clock of the conversion is 2026-01-15T00:00:00Z.
     const at = (day: number) => String(Date.UTC(2026, 0, day, 23) * 1_000)
     const settling = { skipped: 'filtered' }
@@ -306,7 +306,7 @@ describe('a row of the GA4 export', () => {
     assert.equal(eventsOf(ga4, [row({ event_timestamp: at(14) })], { settle_days: 0 }).length, 1)
   })
 
-  it('is refused without a name, or with a time that is missing, bad, or ahead of the clock', () => {
+  it('is refused without a name, or with a missing, invalid or future time', () => {
     const rows = [
       row({ event_name: null }),
       row({ event_timestamp: null }),
@@ -327,7 +327,7 @@ describe('a row of the GA4 export', () => {
     )
   })
 
-  it('is refused in the flattened form of other exporters, which has no names and times of events', () => {
+  it('is refused in the flattened format of other exporters, which lacks event names and times', () => {
     const flat = { _fivetran_id: '1', name: 'purchase', timestamp: '2024-09-10 12:35:00', user_pseudo_id: 'pseudo_1' }
     assert.deepEqual(convertRecords(ga4, [flat]), [{ rejected: { reason: 'event_missing', field: 'event_name' } }])
   })

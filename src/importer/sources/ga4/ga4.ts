@@ -1,4 +1,4 @@
-// Google Analytics 4: rows of the BigQuery export, as JSON writes them, where a whole number of 64 bits is a text.
+// Google Analytics 4: rows of the BigQuery export as JSON, in which 64-bit integers are text.
 // Source: docs/wire/import.md §1.5.
 
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
@@ -15,7 +15,7 @@ import { usPerMs } from '#importer/records/source-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import { ga4Properties } from './ga4-properties.ts'
 
-/** A daily table changes for up to three days: a row of a younger one may come again with other values. */
+/** A daily table can change for up to three days, so rows of a younger table may be exported again with other values. */
 const settleDaysDefault = 4
 const settleDaysMax = 30
 
@@ -41,7 +41,7 @@ export const ga4: ImportSource = {
 function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Conversion {
   const name = eventName(ownValue(row, 'event_name'), 'event_name')
   if (sessionMarkers.has(name)) return skipRecord('session_marker')
-  // Without consent both are null, and nobody may be made up for them.
+  // Without consent both are null, and no id may be invented.
   const candidates = ['user_id', 'user_pseudo_id'].map(field => ({ value: ownValue(row, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
   const timeUs = recordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
@@ -54,13 +54,13 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   return { events, dropped, links: [{ userId, deviceId, timeUs, properties: {} }] }
 }
 
-/** What only the uuid is made of, or repeats the time. */
+/** Fields that only the uuid is derived from, or that repeat the time. */
 const notKept = [
   ...['event_date', 'stream_id', 'event_bundle_sequence_id'],
   ...['batch_page_id', 'batch_ordering_id', 'batch_event_index'],
 ]
 
-/** What the export has in place of an id. */
+/** Fields that together identify an event, since the export has no event id. */
 const uuidParts = [
   'stream_id',
   'user_pseudo_id',
@@ -73,8 +73,8 @@ const uuidParts = [
 ]
 
 /**
- * Events of one bundle have one time, and without their place in the batch, which exports have since July 2024, only
- * what they say tells two of one name apart. Rows without a bundle are known by their parts alone.
+ * All events of a bundle have the same time. Exports since July 2024 have an event's place in the batch; without it, two
+ * events of the same name differ only in their content. Rows without a bundle are identified by `uuidParts` alone.
  */
 function uuidOf(row: JsonObject): string {
   const parts = uuidParts.map(part => idText(ownValue(row, part)) ?? '')
@@ -83,20 +83,20 @@ function uuidOf(row: JsonObject): string {
 }
 
 /**
- * Hash of what the event itself says. Another export of the same day may have other columns, and other values of what
- * else a row has, such as the person's.
+ * Hash of the event's own content. Other columns are left out, since another export of the same day may add columns or
+ * have other values in them, such as those of the person.
  */
 function eventHash(row: JsonObject): string {
   const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, ownValue(row, field) ?? null] as const)
   const said = comparable(Object.fromEntries(fields)) as JsonObject
   const params = Array.isArray(said.event_params) ? said.event_params : []
-  // The text of each begins with its key, so they sort by that.
+  // The canonical JSON of a parameter starts with its key, so this sorts by key.
   return contentHash({ ...said, event_params: params.map(canonicalJson).toSorted() })
 }
 
 /**
- * The same for all formats of the export: some write numbers and booleans as text, the former in more than one way, and
- * leave out what is null or empty.
+ * Normalizes the formats of the export: some write numbers (in several ways) and booleans as text, and omit null and empty
+ * values.
  */
 function comparable(value: JsonValue): JsonValue {
   if (typeof value === 'string') return decimal.test(value) ? String(Number(value)) : value
@@ -112,14 +112,14 @@ function comparable(value: JsonValue): JsonValue {
   return said
 }
 
-/** Whole numbers are not among them: they keep all of their digits. */
+/** Excludes whole numbers, which keep all their digits. */
 const decimal = /^-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)$/i
 
 function saysNothing(value: JsonValue): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 }
 
-/** @returns when the day of the row's table begins, as if it were one of UTC. */
+/** @returns the start of the day of the row's table, as if it were a UTC day. */
 function tableDayMs({ event_date: date }: JsonObject, timeUs: number): number {
   const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)$/.exec(idText(date) ?? '') ?? []
   if (year !== undefined) return Date.UTC(Number(year), Number(month) - 1, Number(day))

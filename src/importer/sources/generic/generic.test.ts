@@ -10,7 +10,7 @@ const base = { event: 'action', distinct_id: 'uid', timestamp: 'ts', uuid: 'row_
 const row = { row_id: 'r-1', uid: 'u-1', ts: '2024-05-01T12:00:00Z', action: 'Paid' }
 
 describe('a record with a mapping', () => {
-  it('keeps the fields that the mapping uses for nothing else, without the empty ones', () => {
+  it('keeps the fields that the mapping does not use otherwise, without empty ones', () => {
     const record = { ...row, amount: 12, note: '', city: '(not set)', nested: { a: null } }
     assert.deepEqual(eventsOf(generic, [record], { mapping: base }), [
       {
@@ -35,7 +35,7 @@ describe('a record with a mapping', () => {
     assert.equal(JSON.stringify(propertiesOf(text, { properties: 'cart' })), '{"total":9223372036854775807}')
   })
 
-  it('takes the texts that the mapping says stand for nothing for absent', () => {
+  it('treats the texts in nulls of the mapping as absent', () => {
     const record = {
       ...row,
       id: 'NULL',
@@ -55,7 +55,7 @@ describe('a record with a mapping', () => {
     ])
   })
 
-  it('names the fields that no part of its event carries', () => {
+  it('lists the fields that no part of its event carries', () => {
     const context = { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null }
     const dropped = (more: JsonObject) => {
       const converter = generic.prepare({ mapping: { ...base, ...more } }, context)
@@ -77,7 +77,7 @@ describe('a record with a mapping', () => {
       )
   })
 
-  it('reads texts as the types that the mapping gives them, and keeps those that are none with a note', () => {
+  it('converts texts to the types in the mapping, and keeps those that do not match, with a note', () => {
     const types = {
       n: 'number',
       big: 'integer',
@@ -100,7 +100,7 @@ describe('a record with a mapping', () => {
     assert.deepEqual(outcome.notes, ['type_mismatch:bad'])
   })
 
-  it('has numbers with a comma and dates that end in the year where the mapping says so', () => {
+  it('reads decimal commas and dates with the year last if the mapping says so', () => {
     const texts = { a: '1.234,50', b: '0,5', c: '-1 234', d: "1'234'567,25", e: '12.5', f: '1,2,3', g: '1.5e3' }
     const types = Object.fromEntries(Object.keys(texts).map(key => [key, 'number']))
     const mapping = { ...base, types: { ...types, on: 'timestamp' }, decimal_separator: ',', date_order: 'dmy' }
@@ -114,7 +114,7 @@ describe('a record with a mapping', () => {
     assert.deepEqual(outcome.notes, ['type_mismatch:e', 'type_mismatch:f', 'type_mismatch:g'])
   })
 
-  it('is counted where what should be spread is no object, and keeps it', () => {
+  it('keeps a field to be spread that is no object, with a note', () => {
     const spread = (extra: JsonValue) =>
       convertRecords(generic, [{ ...row, extra }], { mapping: { ...base, spread: ['extra'] } })[0]!
     for (const broken of ['{"a":', '[1]', 5] as const) {
@@ -126,7 +126,7 @@ describe('a record with a mapping', () => {
     for (const fine of ['{"a":1}', { a: 1 }, '', null]) assert.partialDeepStrictEqual(spread(fine), { notes: [] })
   })
 
-  it('is counted once for a field that is not of its type, whatever is made of it', () => {
+  it('notes a field that is not of its type once, however often it is used', () => {
     const mapping = { ...base, types: { n: 'number' }, properties: { n: 'n', m: 'n' }, set: { n: 'n' } }
     assert.partialDeepStrictEqual(convertRecords(generic, [{ ...row, n: 'x' }], { mapping }), [
       { notes: ['type_mismatch:n'] },
@@ -155,7 +155,7 @@ describe('a record with a mapping', () => {
     assert.equal(anonymous!.distinct_id, 'd-1')
   })
 
-  it('is of no group whose key is neither text nor a number, and says so unless there is none', () => {
+  it('is in no group whose key is neither text nor an integer, with a note unless the key is absent', () => {
     const mapping = { ...base, groups: { company: 'org' } }
     for (const [org, notes] of [
       [true, ['group_key_illegal:org']],
@@ -169,7 +169,7 @@ describe('a record with a mapping', () => {
     }
   })
 
-  it('keeps a uuid in lower case, and is known by its content without an id', () => {
+  it('keeps a uuid in lower case, and derives one from its content without an id', () => {
     const uuid = '018F3A10-0000-7000-8000-000000000804'
     assert.equal(eventsOf(generic, [{ ...row, row_id: uuid }], { mapping: base })[0]!.uuid, uuid.toLowerCase())
     const { uuid: _, ...mapping } = base
@@ -185,7 +185,7 @@ describe('a record with a mapping', () => {
     assert.equal(new Set(kept.map(each => each.uuid)).size, 2)
   })
 
-  it('reads a number as a time by its size, or by the unit', () => {
+  it('reads a number as a time in the unit that its size implies, or in the configured one', () => {
     const at = (ts: number | string, more: JsonObject = {}) =>
       eventsOf(generic, [{ ...row, ts }], { mapping: { ...base, ...more } })[0]!.timestamp
     for (const ts of [1714564800, 1714564800000, '1714564800000000', parseJson('1714564800000000000') as number])
@@ -253,7 +253,7 @@ describe('a record with a mapping', () => {
 
   const refused: readonly (readonly [string, JsonObject, string, string])[] = [
     ['an absent id', { uid: '' }, 'distinct_id_missing', 'uid'],
-    ['an id that means nobody', { uid: 'Guest' }, 'distinct_id_illegal', 'uid'],
+    ['a placeholder as id', { uid: 'Guest' }, 'distinct_id_illegal', 'uid'],
     ['a name that is no text', { action: 7 }, 'event_not_string', 'action'],
     ['a long name', { action: 'x'.repeat(201) }, 'event_name_too_long', 'action'],
     ['an absent time', { ts: null }, 'timestamp_missing', 'ts'],
@@ -266,7 +266,7 @@ describe('a record with a mapping', () => {
       ])
     })
 
-  it('has the constant name where it has none', () => {
+  it('has the constant name if it has none itself', () => {
     const { event: _, ...mapping } = base
     assert.equal(eventsOf(generic, [row], { mapping: { ...mapping, event_constant: 'Seen' } })[0]!.event, 'Seen')
   })
@@ -274,10 +274,14 @@ describe('a record with a mapping', () => {
 
 describe('a mapping', () => {
   const wrong: readonly (readonly [string, JsonObject, RegExp])[] = [
-    ['that misses the id', { event: 'a', timestamp: 't' }, /distinct_id/],
-    ['without a name of events', { distinct_id: 'a', timestamp: 't' }, /event_constant/],
+    ['without an id', { event: 'a', timestamp: 't' }, /distinct_id/],
+    ['without an event name', { distinct_id: 'a', timestamp: 't' }, /event_constant/],
     ['with an unknown key', { ...base, evnt: 'a' }, /it has no key "evnt": did you mean event\?/],
-    ['with a key like none', { ...base, colour: 'a' }, /it has no key "colour": its keys are event, .*timestamp/],
+    [
+      'with an unknown key that resembles none',
+      { ...base, colour: 'a' },
+      /it has no key "colour": its keys are event, .*timestamp/,
+    ],
     [
       'with an unknown key of a filter',
       { ...base, filters: [{ field: 'a', op: 'exists', vlaue: 1 }] },
@@ -300,7 +304,7 @@ describe('a mapping', () => {
       )
     })
 
-  it('has to be there', () => {
+  it('is required', () => {
     assert.throws(() => convertRecords(generic, [], {}), /needs a mapping.*--mapping FILE/)
   })
 })

@@ -1,5 +1,5 @@
-// Records of any shape with a mapping that says where the parts of an event stand. Sources with a mapping of their own
-// are made of the same. Source: docs/wire/import.md §1.9.
+// Records of any shape, with a mapping that names the fields of each part of an event. Also the base of sources that ship
+// with a mapping. Source: docs/wire/import.md §1.9.
 
 import { hash } from 'node:crypto'
 import { parseUuid } from '#core/events/uuid.ts'
@@ -61,7 +61,7 @@ function watchOf(mapping: Mapping, { unseenNames }: SourceContext): MappingWatch
   return watch
 }
 
-/** A source whose mapping comes with Pennon, and may name what only some exports have. */
+/** A source whose mapping ships with Pennon. Its unseen names are not reported, since not all exports have every field. */
 export function mappedSource(name: string, summary: string, mapping: JsonObject): ImportSource {
   const checked = checkMapping(mapping)
   return {
@@ -76,7 +76,7 @@ interface Conversions {
   readonly mapping: Mapping
   readonly form: TypeForm
   readonly window: TimeWindow
-  /** Identical records without an id are events of their own. */
+  /** Whether identical records without an id are separate events. */
   readonly keepsIdentical: boolean
   readonly isWanted: (record: JsonObject) => boolean
   readonly watch: MappingWatch | null
@@ -153,7 +153,7 @@ function targetOf(name: string, { event_names = {} }: Mapping): Target {
 }
 
 /**
- * The person's id, and the anonymous one to link with it. A record of somebody unknown belongs to the anonymous id.
+ * The person's id, and the anonymous id to link with it. Without the former, the record belongs to the anonymous id.
  * @throws RecordReject `distinct_id_missing`, `distinct_id_illegal`, `distinct_id_too_long`.
  */
 function idsOf(fields: TypedFields, mapping: Mapping): { distinctId: string; anonId: string | null } {
@@ -172,7 +172,7 @@ function firstLegalId(fields: TypedFields, paths: string | string[]): string | n
   return null
 }
 
-/** The first of the paths where something stands; the first path when nothing does. */
+/** The first path with a value that is not empty; the first path if all are empty. */
 function firstOf(fields: TypedFields, paths: string | string[]): [field: string, value: JsonValue | undefined] {
   const all = [paths].flat()
   for (const path of all) {

@@ -1,4 +1,4 @@
-// Events of Pendo: the Avro files `allevents` of its Data Sync. Source: docs/wire/import.md §1.10.
+// Pendo: events in the `allevents` Avro files of its Data Sync. Source: docs/wire/import.md §1.10.
 
 import mapping from '#importer/sources/generic/mappings/pendo.json' with { type: 'json' }
 import { mappedSource } from './generic.ts'

@@ -7,7 +7,7 @@ import { statsig } from './statsig.ts'
 describe('an event of Pendo', () => {
   const row = { eventType: 'load', visitorId: 'v-1', accountId: 'a-1', browserTimestamp: 1714564800250 }
 
-  it('is a page view of its visitor and account, to the millisecond', () => {
+  it('becomes a page view of its visitor and account, exact to the millisecond', () => {
     const record = { ...row, url: 'https://app.example.test/', remoteIp: '192.0.2.1', propertiesJson: '{"plan":"pro"}' }
     const [event] = eventsOf(pendo, [record])
     assert.partialDeepStrictEqual(event, {
@@ -23,7 +23,7 @@ describe('an event of Pendo', () => {
     })
   })
 
-  it('is an interaction with its kind, or the answer of a survey', () => {
+  it('becomes an interaction with its type, or a survey response', () => {
     const of = (eventType: string) => eventsOf(pendo, [{ ...row, eventType, pollId: 'p-1', pollResponse: '9' }])[0]!
     for (const kind of ['click', 'change', 'focus']) {
       assert.equal(of(kind).event, '$autocapture')
@@ -38,7 +38,7 @@ describe('an event of Pendo', () => {
 describe('an event of Statsig', () => {
   const row = { event_name: 'auto_capture::page_view', user_id: 'u-1', timestamp: '1714564800250' }
 
-  it('has the name that it has here, and its metadata as properties', () => {
+  it('has our name for it, and its metadata as properties', () => {
     const [event] = eventsOf(statsig, [
       { ...row, value: 'https://a.example.test/', metadata: { browser_name: 'Firefox' } },
     ])
@@ -49,7 +49,7 @@ describe('an event of Statsig', () => {
     assert.deepEqual(names, ['$pageview', '$pageleave', '$autocapture', 'bought'])
   })
 
-  it('is linked to its device, which stands in for an absent user', () => {
+  it('is linked to its device, whose id replaces an absent user', () => {
     const [link, event] = eventsOf(statsig, [{ ...row, device_id: 'd-1' }])
     assert.deepEqual(link!.properties, { $anon_distinct_id: 'd-1' })
     assert.deepEqual(event!.properties, { $device_id: 'd-1' })

@@ -1,4 +1,4 @@
-// Events of Statsig, not its gates and experiments. Source: docs/wire/import.md §1.10.
+// Statsig: events, not gates and experiments. Source: docs/wire/import.md §1.10.
 
 import mapping from '#importer/sources/generic/mappings/statsig.json' with { type: 'json' }
 import { mappedSource } from './generic.ts'

@@ -1,4 +1,4 @@
-// Rows of Heap's tables of events: page views and labelled events. Source: docs/wire/import.md §1.4.
+// Rows of Heap's event tables: page views and labelled events. Source: docs/wire/import.md §1.4.
 
 import type { JsonObject } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
@@ -9,7 +9,7 @@ import { recordTime } from '#importer/records/record-time.ts'
 import { putHeapField } from './heap-fields.ts'
 import { type HeapLookups, heapTime } from './heap-lookups.ts'
 
-/** What other properties are made of. */
+/** Fields that are mapped individually. */
 const consumed = new Set(['event_id', 'user_id', 'session_id', 'time', 'domain', 'query', 'hash'])
 
 export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups): ConvertedRecord {
@@ -38,7 +38,7 @@ function propertiesOf(row: JsonObject, userId: string | null): JsonObject {
   return properties
 }
 
-/** `landing_page` is the first page of the session, not this one, so it is not asked. */
+/** Ignores `landing_page`, which is the first page of the session and not this one. */
 function putPage(properties: JsonObject, row: JsonObject): void {
   const domain = textField(row, 'domain')
   const query = textField(row, 'query')
@@ -54,7 +54,7 @@ function putPage(properties: JsonObject, row: JsonObject): void {
   put(properties, '$current_url', url)
 }
 
-/** The part with the character that it begins with in an address, which only some exports write. */
+/** Adds the character with which the part of a URL starts, which only some exports write. */
 function describeBeginning(part: string | null, first: string): string {
   return part === null ? '' : part.startsWith(first) ? part : `${first}${part}`
 }

@@ -1,4 +1,4 @@
-// Heap's names of properties and ours, the same for events and for users. Source: docs/wire/import.md §1.4.
+// Maps Heap's property names to ours, for events and users. Source: docs/wire/import.md §1.4.
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { put } from '#importer/records/record-fields.ts'
@@ -16,14 +16,14 @@ const names: ReadonlyMap<string, string> = new Map([
   ['path', '$pathname'],
 ])
 
-/** Sets a property under our name; a field that we have no name for keeps its own. */
+/** Sets a property under our name for the field, or else under the field's own name. */
 export function putHeapField(properties: JsonObject, field: string, value: JsonValue): void {
   if (field === 'platform') putPlatform(properties, '$os', '$os_version', value)
   else put(properties, names.get(field) ?? field, value)
 }
 
 /**
- * Sets what a user's `initial_…` field says, under the name that our own first-touch properties have.
+ * Sets a user's `initial_…` field under the name of our own first-touch property.
  * @param field without `initial_`.
  */
 export function putHeapInitialField(properties: JsonObject, field: string, value: JsonValue): void {
@@ -31,7 +31,7 @@ export function putHeapInitialField(properties: JsonObject, field: string, value
     putPlatform(properties, '$initial_os', '$initial_os_version', value)
     return
   }
-  // The first page of the first session is the first page of all, which the same field of an event is not.
+  // For a user this is the first page of all; in an event it would be the first page of the session.
   const name = field === 'landing_page' ? '$current_url' : (names.get(field) ?? field)
   put(properties, `$initial_${name.startsWith('$') ? name.slice(1) : name}`, value)
 }

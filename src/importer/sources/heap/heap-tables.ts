@@ -1,10 +1,10 @@
-// Which of Heap's tables a row is from: what its file is called, else what only one table has.
+// Finds the Heap table of a row: by the name of its file, or else by columns that only one table has.
 // Source: docs/wire/import.md §1.4.
 
 import type { JsonObject } from '#core/json.ts'
 import type { SourceRecord } from '#importer/records/import-source.ts'
 
-/** The names of the pieces that exports cut a table into: these are no names of tables. */
+/** File names of the pieces of a table, which do not name the table. */
 const piece = /^(?:part|file|data|chunk)?[-_]?\d/i
 
 /** @returns the table's own name, without project and schema: `app.heap_main_production.pageviews` is `pageviews`. */
@@ -13,7 +13,7 @@ export function heapTable({ table, value }: SourceRecord): string | null {
   return name === '' || piece.test(name) ? tableByColumns(value) : name
 }
 
-/** Rows of `pageviews` and of labelled events look alike, so these have to be told by name. */
+/** Rows of `pageviews` and of labelled events have the same columns, so only a file name can tell those apart. */
 function tableByColumns(row: JsonObject): string | null {
   if (Object.hasOwn(row, 'from_user_id') && Object.hasOwn(row, 'to_user_id')) return 'user_migrations'
   const isUser = Object.hasOwn(row, 'joindate') || Object.hasOwn(row, 'last_modified')

@@ -1,4 +1,4 @@
-// Rows of Heap's table of users: who identified as whom, and what is known of each. Source: docs/wire/import.md §1.4.
+// Rows of Heap's users table: identities and user properties. Source: docs/wire/import.md §1.4.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
@@ -13,10 +13,10 @@ import { type HeapLookups, heapTime } from './heap-lookups.ts'
 const consumed = new Set(['user_id', 'id', 'identity'])
 const dates = new Set(['joindate', 'last_modified', 'lastseen', 'identity_time'])
 const initialPrefix = 'initial_'
-/** What Heap writes where it has no date. */
+/** Heap's text for an absent date. */
 const noDate = 'Invalid date'
 
-/** The id that Heap gave; one-off exports call it `id`. */
+/** The id assigned by Heap; one-off exports call it `id`. */
 export function heapUserId(row: JsonObject): string | null {
   return legalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
 }
@@ -37,7 +37,7 @@ export function heapUser(row: JsonObject, { window, identityOf }: HeapLookups): 
   return { events, links: [{ userId: identity, deviceId, timeUs, properties: {} }] }
 }
 
-/** Which field says since when the row's values hold. */
+/** The field with the time of the row's values. */
 function dateField(row: JsonObject): 'last_modified' | 'joindate' {
   return isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
 }
@@ -60,7 +60,7 @@ function updatesOf(row: JsonObject): JsonObject {
   return properties
 }
 
-/** @returns the date in ISO 8601; null for what is none. */
+/** @returns the date in ISO 8601; null for no date. */
 function dateText(value: JsonValue, field: string): string | null {
   if (!isDate(value)) return null
   const timeUs = readTime(value, heapTime, field)

@@ -11,7 +11,7 @@ const user = (value: JsonObject) => ({ table: 'users', value: { joindate: '2024-
 const view = (value: JsonObject) => ({ table: 'pageviews', value: { event_id: 1, user_id: 7, time, ...value } })
 
 describe('a row of an event of Heap', () => {
-  it('keeps every digit of 64-bit ids, in the uuid, the id and the properties', () => {
+  it('keeps every digit of 64-bit ids in the uuid, the id and the properties', () => {
     const row = parseJson(
       `{"event_id":7325461098234567891,"user_id":8123456789012345678,"session_id":7325461098234567003,"time":"${time}"}`,
     ) as JsonObject
@@ -26,29 +26,29 @@ describe('a row of an event of Heap', () => {
     ])
   })
 
-  it('is the same event when its numbers are texts, as in CSV', () => {
+  it('is the same event when its numbers are text, as in CSV', () => {
     const numbers = eventsOf(heap, [view({ session_id: 3 })])
     assert.deepEqual(eventsOf(heap, [view({ event_id: '1', user_id: '7', session_id: '3' })]), numbers)
   })
 
-  it('belongs to the identity that the users table has, also when that comes later', () => {
+  it('belongs to the identity in the users table, also when that is read later', () => {
     const rows = [view({}), user({ user_id: 7, identity: 'ada@example.test' }), user({ user_id: 8, identity: 'guest' })]
     const [event] = eventsOf(heap, rows)
     assert.equal(event!.distinct_id, 'ada@example.test')
     assert.equal(event!.properties.$heap_user_id, '7')
-    assert.equal(eventsOf(heap, [...rows, view({ user_id: 8 })]).at(-1)!.distinct_id, '8', 'a guest is nobody')
+    assert.equal(eventsOf(heap, [...rows, view({ user_id: 8 })]).at(-1)!.distinct_id, '8', 'guest is a placeholder')
   })
 
-  it('is named after its table, or as the map of names says', () => {
+  it('is named after its table, or as configured in event_names', () => {
     const row = { table: 'app.heap_main_production.checkout_done', value: { event_id: 1, user_id: 7, time } }
     assert.equal(eventsOf(heap, [row])[0]!.event, 'checkout_done')
     const names = { event_names: { checkout_done: 'Checkout Done' } }
     const [event] = eventsOf(withEventNames(heap), [row], names)
     assert.equal(event!.event, 'Checkout Done')
-    assert.equal(event!.uuid, rootUuid('heap', 'checkout_done', '1'), 'the uuid does not hang on the map')
+    assert.equal(event!.uuid, rootUuid('heap', 'checkout_done', '1'), 'the uuid does not depend on event_names')
   })
 
-  it('takes the names of live properties, and keeps what has none', () => {
+  it('maps fields to the names of live properties, and keeps the others', () => {
     const row = {
       browser: 'Firefox',
       browser_version: '124.0.1',
@@ -96,7 +96,7 @@ describe('a row of an event of Heap', () => {
     ],
   ]
   for (const [row, properties] of addresses)
-    it(`puts the address of ${JSON.stringify(row)} together`, () => {
+    it(`has the URL assembled from ${JSON.stringify(row)}`, () => {
       assert.deepEqual(eventsOf(heap, [view(row)])[0]!.properties, { ...properties, $heap_user_id: '7' })
     })
 
@@ -112,7 +112,7 @@ describe('a row of an event of Heap', () => {
       assert.deepEqual(eventsOf(heap, [view({ platform })])[0]!.properties, { ...properties, $heap_user_id: '7' })
     })
 
-  it('gets its uuid from its content when it has no id', () => {
+  it('has a uuid derived from its content when it has no id', () => {
     const [first, again, other] = eventsOf(heap, [
       view({ event_id: null, n: 1 }),
       view({ n: 1, event_id: null }),
@@ -124,7 +124,7 @@ describe('a row of an event of Heap', () => {
     assert.notEqual(blank!.uuid, otherBlank!.uuid)
   })
 
-  it('reads times with a fraction and with the word UTC', () => {
+  it('may have times with a fraction and with the suffix UTC', () => {
     const times = ['2024-05-01 12:00:00.250', '2024-05-01 12:00:00.250000 UTC', '2024-05-01T12:00:00.250Z']
     const events = eventsOf(
       heap,
@@ -136,7 +136,7 @@ describe('a row of an event of Heap', () => {
     )
   })
 
-  it('is refused without a user, a time, or a table to name it after', () => {
+  it('is refused without a user, a time or a table', () => {
     const { table: _, value } = view({})
     const piece = { table: 'part-00001', value }
     assert.deepEqual(
@@ -151,7 +151,7 @@ describe('a row of an event of Heap', () => {
     )
   })
 
-  it('is skipped where it marks a session or repeats what its own table says', () => {
+  it('is skipped if it marks a session, or if another table has the same event', () => {
     const rows = [
       { table: 'sessions', value: {} },
       { table: 'all_events', value: {} },
@@ -161,7 +161,7 @@ describe('a row of an event of Heap', () => {
 })
 
 describe('a row of a user of Heap', () => {
-  it('links the identity and the user id, and sets what is known', () => {
+  it("links the identity to the user id, and sets the user's properties", () => {
     const row = user({
       user_id: 1003,
       identity: 'ada@example.test',
@@ -212,7 +212,7 @@ describe('a row of a user of Heap', () => {
     ])
   })
 
-  it('belongs to the identity that the configuration names, as its events do', () => {
+  it('belongs to the configured identity, as its events do', () => {
     const row = user({ user_id: 5, identity: null })
     const [link, set] = eventsOf(heap, [row], { identities: { 5: 'five' } })
     assert.deepEqual([link!.uuid, link!.distinct_id], [rootUuid('identify', 'heap', 'five', '5'), 'five'])
@@ -221,7 +221,7 @@ describe('a row of a user of Heap', () => {
     assert.equal(eventsOf(heap, [named], { identities: { 5: 'five' } })[1]!.distinct_id, 'five')
   })
 
-  it('only sets properties when nobody identified, since joindate where nothing was modified', () => {
+  it('only sets properties without an identity, with the time joindate if nothing was modified', () => {
     for (const last_modified of ['Invalid date', '(not set)', ' ', null])
       assert.deepEqual(eventsOf(heap, [user({ id: 5, last_modified })]), [
         {
@@ -234,7 +234,7 @@ describe('a row of a user of Heap', () => {
       ])
   })
 
-  it('is known by its columns where no file names the table', () => {
+  it('is recognized by its columns when the file does not name the table', () => {
     const { value } = user({ user_id: 5, identity: 'ada@example.test' })
     assert.deepEqual(
       eventsOf(heap, [value]).map(({ event }) => event),
@@ -265,14 +265,14 @@ describe('a migration of a user of Heap', () => {
     ])
   })
 
-  it('makes it an alias of the identity, where the new user has one', () => {
+  it('makes the old id an alias of the identity, if the new user has one', () => {
     const identities = { identities: { 12: 'ada@example.test' } }
     const [event] = eventsOf(heap, [migration({ from_user_id: 11, to_user_id: 12 })], identities)
     assert.equal(event!.distinct_id, 'ada@example.test')
     assert.equal(event!.uuid, rootUuid('alias', 'heap', 'ada@example.test', '11'))
   })
 
-  it('says nothing of a user moved to itself, and is refused with an id missing', () => {
+  it('is skipped for a user moved to itself, and refused when an id is missing', () => {
     const rows = [migration({ from_user_id: 11, to_user_id: 11 }), migration({ from_user_id: null, to_user_id: 12 })]
     assert.deepEqual(convertRecords(heap, rows), [
       { skipped: 'filtered' },

@@ -1,5 +1,5 @@
-// Heap: rows of its tables, as Heap Connect or a one-off export writes them. Which table a row is from decides what it
-// becomes; rows of events and of users are in files of their own. Source: docs/wire/import.md §1.4.
+// Heap: rows of its tables, from Heap Connect or a one-off export. The table of a row decides how it is converted; see
+// `heap-events.ts` and `heap-users.ts`. Source: docs/wire/import.md §1.4.
 
 import type { JsonObject } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
@@ -40,11 +40,11 @@ export const heap: ImportSource = {
 function convertRow(table: string | null, row: JsonObject, lookups: HeapLookups): Conversion {
   switch (table) {
     case null:
-      throw new RecordReject('event_missing', 'table', 'neither the file nor the row tells the table it is from')
+      throw new RecordReject('event_missing', 'table', 'neither the file nor the row identifies its table')
     case 'sessions':
       return skipRecord('session_marker')
     case 'all_events':
-      // The same events stand in their own tables too, and only there with their properties.
+      // The same events are also in their own tables, and only there with their properties.
       return skipRecord('duplicate_in_source')
     case 'users':
       return heapUser(row, lookups)
@@ -61,7 +61,7 @@ function identityOfRow(row: JsonObject): readonly SourceFact[] {
   return userId === null || identity === null ? [] : [{ kind: identityFact, key: userId, value: identity }]
 }
 
-/** Two users whom Heap found to be one. */
+/** Two Heap users that are the same person. */
 function migration(row: JsonObject, { identityOf, window }: HeapLookups): Conversion {
   const alias = chooseId([{ value: row.from_user_id, field: 'from_user_id' }], 'from_user_id')
   const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')

@@ -1,4 +1,4 @@
-// What an action of a Matomo visit is called, and what it says. Source: docs/wire/import.md §1.6.
+// The event name and the properties of an action in a Matomo visit. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { putAddress } from '#importer/records/page-address.ts'
@@ -6,11 +6,11 @@ import { eventName, isEmptyValue, put, textField } from '#importer/records/recor
 import { isMatomoDisplay, isMatomoLesserTitle } from './matomo-display.ts'
 
 export interface MatomoAction {
-  /** As written: a word, or `13` for content, which is written as a number too. */
+  /** As written: a word, or `13` for content, also if exported as a number. */
   readonly type: string
   /** From 1, among the visit's actions of this type. */
   readonly position: number
-  /** Where it stands in the record, such as `actionDetails[0]`. */
+  /** Its path in the record, such as `actionDetails[0]`. */
   readonly path: string
   readonly value: JsonObject
 }
@@ -33,10 +33,10 @@ const propertyNames: ReadonlyMap<string, string> = new Map([
   ['contentTarget', 'content_target'],
   ['contentInteraction', 'content_interaction'],
 ])
-/** What the name, the time, the uuid and the address are made of. */
+/** Fields of which the name, the time, the uuid and the URL are made. */
 const consumed = new Set(['type', 'timestamp', 'pageId', 'url'])
 
-/** Whether the rules name the type; goals are skipped, and so never asked for. */
+/** Whether we have a name for the type. Goals are skipped earlier. */
 export function matomoKnowsType(type: string): boolean {
   return type === 'event' || type === content || names.has(type)
 }

@@ -1,32 +1,32 @@
-// The times of a Matomo visit during which the clocks of its site changed: its actions are shifted by two offsets, and
-// where an hour came twice, the later one may show the earlier time. Source: docs/wire/import.md §1.6.
+// The times of a Matomo visit during which the clocks of its site changed: its actions are shifted by two offsets, and in
+// an hour that repeats, a later action may show an earlier time. Source: docs/wire/import.md §1.6.
 
 import { maxOf, minOf } from '#core/min-max.ts'
 import { usPerMs, usPerSecond } from '#importer/records/source-time.ts'
 
-/** A moment at which the clocks of some zones changed. */
+/** An instant at which the clocks of some zones changed. */
 interface ClockChange {
   readonly atUs: number
-  /** By how much they were ahead of UTC before it, and after. */
+  /** Offset from UTC before and after the change. */
   readonly beforeUs: number
   readonly afterUs: number
 }
 
-/** What a visit says of its begin and its end, in microseconds since 1970. */
+/** The start and the end of a visit, in microseconds since 1970. */
 export interface VisitSpan {
   readonly firstUs: number
   readonly lastUs: number
 }
 
-/** How far begin and end may be from the first and the last action: Matomo takes them from different clocks. */
+/** How far start and end may be from the first and last action, since Matomo takes them from different clocks. */
 const toleranceUs = 60 * usPerSecond
-/** No visit lasts longer, and each day more is looked through for changes. */
+/** No visit lasts longer. Bounds the search for clock changes. */
 const spanMaxUs = 2 * 86_400 * usPerSecond
 
 /**
- * @param written the times of the actions in the order in which they happened, each ahead of UTC as the site's clocks were.
- * @param zone of the site; any zone may be it unless given.
- * @returns the true times in the same order; null where no change explains them, as of all but a few visits a year.
+ * @param written the local times of the actions, as if they were UTC, in the order in which they happened.
+ * @param zone of the site; null tries every zone.
+ * @returns the true times in the same order; null if no clock change explains them, as for all but a few visits a year.
  */
 export function timesAcrossClockChange(
   written: readonly number[],
@@ -41,7 +41,7 @@ export function timesAcrossClockChange(
   return null
 }
 
-/** @returns null unless the first action fits the begin of the visit, the last its end, and both offsets are needed. */
+/** @returns null unless the first action matches the start of the visit, the last its end, and both offsets are needed. */
 function trueTimes(
   written: readonly number[],
   { atUs, beforeUs, afterUs }: ClockChange,
@@ -55,7 +55,7 @@ function trueTimes(
     const mayBeBefore = before < atUs && before >= firstUs - toleranceUs
     const mayBeAfter = after >= atUs && after <= lastUs + toleranceUs
     if (!mayBeBefore && !mayBeAfter) return null
-    // In the hour that comes twice, clocks that go back say that it is the second time.
+    // In an hour that repeats, a time earlier than the previous one is in the second pass.
     isAfter = !mayBeBefore || (mayBeAfter && (isAfter || writtenUs < earlierWritten))
     earlierWritten = writtenUs
     times.push(isAfter ? after : before)
@@ -74,7 +74,7 @@ function changesWithin({ firstUs, lastUs }: VisitSpan, zone: string | null): rea
 const yearsKept = new Map<string, readonly ClockChange[]>()
 const yearsKeptMax = 200
 
-/** Each once, however many zones have it. */
+/** Each distinct change once, however many zones have it. */
 function changesOfYear(year: number, zone: string | null): readonly ClockChange[] {
   const key = `${year} ${zone}`
   const kept = yearsKept.get(key)

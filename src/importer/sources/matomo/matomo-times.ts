@@ -1,6 +1,6 @@
-// When a visit's actions happened. Matomo writes the seconds of actions shifted into the zone of the site, as if its
-// wall clock were UTC, while those of the visit are true; so each visit shows its own shift, on either side of a clock
-// change, and two during one. Source: docs/wire/import.md §1.6.
+// The times of a visit's actions. Matomo writes them shifted into the zone of the site, as if its wall clock were UTC, while
+// the times of the visit are true. So each visit reveals its own shift, before or after a clock change, or two shifts during
+// one. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { maxOf, minOf } from '#core/min-max.ts'
@@ -12,15 +12,15 @@ import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import type { MatomoAction } from './matomo-actions.ts'
 import { timesAcrossClockChange } from './matomo-clock-changes.ts'
 
-/** All zones are whole quarters of an hour away from UTC. */
+/** The offsets of all zones are multiples of a quarter of an hour. */
 const shiftStepUs = 900 * usPerSecond
 
 /**
- * @param all of the visit's actions, goals too: any of them may show where it began.
- * @param wanted those whose times are needed.
- * @param zone of the site, for visits that tell no true time of their own.
- * @returns the true times of those wanted, in microseconds since 1970.
- * @throws RecordReject for a time that is missing, unreadable, or not to be believed.
+ * @param all of the visit's actions, including goals: the first of them shows when the visit started.
+ * @param wanted the actions whose times are needed.
+ * @param zone of the site, for visits without a true time.
+ * @returns the true times of the wanted actions, in microseconds since 1970.
+ * @throws RecordReject for a time that is missing, unreadable or implausible.
  */
 export function matomoTimes(
   visit: JsonObject,
@@ -44,7 +44,7 @@ export function matomoTimes(
   return times
 }
 
-/** As they happened: Matomo lists them by what its clocks showed, and newer versions number them beside. */
+/** In the order in which they happened: Matomo lists actions by local time, but newer versions also number them. */
 function inOrder(actions: readonly MatomoAction[]): readonly MatomoAction[] {
   const positions = new Map(actions.map(action => [action, positionOf(action)]))
   if ([...positions.values()].includes(null)) return actions
@@ -56,7 +56,7 @@ function positionOf({ value }: MatomoAction): number | null {
   return Number.isSafeInteger(position) ? position : null
 }
 
-/** @returns microseconds since 1970; null when the visit does not say when it began. */
+/** @returns microseconds since 1970; null when the visit has no start time. */
 export function matomoStart(visit: JsonObject): number | null {
   return secondsOf(ownValue(visit, 'firstActionTimestamp'))
 }
@@ -69,7 +69,7 @@ function writtenTime(action: MatomoAction): number {
   return writtenUs
 }
 
-/** The begin of a visit fits its first action; where only its end is told, that fits the last. */
+/** Matches the first action with the start of the visit; if only its end is known, the last action with that. */
 function trueTimes(written: readonly number[], visit: JsonObject, zone: string | null): readonly number[] {
   const firstUs = matomoStart(visit)
   const lastUs = secondsOf(ownValue(visit, 'lastActionTimestamp')) ?? secondsOf(ownValue(visit, 'serverTimestamp'))
@@ -88,7 +88,7 @@ function lessShift(written: readonly number[], differenceUs: number): readonly n
 }
 
 function secondsOf(value: JsonValue | undefined): number | null {
-  // A text that is no number would have a zone of its own, which Matomo never writes here.
+  // Only numbers: a date text would name its own zone, which Matomo never writes here.
   if (value === undefined || (typeof value === 'string' && !/^\d+(?:\.\d+)?$/.test(value.trim()))) return null
   return readTime(value, { zone: null, unit: 's' }, 'timestamp')
 }

@@ -1,4 +1,4 @@
-// The uuids of a Matomo visit's actions: of what names them in Matomo's own tables. Source: docs/wire/import.md §1.6.
+// The uuids of a Matomo visit's actions, derived from their keys in Matomo's own tables. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
@@ -11,7 +11,7 @@ const cart = 'ecommerceAbandonedCart'
 export function matomoUuid(visit: JsonObject, action: MatomoAction): string {
   const { type, position, value } = action
   const visitId = readText(visit, 'idVisit')
-  // Actions are told apart within their visit only, so without its id all of the record has to tell.
+  // Actions are only unique within their visit, so without its id the uuid is derived from the whole record.
   if (visitId === '') return contentUuid('matomo', { visit, type, position })
   const parts = ['matomo', readText(visit, 'idSite'), visitId]
   const orderId = readText(value, 'orderId')

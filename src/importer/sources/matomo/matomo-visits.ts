@@ -1,4 +1,4 @@
-// What a Matomo visit says of each of its actions. Source: docs/wire/import.md §1.6.
+// The properties of a Matomo visit that each of its events carries. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { put } from '#importer/records/record-fields.ts'
@@ -21,7 +21,7 @@ const names: ReadonlyMap<string, string> = new Map([
   ['regionCode', '$geoip_subdivision_1_code'],
   ['city', '$geoip_city_name'],
 ])
-/** Ids and times, which are the event's own, and what is read elsewhere. */
+/** Ids and times, which belong to the event itself, and fields that are mapped elsewhere. */
 const consumed = new Set([
   'idSite',
   'idVisit',
@@ -37,7 +37,7 @@ const consumed = new Set([
   'latitude',
   'longitude',
 ])
-/** What Matomo writes for a search whose words the search engine kept to itself. */
+/** Matomo's text for a search whose keywords the search engine withheld. */
 const keywordUnknown = 'Keyword not defined'
 
 export function matomoVisitProperties(visit: JsonObject): JsonObject {
@@ -52,12 +52,12 @@ export function matomoVisitProperties(visit: JsonObject): JsonObject {
   return properties
 }
 
-/** Matomo writes `no`; live events and other imports have `NO`, and a filter finds only one of the two. */
+/** Matomo writes `no`, but live events and other imports have `NO`, and a filter matches only one of the two. */
 function upperCase(code: JsonValue): JsonValue {
   return typeof code === 'string' ? code.toUpperCase() : code
 }
 
-/** `1920x1080`; Matomo writes `unknown` where it has none. */
+/** Reads `1920x1080`; Matomo writes `unknown` if it has none. */
 function putResolution(properties: JsonObject, value: JsonValue | undefined): void {
   const [, width, height] = (typeof value === 'string' && /^(\d{1,6})x(\d{1,6})$/.exec(value)) || []
   if (width === undefined || height === undefined) return

@@ -21,13 +21,13 @@ const session = sessionUuid(start * 1_000, 'matomo', 'session', '1', '900')
 const timesOf = (...args: Parameters<typeof eventsOf>) => eventsOf(...args).map(({ timestamp }) => timestamp)
 
 describe('the times of a Matomo visit', () => {
-  it('are those of its actions without the shift into the zone of the site', () => {
+  it('are those of its actions, without their shift into the zone of the site', () => {
     const shift = 2 * 3_600
     const actions = [action({ timestamp: start + shift + 30, pageId: 2 }), action({ timestamp: start + shift })]
     assert.deepEqual(timesOf(matomo, [visit(actions)]), ['2024-05-01T10:00:30.000Z', '2024-05-01T10:00:00.000Z'])
   })
 
-  it('come out true whatever the zone, as texts and as numbers, a few seconds late or not', () => {
+  it('are right in every zone, as texts and as numbers, also when a few seconds off', () => {
     const quarters = fc.integer({ min: -48, max: 56 })
     const late = fc.integer({ min: -449, max: 449 })
     const later = fc.array(fc.integer({ min: 0, max: 7_200 }), { maxLength: 4 })
@@ -43,7 +43,7 @@ describe('the times of a Matomo visit', () => {
     )
   })
 
-  it('are right on both sides of a clock change, since each visit shows its own shift', () => {
+  it('are right on both sides of a clock change, since each visit reveals its own shift', () => {
     const winter = Date.UTC(2024, 0, 10, 9) / 1_000
     const visits = [
       visit([action({ timestamp: winter + 3_600 })], { firstActionTimestamp: winter }),
@@ -70,8 +70,8 @@ describe('the times of a Matomo visit', () => {
   }
   for (const [name, change, minutes] of [
     ['go back', autumn, [-10, -5, 5, 20]],
-    ['go back, with pages of both hours that look in order', autumn, [-50, -40, 80]],
-    ['go back, at the moment itself', autumn, [-1, 0]],
+    ['go back, with pages of both passes that look in order', autumn, [-50, -40, 80]],
+    ['go back, at that very instant', autumn, [-1, 0]],
     ['go forward', spring, [-10, -1, 0, 70]],
   ] as const)
     it(`are right in a visit during which clocks ${name}`, () => {
@@ -80,7 +80,7 @@ describe('the times of a Matomo visit', () => {
       assert.deepEqual(timesOf(matomo, [visited], { source_timezone: 'Europe/Berlin' }), expected)
     })
 
-  it('are those of the order in which actions are numbered, where a visit across a clock change lists them by its clock', () => {
+  it('follow the numbers of the actions if a visit across a clock change lists them by local time', () => {
     const { visit: visited, expected } = across(autumn, [-10, 5, 10, 15])
     const actions = (visited.actionDetails as JsonObject[]).map((each, interactionPosition) => ({
       ...each,
@@ -95,7 +95,7 @@ describe('the times of a Matomo visit', () => {
     assert.deepEqual(timesOf(matomo, [{ ...untold, serverTimestamp: lastActionTimestamp! }]), expected)
   })
 
-  it('have one shift where the clocks of another zone change meanwhile, or pings go on after the last action', () => {
+  it('have one shift if only the clocks of another zone change, or if pings continue after the last action', () => {
     const actions = [action({ timestamp: autumn }), action({ timestamp: autumn + 60, pageId: 2 })]
     const inUtc = visit(actions, { firstActionTimestamp: autumn, lastActionTimestamp: autumn + 1_800 })
     assert.deepEqual(timesOf(matomo, [inUtc]), ['2024-10-27T01:00:00.000Z', '2024-10-27T01:01:00.000Z'])
@@ -106,13 +106,13 @@ describe('the times of a Matomo visit', () => {
     assert.deepEqual(timesOf(matomo, [early]), ['2024-10-27T00:50:00.000Z', '2024-10-27T00:51:00.000Z'])
   })
 
-  it('count from the end of the visit where only that is told', () => {
+  it('are calculated from the end of the visit if only that is known', () => {
     const actions = [action({ timestamp: start + 7_200 }), action({ timestamp: start + 7_260, pageId: 2 })]
     const ended = visit(actions, { firstActionTimestamp: null, lastActionTimestamp: start + 60 })
     assert.deepEqual(timesOf(matomo, [ended]), ['2024-05-01T10:00:00.000Z', '2024-05-01T10:01:00.000Z'])
   })
 
-  it('need the zone of the site where the visit tells none', () => {
+  it('need the zone of the site if the visit reveals none', () => {
     const untold = visit([action({ timestamp: start + 7_200 })], { firstActionTimestamp: null })
     assert.deepEqual(convertRecords(matomo, [untold]), [
       { rejected: { reason: 'timestamp_zone_unknown', field: 'firstActionTimestamp' } },
@@ -120,7 +120,7 @@ describe('the times of a Matomo visit', () => {
     assert.deepEqual(timesOf(matomo, [untold], { source_timezone: 'Europe/Berlin' }), ['2024-05-01T10:00:00.000Z'])
   })
 
-  it('are refused where they are missing, unreadable or ahead of the clock, naming the action', () => {
+  it('are refused when missing, unreadable or in the future, naming the action', () => {
     const ahead = conversionTimeMs / 1_000 + 7_200
     const visits = [
       visit([action({}), action({ timestamp: null })]),
@@ -134,7 +134,7 @@ describe('the times of a Matomo visit', () => {
     ])
   })
 
-  it('do not hang on the time of a goal, which is no event', () => {
+  it('do not depend on the time of a goal, which is no event', () => {
     const goal = { type: 'goal', goalName: 'Signed up' }
     assert.deepEqual(timesOf(matomo, [visit([action({}), goal])]), ['2024-05-01T10:00:00.000Z'])
   })
@@ -167,18 +167,18 @@ describe('an action of a Matomo visit', () => {
     ],
     ['a cart', { type: 'ecommerceAbandonedCart', pageId: null, revenue: 15 }, 'cart_abandoned', { revenue: 15 }],
     [
-      'content that was seen',
+      'content that was shown',
       { type: '13', contentName: 'Banner', contentPiece: '/b.png', contentTarget: null, contentInteraction: '' },
       'content_impression',
       { content_name: 'Banner', content_piece: '/b.png' },
     ],
     [
-      'content that was used, its type a number',
+      'content that was used, with a number as type',
       { type: 13, contentName: 'Banner', contentTarget: url, contentInteraction: 'click' },
       'content_interaction',
       { content_name: 'Banner', content_target: url, content_interaction: 'click' },
     ],
-    ['a type that nobody listed', { type: 'form', formName: 'f' }, 'matomo_form', { formName: 'f' }],
+    ['an unknown type', { type: 'form', formName: 'f' }, 'matomo_form', { formName: 'f' }],
   ]
   for (const [what, value, event, properties] of shown)
     it(`becomes an event: ${what}`, () => {
@@ -186,14 +186,14 @@ describe('an action of a Matomo visit', () => {
       assert.deepEqual([made!.event, made!.properties], [event, { ...properties, $session_id: session }])
     })
 
-  it('of an unlisted type is counted by its type, for each one', () => {
+  it('of an unknown type adds a note with the type', () => {
     const actions = ['form', 'action', 'form', 'media'].map((type, index) => action({ type, pageId: index + 1 }))
     assert.partialDeepStrictEqual(convertRecords(matomo, [visit(actions)]), [
       { notes: ['matomo_type_unknown:form', 'matomo_type_unknown:form', 'matomo_type_unknown:media'] },
     ])
   })
 
-  it('has the uuid of its row in Matomo, its order, or its place among those of its type', () => {
+  it('has a uuid derived from its row in Matomo, its order, or its position among those of its type', () => {
     const order = { type: 'ecommerceOrder', pageId: null }
     const actions = [
       action({ pageId: '5001' }),
@@ -216,13 +216,13 @@ describe('an action of a Matomo visit', () => {
     assert.deepEqual(uuids, expected)
   })
 
-  it('has a uuid of its own where the visit has no id', () => {
+  it('has a distinct uuid when the visit has no id', () => {
     const anonymous = (visitorId: string) => visit([action({}), action({})], { idVisit: null, visitorId })
     const events = eventsOf(matomo, [anonymous('a'), anonymous('b')])
     assert.equal(new Set(events.map(({ uuid }) => uuid)).size, 4)
   })
 
-  it('refuses its visit when it has no type, or is an event without a name', () => {
+  it('causes the visit to be refused when it has no type, or is an event without a name', () => {
     const visits = [visit([action({ type: null })]), visit([action({ type: 'event' })])]
     assert.deepEqual(convertRecords(matomo, visits), [
       { rejected: { reason: 'event_missing', field: 'actionDetails[0].type' } },
@@ -232,7 +232,7 @@ describe('an action of a Matomo visit', () => {
 })
 
 describe('a Matomo visit', () => {
-  it('says the same on each of its actions, and less than an action says itself', () => {
+  it('sets its properties on each of its actions, whose own properties take precedence', () => {
     const value = {
       visitIp: '192.0.2.60',
       browserName: 'Chrome',
@@ -281,14 +281,14 @@ describe('a Matomo visit', () => {
     assert.deepEqual(second!.properties, { ...properties, referrerName: 'Goal' })
   })
 
-  it('tells which fields no event carries', () => {
+  it('lists the fields that no event carries', () => {
     const converter = matomo.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
     const value = visit([action({ icon: 'i.png' }), action({ icon: 'i.png', pageId: 2 })], { browserIcon: 'b.png' })
     const outcome = converter.convert({ value, table: null, ordinal: 1 })
     assert.deepEqual('events' in outcome && outcome.dropped, ['browserIcon', 'actionDetails.icon'])
   })
 
-  it('tells of times, of titles and of what only a goal says that no event carries them, and counts goals', () => {
+  it('lists times, titles and fields of goals that no event carries, and notes goals', () => {
     const converter = matomo.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
     const goal = {
       type: 'goal',
@@ -309,7 +309,7 @@ describe('a Matomo visit', () => {
     assert.deepEqual(outcome.notes, ['matomo_goal_left_out', 'matomo_goal_left_out'])
   })
 
-  it('links user and visitor, at its first action', () => {
+  it('links user and visitor at its first action', () => {
     const actions = [action({ pageId: 2, timestamp: start + 60 }), action({})]
     const [link, ...events] = eventsOf(matomo, [visit(actions, { userId: 'ada' })])
     assert.deepEqual(link, {
@@ -325,7 +325,7 @@ describe('a Matomo visit', () => {
     )
   })
 
-  it('belongs to the visitor when the user is nobody, and is refused without either', () => {
+  it('belongs to the visitor when the user is a placeholder, and is refused without either', () => {
     const [event] = eventsOf(matomo, [visit([action({})], { userId: 'anonymous' })])
     assert.equal(event!.distinct_id, 'a1b2c3d4e5f60718')
     assert.deepEqual(convertRecords(matomo, [visit([action({})], { visitorId: null })]), [
@@ -333,13 +333,13 @@ describe('a Matomo visit', () => {
     ])
   })
 
-  it('is the same when PHP writes its actions as an object', () => {
+  it('may have its actions as an object, as PHP writes them', () => {
     const list = visit([action({}), action({ pageId: 2 })])
     const object = visit([], { actionDetails: { 0: action({}), 2: action({ pageId: 2 }) } })
     assert.deepEqual(eventsOf(matomo, [object]), eventsOf(matomo, [list]))
   })
 
-  it('is skipped without actions, or when all that happened is a goal', () => {
+  it('is skipped without actions, or with goals only', () => {
     const visits = [visit([]), visit([], { actionDetails: null }), visit([{ type: 'goal', timestamp: start }])]
     assert.deepEqual(convertRecords(matomo, visits), [
       { skipped: 'visit_without_actions' },

@@ -1,4 +1,4 @@
-// Matomo: visits as `Live.getLastVisitsDetails` gives them. A visit is one record, and each of its actions an event.
+// Matomo: visits as returned by `Live.getLastVisitsDetails`. A visit is one record, and each of its actions an event.
 // Source: docs/wire/import.md §1.6.
 
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
@@ -17,7 +17,7 @@ import { matomoStart, matomoTimes } from './matomo-times.ts'
 import { matomoUuid } from './matomo-uuids.ts'
 import { matomoVisitProperties } from './matomo-visits.ts'
 
-/** Every visit has these. A record with none is another thing, such as an answer that wraps its visits. */
+/** Every visit has these. A record with none of them is no visit, but for example a response that wraps visits. */
 const visitFields = ['actionDetails', 'idVisit', 'visitorId']
 
 export const matomo: ImportSource = {
@@ -25,7 +25,7 @@ export const matomo: ImportSource = {
   summary: 'visits of Matomo, as Live.getLastVisitsDetails gives them',
   prepare(config, window) {
     const keys = new SourceConfig('matomo', config)
-    // Only for visits that do not tell when they began or ended, which shows the zone of their actions.
+    // Only for visits without start and end times, which otherwise reveal the zone of their actions.
     const zone = keys.zone()
     keys.end()
     return { convert: ({ value }) => convertVisit(value, zone, window) }
@@ -37,7 +37,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
     throw new RecordReject('event_missing', 'actionDetails', 'the record is no visit')
   const all = actionsOf(visit)
   if (all.length === 0) return skipRecord('visit_without_actions')
-  // A goal is always reached by another action, which is an event of its own.
+  // A goal is always reached by another action, which has its own event.
   const [actions, goals] = [all.filter(({ type }) => type !== 'goal'), all.filter(({ type }) => type === 'goal')]
   if (actions.length === 0) return skipRecord('goal_conversion_duplicate')
   const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
@@ -69,7 +69,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   }
 }
 
-/** PHP writes a list with gaps as an object, so both are taken. */
+/** Accepts lists and objects, since PHP writes a list with gaps as an object. */
 function actionsOf(visit: JsonObject): readonly MatomoAction[] {
   const details = ownValue(visit, 'actionDetails')
   const list = Array.isArray(details) ? details : isJsonObject(details) ? Object.values(details) : []

@@ -1,11 +1,11 @@
-// Who is who in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
+// The identities in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { checkedId, chooseId, illegalForMixpanel, legalId } from '#importer/records/distinct-ids.ts'
 import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 
-/** Whom a record is about, and whether it joins two persons. */
+/** The person of a record, or the two persons that it joins. */
 export type Identity =
   | { readonly kind: 'event'; readonly distinctId: string }
   | { readonly kind: 'identify'; readonly userId: string; readonly deviceId: string }
@@ -16,7 +16,7 @@ export interface Pair {
   readonly alias: string
 }
 
-/** Whether it joins a person with itself. */
+/** Whether the record only joins a person with itself. */
 export function joinsNobody(ids: Identity): boolean {
   return ids.kind === 'identify' ? ids.userId === ids.deviceId : ids.kind !== 'event' && ids.distinctId === ids.alias
 }
@@ -26,7 +26,7 @@ export function identityOf(sourceName: string, from: JsonObject): Identity {
   switch (sourceName) {
     case '$identify': {
       const deviceId = personId(ownValue(from, '$anon_id'))
-      // Without an anonymous id there is nothing to link, whatever it was sent for.
+      // Without an anonymous id there is nothing to link.
       if (deviceId === null) return { kind: 'event', distinctId: distinctIdOf(from) }
       const userId = personId(ownValue(from, '$identified_id')) ?? distinctIdOf(from)
       return { kind: 'identify', userId: checkedId(userId), deviceId: checkedId(deviceId) }
@@ -49,15 +49,15 @@ export function identityOf(sourceName: string, from: JsonObject): Identity {
 }
 
 /**
- * The id from before an identification stands in for that of a device, and where the record has neither an id nor a user.
- * It does not where the id is a text that means nobody.
+ * The id from before an identification replaces a device id, and is used when the record has neither an id nor a user. It
+ * does not replace a placeholder.
  * @throws RecordReject
  */
 function distinctIdOf(from: JsonObject): string {
   const [resolved, userId] = [ownValue(from, 'distinct_id'), ownValue(from, '$user_id')]
   const earlier = ownValue(from, '$distinct_id_before_identity')
   const id = legalId(resolved, illegalForMixpanel)
-  // Some products make the ids of their users of capitals; then the record says so itself.
+  // Some products have user ids in capitals, which look like device ids; then `$user_id` has the same value.
   if (isOfDevice(id) && id !== legalId(userId, illegalForMixpanel))
     return chosenId([earlier, resolved, userId, ownValue(from, '$device_id')])
   return chosenId([resolved, userId, ...(isEmptyValue(resolved) ? [earlier] : []), ownValue(from, '$device_id')])
@@ -73,19 +73,19 @@ export function chosenId(candidates: readonly (JsonValue | undefined)[]): string
   )
 }
 
-/** An id that only digits make is a user's; one of upper-case letters, digits and dashes is what SDKs make for devices. */
+/** SDKs generate device ids of upper-case letters, digits and dashes. An id of digits only is a user's. */
 function isOfDevice(id: string | null): boolean {
   return id !== null && (id.startsWith(devicePrefix) || /^(?=.*[A-Z])[A-Z0-9-]+$/.test(id))
 }
 
 const devicePrefix = '$device:'
 
-/** Mixpanel's events name a device with the prefix, their `$device_id` without: only one of the two can be linked. */
+/** Removes the prefix that a device has in `distinct_id` but not in `$device_id`, so that both are the same id. */
 function withoutPrefix(id: JsonValue | undefined): JsonValue | undefined {
   return typeof id === 'string' && id.startsWith(devicePrefix) ? id.slice(devicePrefix.length) : id
 }
 
-/** @returns null for what means nobody. */
+/** @returns null for a placeholder. */
 export function personId(value: JsonValue | undefined): string | null {
   return legalId(withoutPrefix(value), illegalForMixpanel)
 }

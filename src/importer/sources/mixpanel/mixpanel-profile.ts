@@ -14,7 +14,7 @@ export function isProfile(record: JsonObject): boolean {
   return !Object.hasOwn(record, 'event') && Object.hasOwn(record, '$distinct_id')
 }
 
-/** What Mixpanel reserves in profiles, and what it is called here. */
+/** Mixpanel's reserved profile properties, and our names for them. */
 const profileRenames: ReadonlyMap<string, string> = new Map([
   ...['email', 'name', 'first_name', 'last_name', 'phone', 'avatar'].map(key => [`$${key}`, key] as const),
   ['$city', '$geoip_city_name'],

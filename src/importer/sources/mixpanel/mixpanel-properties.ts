@@ -1,4 +1,4 @@
-// Which properties an event of Mixpanel gets, and which its person. Source: docs/wire/import.md §1.2.
+// Maps the properties in a Mixpanel record to properties of its event and its person. Source: docs/wire/import.md §1.2.
 
 import { countryOf } from '#core/countries.ts'
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
@@ -28,7 +28,7 @@ const droppedKeys: ReadonlySet<string> = new Set([
   '$import',
   '$mp_event_size',
 ])
-/** Read on their own, below. */
+/** Mapped individually. */
 const ownKeys: ReadonlySet<string> = new Set(['time', 'distinct_id', '$user_id', '$device_id', 'mp_country_code'])
 const identityKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ['$identify', ['$identified_id', '$anon_id']],
@@ -36,7 +36,7 @@ const identityKeys: ReadonlyMap<string, readonly string[]> = new Map([
   ['$merge', ['$distinct_ids']],
 ])
 
-/** Properties of an event that also describe its person, and change with it. */
+/** Properties of an event that also update its person. */
 const personKeys = [
   ...['$browser', '$browser_version', '$os', '$os_version', '$device', '$device_type'],
   ...['$current_url', '$referrer', '$referring_domain'],
@@ -67,21 +67,21 @@ export function propertiesOf(sourceName: string, from: JsonObject): JsonObject {
 }
 
 /**
- * Whether what the key is called here is there under its own name, which wins: one download has the keys in another order
- * than the next.
+ * Whether the record also has a property with our name for the key. That one wins, so that the result does not depend on the
+ * order of keys, which differs between downloads.
  */
 export function isNamedTwice(from: JsonObject, key: string, names: ReadonlyMap<string, string>): boolean {
   const name = names.get(key)
   return name !== undefined && !isEmptyValue(ownValue(from, name) ?? null)
 }
 
-/** The code, and the name that live events have for it. */
+/** Sets the country code, and the country's name as in live events. */
 export function putCountry(properties: JsonObject, code: JsonValue | undefined): void {
   put(properties, '$geoip_country_code', code)
   if (typeof code === 'string') put(properties, '$geoip_country_name', countryOf(code.trim().toUpperCase())?.name)
 }
 
-/** Fields that no event carries. @param uuidKey the one that the uuid of the event is made of, which thereby does. */
+/** Fields that no event carries. @param uuidKey the field that the uuid is derived from, which therefore counts as carried. */
 export function droppedOf(from: JsonObject, uuidKey: string | null): string[] {
   return Object.keys(from).filter(key => (droppedKeys.has(key) && key !== uuidKey) || isNamedTwice(from, key, renames))
 }

@@ -1,5 +1,5 @@
-// The time of Mixpanel's events, which older projects export in their own zone. What a record tells about that is noted,
-// because only all of them together show it. Source: docs/wire/import.md §1.2 (time, zone shift).
+// The time of Mixpanel's events, which older projects export in their own zone. Each record gets a note about its zone,
+// because only all records together show which one it is. Source: docs/wire/import.md §1.2 (time, zone shift).
 
 import { isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
@@ -9,16 +9,16 @@ import { readTime, usPerMs, usPerSecond, wallClockToUtc } from '#importer/record
 export interface EventTime {
   readonly timeUs: number
   /**
-   * `zone_shift:SECONDS`, by how much the time differs from that of receipt, in quarters of an hour; and with a zone
-   * `zone_shift_differs` where that is not what the zone says. Without a time of receipt, `zone_unproved` for an event
-   * of the years in which projects exported their own wall clock.
+   * `zone_shift:SECONDS`: the distance from the time of receipt, rounded to quarters of an hour. With a zone,
+   * `zone_shift_differs` if that is not the offset of the zone. Without a time of receipt, `zone_unproved` for an event from
+   * the years in which projects exported their own wall clock.
    */
   readonly notes: readonly string[]
 }
 
 const millisecondsFrom = 1e10
 const quarterSeconds = 900
-/** Projects that were made before kept the dates of their own zone. */
+/** Projects created earlier export times in their own zone. */
 const utcFromUs = Date.UTC(2023, 0, 1) * usPerMs
 
 /**
@@ -33,7 +33,7 @@ export function readEventTime(from: JsonObject, zone: string | null): EventTime 
   const unit = size !== null && Math.abs(size) > millisecondsFrom ? 'ms' : 's'
   const writtenUs = readTime(value!, { zone, unit }, field)
   if (writtenUs === null) throw new RecordReject('timestamp_invalid', field)
-  // A text says its zone, or is read in the configured one; a number is a wall clock.
+  // A text names its zone or was read in the configured one; a number is wall-clock time.
   const timeUs = size === null || zone === null ? writtenUs : fromWallClock(writtenUs, zone)
   return { timeUs, notes: size === null ? [] : shiftNotes(from, writtenUs, timeUs, zone) }
 }
@@ -52,19 +52,19 @@ function shiftNotes(from: JsonObject, writtenUs: number, timeUs: number, zone: s
   const receivedMs = receiptOf(from)
   if (receivedMs === null) return zone === null && timeUs < utcFromUs ? ['zone_unproved'] : []
   const seconds = (writtenUs - receivedMs * usPerMs) / usPerSecond
-  // Without the sign of a zero.
+  // `+ 0` turns -0 into 0.
   const shift = Math.round(seconds / quarterSeconds) * quarterSeconds + 0
   const ofZone = (writtenUs - timeUs) / usPerSecond
   return [`zone_shift:${shift}`, ...(zone !== null && shift !== ofZone ? ['zone_shift_differs'] : [])]
 }
 
-/** @returns epoch ms; null for what was imported into Mixpanel, which it received long after it happened. */
+/** @returns epoch ms; null for an event imported into Mixpanel, which it received long after it happened. */
 function receiptOf(from: JsonObject): number | null {
   if (ownValue(from, '$import') === true) return null
   return receiveTime(ownValue(from, '$mp_api_timestamp_ms')) ?? receiveTime(ownValue(from, 'mp_processing_time_ms'))
 }
 
-/** @returns epoch ms; null for what cannot be one, such as the small counters that copies of exports have. */
+/** @returns epoch ms; null for an implausible number, such as the small counters in copies of exports. */
 function receiveTime(value: JsonValue | undefined): number | null {
   const ms = value === undefined ? null : numberIn(value)
   return ms !== null && ms > 1e12 && ms < 1e14 ? ms : null

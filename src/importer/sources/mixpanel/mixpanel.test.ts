@@ -14,7 +14,7 @@ const only = (record: JsonObject, config?: JsonObject) => eventsOf(mixpanel, [re
 const outcomeOf = (record: JsonObject, config?: JsonObject) => convertRecords(mixpanel, [record], config)[0]!
 
 describe('an event of Mixpanel', () => {
-  it('has the name and the kind that live events have', () => {
+  it('has the name and the event type of live events', () => {
     const names = ['$mp_web_page_view', '$mp_page_leave', '$mp_rage_click', '$mp_dead_click', 'Signed up']
     assert.deepEqual(
       names.map(name => only(row({}, name)).event),
@@ -27,7 +27,7 @@ describe('an event of Mixpanel', () => {
     )
   })
 
-  it('takes the names of live properties, drops what is about the export, and keeps the rest', () => {
+  it('maps properties to the names of live events, drops those about the export, and keeps the others', () => {
     const properties = {
       current_url_path: '/a',
       current_domain: 'www.example.test',
@@ -55,7 +55,7 @@ describe('an event of Mixpanel', () => {
     })
   })
 
-  it('keeps what has the name already beside what would get it, in whatever order they stand', () => {
+  it('keeps a property that has the new name of another already, in any order', () => {
     const both = { current_page_title: 'A', title: 'B', mp_lib: 'web', $lib: '' }
     for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())]) {
       assert.deepEqual(only(row(properties)).properties, { title: 'B', $lib: 'web' })
@@ -63,26 +63,26 @@ describe('an event of Mixpanel', () => {
     }
   })
 
-  it('says what it does not carry, and not the id that its uuid is made of', () => {
+  it('lists the fields that it drops, without the id that its uuid is derived from', () => {
     assert.deepEqual(droppedOf(mixpanel, row({ $mp_event_size: 12 })), ['$mp_event_size'])
     const alias = row({ alias: 'b' }, '$create_alias')
-    assert.deepEqual(droppedOf(mixpanel, alias), ['$insert_id'], 'its uuid is made of both ids')
+    assert.deepEqual(droppedOf(mixpanel, alias), ['$insert_id'], 'its uuid is derived from both ids')
   })
 
-  it('describes its person: what is latest, and what was first', () => {
+  it('sets the latest and the first-touch properties of its person', () => {
     const first = { $initial_referrer: 'https://a.example.test', $initial_utm_source: 'mail', $initial_utm_term: 'x' }
     const { properties } = only(row({ $os: 'Linux', $current_url: 'https://b.example.test', ...first }))
     assert.deepEqual(properties.$set, { $os: 'Linux', $current_url: 'https://b.example.test' })
     assert.deepEqual(properties.$set_once, first)
   })
 
-  it("names countries as live events do, and leaves a code that is no country's without a name", () => {
+  it('names countries as live events do, and does not name an unknown code', () => {
     assert.equal(only(row({ mp_country_code: 'nl' })).properties.$geoip_country_name, 'The Netherlands')
     const { properties } = only(row({ mp_country_code: 'XX' }))
     assert.deepEqual(properties, { $geoip_country_code: 'XX', $set: { $geoip_country_code: 'XX' } })
   })
 
-  it('has its uuid from $insert_id, as in imports of PostHog, or from its content', () => {
+  it("has a uuid derived from $insert_id, as in PostHog's imports, or else from its content", () => {
     assert.equal(only(row({})).uuid, mixpanelUuid('i'))
     const written = row({ $insert_id: null, a: 1, b: 2 })
     const reordered = { properties: Object.fromEntries(Object.entries(written.properties!).reverse()), event: 'Opened' }
@@ -91,7 +91,7 @@ describe('an event of Mixpanel', () => {
     assert.notEqual(only(row({ $insert_id: ' ', a: 1 })).uuid, only(row({ $insert_id: ' ', a: 2 })).uuid)
   })
 
-  it('is refused with the field that is wrong', () => {
+  it('is refused with the name of the wrong field', () => {
     const refusals: [JsonObject, string, string][] = [
       [{ properties: { time: noon } }, 'event_missing', 'event'],
       [{ event: '  ', properties: { time: noon } }, 'event_missing', 'event'],
@@ -114,7 +114,7 @@ describe('an event of Mixpanel', () => {
 describe('the id of an event of Mixpanel', () => {
   const idOf = (properties: JsonObject) => only(row(properties)).distinct_id
 
-  it('is the resolved one, unless that is of a device and an earlier one is known', () => {
+  it("is the resolved one, unless that is a device's and an earlier one is known", () => {
     const earlier = { $distinct_id_before_identity: 'ada' }
     assert.equal(idOf({ distinct_id: 'u-1', ...earlier }), 'u-1')
     assert.equal(idOf({ distinct_id: '12345', ...earlier }), '12345')
@@ -123,7 +123,7 @@ describe('the id of an event of Mixpanel', () => {
     assert.equal(idOf({ distinct_id: '1A2B-3C4D' }), '1A2B-3C4D')
   })
 
-  it('is that of the user or the device where the record has no other', () => {
+  it("is the user's or the device's if the record has no other", () => {
     const ids = { $user_id: 'u-2', $device_id: 'd-2' }
     for (const nobody of [
       null,
@@ -141,7 +141,7 @@ describe('the id of an event of Mixpanel', () => {
     assert.equal(idOf({ distinct_id: 12345 }), '12345')
   })
 
-  it('is the earlier one for a device or for nobody, in whatever order the fields stand', () => {
+  it('is the earlier one instead of a device id or no id, in any order of fields', () => {
     type Ids = readonly [resolved: JsonObject[string], earlier: string, userId: string, deviceId: string]
     const cases: readonly (readonly [ids: Ids, chosen: string | null])[] = [
       // A device: the earlier id, then itself, then the user.
@@ -152,13 +152,13 @@ describe('the id of an event of Mixpanel', () => {
       [['$device:undefined', 'guest', 'u-2', 'd-2'], 'u-2'],
       [['1A2B-3C4D', 'ada', 'u-2', 'd-2'], 'ada'],
       [['1A2B-3C4D', '', 'u-2', 'd-2'], '1A2B-3C4D'],
-      // A user whose id has capitals alone, as the record itself says.
+      // A user whose id consists of capitals, as $user_id shows.
       [['CUST-7', 'ada', 'CUST-7', 'd-2'], 'CUST-7'],
       [['$device:CUST-7', 'ada', 'CUST-7', 'd-2'], 'ada'],
       // A user.
       [['u-1', 'ada', 'u-2', 'd-2'], 'u-1'],
       [['12345', 'ada', 'u-2', 'd-2'], '12345'],
-      // Nobody, also where capitals make it look like a device.
+      // A placeholder, also if its capitals look like a device id.
       [[null, 'ada', 'u-2', 'd-2'], 'u-2'],
       [['', 'ada', '', 'd-2'], 'ada'],
       [[null, 'ada', 'guest', 'd-2'], 'ada'],
@@ -181,7 +181,7 @@ describe('the id of an event of Mixpanel', () => {
       }
   })
 
-  it('is never made up', () => {
+  it('is never invented', () => {
     const outcome = outcomeOf(row({ distinct_id: 'guest', $user_id: 0, $device_id: '' }))
     assert.deepEqual(outcome, { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } })
   })
@@ -196,11 +196,11 @@ describe('the time of an event of Mixpanel', () => {
     assert.equal(timeOf(noon + 0.25), '2024-05-01T12:00:00.250Z')
     assert.equal(timeOf(noon * 1000 + 7), '2024-05-01T12:00:00.007Z')
     assert.equal(timeOf(String(noon)), '2024-05-01T12:00:00.000Z')
-    // The last second that is read as one.
+    // The largest number that is read as seconds.
     assert.equal(timeOf(50_000_000_000), '1971-08-02T16:53:20.000Z')
   })
 
-  it("is a wall clock of the project's zone when that is configured, in summer and in winter", () => {
+  it("is wall-clock time of the project's zone if that is configured, in summer and winter", () => {
     assert.equal(timeOf(Date.UTC(2023, 6, 1, 12) / 1000, 'America/Los_Angeles'), '2023-07-01T19:00:00.000Z')
     assert.equal(timeOf(Date.UTC(2023, 0, 1, 12) / 1000, 'America/Los_Angeles'), '2023-01-01T20:00:00.000Z')
     assert.equal(timeOf(Date.UTC(2023, 0, 1, 12) + 123, 'America/Los_Angeles'), '2023-01-01T20:00:00.123Z')
@@ -208,7 +208,7 @@ describe('the time of an event of Mixpanel', () => {
     assert.equal(timeOf('2023-01-01T12:00:00Z', 'America/Los_Angeles'), '2023-01-01T12:00:00.000Z')
   })
 
-  it('notes how far it is from its receipt, in quarters of an hour', () => {
+  it('has a note with its distance from the time of receipt, in quarters of an hour', () => {
     const notesOf = (properties: JsonObject, config?: JsonObject) =>
       (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
     const received = { $mp_api_timestamp_ms: noon * 1000 + 3000, mp_processing_time_ms: noon * 1000 + 9e6 }
@@ -222,7 +222,7 @@ describe('the time of an event of Mixpanel', () => {
     assert.deepEqual(notesOf(received, india), ['zone_shift:0', 'zone_shift_differs'])
   })
 
-  it('notes that nothing shows its zone where it is from before 2023 and tells no receipt', () => {
+  it('has a note that its zone is unknown if it is from before 2023 and has no time of receipt', () => {
     const notesOf = (properties: JsonObject, config?: JsonObject) =>
       (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
     const time = Date.UTC(2022, 11, 31, 23) / 1000
@@ -234,17 +234,17 @@ describe('the time of an event of Mixpanel', () => {
   })
 })
 
-describe('who is who in Mixpanel', () => {
+describe('a link between ids of Mixpanel', () => {
   const pair = { $user_id: 'ada', $device_id: 'd-1' }
 
-  it('is told once for a device, and for its first user alone', () => {
+  it('is made once for a device, and only to its first user', () => {
     const outcomes = convertRecords(mixpanel, [row(pair), row(pair), row({ $user_id: 'bob', $device_id: 'd-1' })])
     const names = outcomes.map(outcome => ('events' in outcome ? outcome.events.map(({ event }) => event) : []))
     assert.deepEqual(names, [['$identify', 'Opened'], ['Opened'], ['Opened']])
     assert.deepEqual((outcomes[2] as { notes: object }).notes, ['shared_device'])
   })
 
-  it('is not told of somebody who is nobody, or the same', () => {
+  it('is not made to a placeholder or to the same id', () => {
     for (const ids of [
       { $user_id: 'a', $device_id: 'a' },
       { $user_id: 'null', $device_id: 'd' },
@@ -253,7 +253,7 @@ describe('who is who in Mixpanel', () => {
       assert.equal(eventsOf(mixpanel, [row(ids)]).length, 1, JSON.stringify(ids))
   })
 
-  it('is told by $identify, whose pair is the same as that of other records', () => {
+  it('is made by $identify, and is the same link as that of other records', () => {
     const identify = row(
       { $identified_id: 'ada', $anon_id: '$device:d-1', distinct_id: 'ada', plan: 'pro' },
       '$identify',
@@ -276,7 +276,7 @@ describe('who is who in Mixpanel', () => {
     assert.deepEqual(outcomeOf(itself), { skipped: 'filtered' })
   })
 
-  it('is told of the ids that a row of $identify or an alias holds beside its own', () => {
+  it('is also made between the user and device ids in an $identify or alias row', () => {
     const [identified, aliased] = [
       row({ ...pair, $identified_id: 'eve', $anon_id: 'd-9' }, '$identify'),
       row({ ...pair, alias: 'e' }, '$create_alias'),
@@ -289,7 +289,7 @@ describe('who is who in Mixpanel', () => {
     assert.deepEqual(linksOf(aliased), ['ada d-1'])
   })
 
-  it('is told by an alias, the same for each repetition', () => {
+  it('is made by an alias, once for repeated rows', () => {
     const alias = { distinct_id: '$device:d', alias: '$device:e' }
     const [first, again] = [
       only(row(alias, '$create_alias')),
@@ -304,7 +304,7 @@ describe('who is who in Mixpanel', () => {
     assert.deepEqual(refused('ada'), { skipped: 'filtered' })
   })
 
-  it('is told of two known users only by consent', () => {
+  it('is made between two known users only with consent', () => {
     const merge = row({ $distinct_ids: ['ada', 'bob'] }, '$merge')
     const field = 'properties.$distinct_ids'
     assert.deepEqual(outcomeOf(merge), { rejected: { reason: 'merge_needs_approval', field } })
@@ -324,7 +324,7 @@ describe('who is who in Mixpanel', () => {
 describe('a profile of Mixpanel', () => {
   const config = { profile_timestamp: '2024-06-01T00:00:00Z' }
 
-  it('sets the properties of its person when the export ended, under the names that people use', () => {
+  it('sets the properties of its person at the configured time, under our names', () => {
     const from = {
       $email: 'a@example.test',
       $name: 'Ada L',
@@ -360,7 +360,7 @@ describe('a profile of Mixpanel', () => {
     })
   })
 
-  it('keeps what has the name already', () => {
+  it('keeps a property that has the new name of another already', () => {
     const both = { $email: 'old@example.test', email: 'new@example.test' }
     for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())])
       assert.deepEqual(only({ $distinct_id: 'u-1', $properties: properties }, config).properties, {
@@ -368,7 +368,7 @@ describe('a profile of Mixpanel', () => {
       })
   })
 
-  it('is refused without that time, an id or properties', () => {
+  it('is refused without the configured time, an id or properties', () => {
     const reasonOf = (record: JsonObject, settings: JsonObject = config) =>
       (outcomeOf(record, settings) as { rejected: { reason: string } }).rejected.reason
     assert.equal(reasonOf({ $distinct_id: 'ada', $properties: {} }, {}), 'timestamp_missing')

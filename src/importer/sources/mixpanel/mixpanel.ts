@@ -17,7 +17,7 @@ const name = 'mixpanel'
 
 interface Settings {
   readonly window: TimeWindow
-  /** IANA zone of the project, for exports whose numbers are its wall clock. */
+  /** IANA zone of the project, for exports whose numeric times are its wall clock. */
   readonly zone: string | null
   readonly allowsMerge: boolean
 }
@@ -89,7 +89,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   }
 }
 
-/** An event that joins two ids. Its uuid depends on them alone, so that a repeated row stays one event. */
+/** An event that joins two ids. Its uuid depends only on them, so that repeated rows are one event. */
 function mergeEvent(
   event: string,
   kind: string,

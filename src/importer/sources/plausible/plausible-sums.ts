@@ -1,4 +1,4 @@
-// A row of Plausible as what it is: a sum of a day, which no person did. Source: docs/wire/import.md §1.7.
+// Converts a row of Plausible to one event that holds the sums of a day. Source: docs/wire/import.md §1.7.
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { contentUuid } from '#importer/records/deterministic-uuid.ts'
@@ -12,9 +12,9 @@ import { isPlausibleCount, plausibleNumber } from './plausible-tables.ts'
 export interface PlausibleSettings {
   /** The site's name in Plausible, which is its domain. */
   readonly site: string
-  /** The zone of the site, in which its days begin; null refuses all rows. */
+  /** The zone of the site's days; null refuses all rows. */
   readonly zone: string | null
-  /** Over how many pseudo-visitors a day is spread; null takes what each row counts. */
+  /** How many pseudo-visitors the views of a day are spread over; null takes the count of each row. */
   readonly visitors: number | null
   readonly window: TimeWindow
 }

@@ -1,5 +1,5 @@
-// As many page views as a row of Plausible counts: made up, marked as such, the same on every run, and equal in sum to
-// the row, its visitors too. Source: docs/wire/import.md §1.7.
+// Synthesizes as many page views as a row of Plausible counts: marked as synthetic, deterministic, and with the row's totals
+// of views and visitors. Source: docs/wire/import.md §1.7.
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
@@ -26,7 +26,7 @@ export function plausibleViews(table: string, row: JsonObject, settings: Plausib
   const date = idText(row.date) ?? ''
   const [host, page] = [textField(row, 'hostname'), textField(row, 'page')]
   const visitorCount = Math.max(1, settings.visitors ?? plausibleCount(row, 'visitors') ?? 1)
-  // One object for all of them: a row may make very many.
+  // All events share one object, since a row may count very many.
   const properties = viewProperties(host ?? settings.site, page)
   const events = Array.from({ length: viewCount }, (_, index): ImportedEvent => {
     const parts = [settings.site, 'synthetic', date, host ?? '', page ?? '', String(index)]
@@ -46,7 +46,7 @@ export function plausibleViews(table: string, row: JsonObject, settings: Plausib
   return { events, dropped: Object.keys(row).filter(column => !kept.has(column)) }
 }
 
-/** The day between two local midnights: 23 or 25 hours where clocks change. */
+/** The time between two local midnights: 23 or 25 hours when clocks change. */
 function localDay(
   row: JsonObject,
   { zone, window }: { readonly zone: string | null; readonly window: TimeWindow },

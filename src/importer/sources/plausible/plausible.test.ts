@@ -21,7 +21,7 @@ const page = (value: JsonObject): JsonObject => ({
 })
 
 describe('a row of Plausible as a sum', () => {
-  it('is one event of the site at local midnight, with numbers, and makes no person', () => {
+  it('becomes one event of the site at local midnight, with numbers and without a person', () => {
     const row = page({ exits: '2', time_on_page: '140' })
     assert.deepEqual(eventsOf(plausible, [row], sums), [
       {
@@ -43,7 +43,7 @@ describe('a row of Plausible as a sum', () => {
     ])
   })
 
-  it('has numbers with a fraction, and as a text what is no number', () => {
+  it('may have numbers with a fraction, and keeps text that is no number', () => {
     const [event] = eventsOf(plausible, [page({ time_on_page: '140.5', exits: 'many' })], sums)
     assert.deepEqual([event!.properties.time_on_page, event!.properties.exits], [140.5, 'many'])
   })
@@ -59,14 +59,14 @@ describe('a row of Plausible as a sum', () => {
     ['imported_sources', { source: 'Search', utm_medium: 'cpc', utm_term: '', ...counted }, { utm_medium: 'cpc' }],
     ['imported_entry_pages', { entry_page: '/a', entrances: '2', ...counted }, {}],
     ['imported_exit_pages', { exit_page: '/a', visitors: '2', exits: '2' }, {}],
-    // The code of a city looks like a number, and would be summed up as one.
+    // The code of a city looks like a number but must not be summed.
     ['imported_locations', { country: 'NO', region: 'NO-03', city: '3143244', ...counted }, { city: '3143244' }],
     ['imported_devices', { device: 'Desktop', ...counted }, {}],
     ['imported_browsers', { browser: 'Firefox', browser_version: '124', ...counted }, { browser_version: '124' }],
     ['imported_operating_systems', { operating_system: 'Mac', operating_system_version: '14.4', ...counted }, {}],
   ]
   for (const [table, columns, properties] of tables)
-    it(`is known as one of ${table}, by its columns and by its file`, () => {
+    it(`is recognized as one of ${table} by its columns and by its file`, () => {
       const value = { date, ...columns }
       const named = { table: `${table}_20240401_20240531`, value }
       const [byColumns, byFile] = eventsOf(plausible, [value, named], sums)
@@ -76,7 +76,7 @@ describe('a row of Plausible as a sum', () => {
       for (const [name, expected] of Object.entries(properties)) assert.equal(byColumns!.properties[name], expected)
     })
 
-  it('is known by its file where direct visits leave the telling cells empty', () => {
+  it('is recognized by its file when direct visits leave the identifying cells empty', () => {
     const row = { table: 'imported_sources_20240401_20240531', value: { date, ...counted } }
     assert.equal(eventsOf(plausible, [row], sums)[0]!.event, 'plausible_imported_sources')
     assert.deepEqual(convertRecords(plausible, [row.value], sums), [
@@ -89,12 +89,12 @@ describe('a row of Plausible as a sum', () => {
     ['Europe/Berlin', '2024-07-10', '2024-07-09T22:00:00.000Z'],
     ['America/Los_Angeles', '2024-03-10', '2024-03-10T08:00:00.000Z'],
     ['Asia/Kolkata', '2024-05-01', '2024-04-30T18:30:00.000Z'],
-    // Its clocks went forward at midnight, so the day began at one; and back at one, so midnight came twice.
+    // The clocks went forward at midnight, so the day began at one; and back at one, so midnight occurred twice.
     ['America/Havana', '2024-03-10', '2024-03-10T05:00:00.000Z'],
     ['America/Havana', '2024-11-03', '2024-11-03T04:00:00.000Z'],
   ]
   for (const [zone, day, instant] of midnights)
-    it(`is at the first moment of ${day} in ${zone}`, () => {
+    it(`is at the first instant of ${day} in ${zone}`, () => {
       const [event] = eventsOf(plausible, [page({ date: day })], { site, source_timezone: zone })
       assert.equal(event!.timestamp, instant)
     })
@@ -112,7 +112,7 @@ describe('a row of Plausible as a sum', () => {
 })
 
 describe('a row of Plausible as page views', () => {
-  it('gives those that it counts, spread evenly over the day and over its visitors in turn', () => {
+  it('becomes as many as it counts, spread evenly over the day and its visitors', () => {
     const properties = {
       $current_url: 'https://blog.example.test/a',
       $host: site,
@@ -134,7 +134,7 @@ describe('a row of Plausible as page views', () => {
     ])
   })
 
-  it('sums up to the row in views and visitors, within the day, the same on every run', () => {
+  it('has the same totals of views and visitors, within the day, on every run', () => {
     const days = fc.constantFrom('2024-03-31', '2024-05-01', '2024-10-27', '2024-12-31')
     const counts = fc.record({ visitors: fc.integer({ min: 1, max: 40 }), pageviews: fc.integer({ min: 1, max: 200 }) })
     fc.assert(
@@ -150,17 +150,17 @@ describe('a row of Plausible as page views', () => {
     )
   })
 
-  it('fills the 23 hours of a day whose clocks went forward', () => {
+  it('spreads them over 23 hours on a day whose clocks went forward', () => {
     const [first, second] = eventsOf(plausible, [page({ date: '2024-03-31', pageviews: '2' })], views)
     assert.equal(Date.parse(second!.timestamp) - Date.parse(first!.timestamp), 11.5 * 3_600_000)
   })
 
-  it('takes the number of visitors from the configuration where that has one', () => {
+  it('takes the number of visitors from the configuration if set', () => {
     const events = eventsOf(plausible, [page({ visitors: '3', pageviews: '6' })], { ...views, visitors: 2 })
     assert.equal(new Set(events.map(event => event.distinct_id)).size, 2)
   })
 
-  it('is made of the totals of a day only where its pages are not known, so that no view counts twice', () => {
+  it('uses the totals of a day only without rows of its pages, so that no view counts twice', () => {
     const totals = { date, visitors: '2', pageviews: '3', bounces: '1' }
     const alone = eventsOf(plausible, [totals], views)
     assert.deepEqual(
@@ -175,7 +175,7 @@ describe('a row of Plausible as page views', () => {
     assert.equal(new Set(withPages.map(({ uuid }) => uuid)).size, 7)
   })
 
-  it('leaves what is no count of pages as sums', () => {
+  it('leaves rows of other tables as sums', () => {
     const rows = [{ date, browser: 'Firefox', visitors: '2', pageviews: '3' }, page({ pageviews: 'many' })]
     assert.deepEqual(
       eventsOf(plausible, rows, views).map(({ event }) => event),
@@ -183,14 +183,14 @@ describe('a row of Plausible as page views', () => {
     )
   })
 
-  it('is nothing for a row of no views, and refused for one of more than memory holds', () => {
+  it('is skipped without views, and refused with more views than memory holds', () => {
     assert.deepEqual(convertRecords(plausible, [page({ pageviews: 0 }), page({ pageviews: '1000001' })], views), [
       { skipped: 'filtered' },
       { rejected: { reason: 'record_too_large', field: 'pageviews' } },
     ])
   })
 
-  it('is refused for a day whose end is ahead of the clock', () => {
+  it('is refused for a day that has not ended', () => {
     const today = new Date(conversionTimeMs).toISOString().slice(0, 10)
     assert.deepEqual(convertRecords(plausible, [page({ date: today })], views), [
       { rejected: { reason: 'timestamp_future', field: 'date' } },

@@ -1,5 +1,5 @@
-// Plausible: its export knows only sums by day. As it stands, each row becomes one event that says so and belongs to
-// nobody; on request, rows of pages become as many page views as they count. Source: docs/wire/import.md §1.7.
+// Plausible: its export has only sums by day. By default each row becomes one event that is marked as a sum and has no
+// person; on request, rows of pages become as many page views as they count. Source: docs/wire/import.md §1.7.
 
 import { ownValue } from '#core/json.ts'
 import { idText } from '#importer/records/distinct-ids.ts'
@@ -10,7 +10,7 @@ import { plausibleSum } from './plausible-sums.ts'
 import { plausibleTable } from './plausible-tables.ts'
 import { plausibleViews } from './plausible-views.ts'
 
-/** That the pages of a day are known, by its date. */
+/** Exists for each date that has rows of pages. */
 const pagesFact = 'plausible_pages'
 const pages = 'imported_pages'
 const totals = 'imported_visitors'
@@ -33,15 +33,15 @@ export const plausible: ImportSource = {
     const settings = { site, zone, visitors, window: context }
     const tableOf = (record: SourceRecord) => configuredTable ?? plausibleTable(record)
     const dateOf = ({ value }: SourceRecord) => idText(ownValue(value, 'date')) ?? ''
-    // Only two tables count page views by themselves, and both count the same ones. The others tell where those came
-    // from: they stay sums, or each view would be made up nine times.
+    // Only two tables count page views as such, and both count the same ones. The other tables break the same views down by
+    // source, device and so on, so they stay sums; otherwise each view would be synthesized nine times.
     const countsViews = (record: SourceRecord, table: string) =>
       table === pages || (table === totals && context.findFact(pagesFact, dateOf(record)) === null)
     return {
       convert(record) {
         const table = tableOf(record)
         if (table === null)
-          throw new RecordReject('event_missing', 'table', 'neither the file nor the row tells the table it is from')
+          throw new RecordReject('event_missing', 'table', 'neither the file nor the row identifies its table')
         const views =
           mode === 'synthesize' && countsViews(record, table) ? plausibleViews(table, record.value, settings) : null
         return views ?? plausibleSum(table, record.value, settings)

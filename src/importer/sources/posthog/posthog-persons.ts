@@ -1,4 +1,4 @@
-// Rows of PostHog's export of persons: one id of one person each. Merges made through an API are in no event, only there.
+// Rows of PostHog's persons export, each with one id of one person. It is the only record of merges made through an API.
 // Source: docs/wire/import.md §1.8.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
@@ -10,7 +10,7 @@ import { textField } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 
-/** @param table the table of all records; that of each by its file when null. */
+/** @param table the table of all records; null takes it from each record's file. */
 export function isPersonRow({ value, table: ofFile }: SourceRecord, table: string | null): boolean {
   if (Object.hasOwn(value, 'event')) return false
   return Object.hasOwn(value, 'person_distinct_id_version') || /^persons?\b|distinct_id/.test(table ?? ofFile ?? '')
@@ -23,12 +23,12 @@ export function personRowTime({ value }: SourceRecord, window: TimeWindow): numb
 
 type FindFact = SourceContext['findFact']
 
-/** The ids of a person, in the order in which they were read: the first one, the last one, and of each the next one. */
+/** The ids of a person as a linked list, in the order in which they were read: the first, the last, and the next of each. */
 const [firstKind, lastKind, nextKind] = ['person', 'person_last', 'person_next'] as const
-/** The person that an id has by the highest version of its rows; without one when the id is deleted. */
+/** The highest version of an id's rows, with its person, or without one if the id was deleted. */
 const ownerKind = 'person_of_id'
 
-/** An id may move from one person to another, and tables repeat rows that were replaced: the highest version counts. */
+/** Ids can move between persons, and tables also contain replaced rows, so the highest version counts. */
 export function factsOfPersonRow({ value }: SourceRecord, findFact: FindFact): SourceFact[] {
   const personId = textField(value, 'person_id')
   const distinctId = idText(ownValue(value, 'distinct_id'))
@@ -69,7 +69,7 @@ export function mergeOfPersonRow(
   }
 }
 
-/** The id to which all others of the person are joined: the first that is still its own. */
+/** The id into which all others of the person are merged: the first that still belongs to it. */
 function idOf(personId: string, findFact: FindFact): string | null {
   let id = findFact(firstKind, personId) ?? ''
   while (id !== '' && !isOf(id, personId, findFact)) id = findFact(nextKind, nextKey(personId, id)) ?? ''
@@ -81,7 +81,7 @@ function isOf(distinctId: string, personId: string, findFact: FindFact): boolean
   return owner === null || owner.personId === personId
 }
 
-/** Null for an id whose rows have no version: each of them counts. */
+/** @returns null for an id whose rows have no version: all of them count. */
 function ownerOf(distinctId: string, findFact: FindFact): { version: number; personId: string } | null {
   const fact = findFact(ownerKind, distinctId)
   if (fact === null) return null
@@ -98,7 +98,7 @@ function versionOf(row: JsonObject): number | null {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null
 }
 
-/** ClickHouse writes truth as 0 and 1. */
+/** ClickHouse writes booleans as 0 and 1. */
 function isTrue(value: JsonValue | undefined): boolean {
   return ['true', '1'].includes(idText(value)?.toLowerCase() ?? String(value))
 }

@@ -14,7 +14,7 @@ const uuid = '018f3a10-0000-7000-8000-000000000701'
 const row = { uuid, event: 'Opened', distinct_id: 'u-1', properties: {}, timestamp: '2024-05-01 12:00:00.123456' }
 
 describe('an event of PostHog', () => {
-  it('is carried over as it is, without what the export says of its own rows', () => {
+  it('is carried over unchanged, without the metadata of the export', () => {
     const record = {
       ...row,
       properties: { $lib: 'web', $lib_version: '1.2', $ip: '192.0.2.1', empty: '', offset: 5 },
@@ -44,7 +44,7 @@ describe('an event of PostHog', () => {
     ])
   })
 
-  it('is without the columns of an export of Pennon, which are properties in any other export', async () => {
+  it('drops the metadata columns of an export of Pennon, which are properties in any other export', async () => {
     const event: Partial<EventToEncode> = {
       ...{
         uuid,
@@ -80,7 +80,7 @@ describe('an event of PostHog', () => {
     assert.deepEqual([foreign!.properties.cursor, String(foreign!.properties.import_job_id)], ['c-1', '3'])
   })
 
-  it('keeps the literals of numbers in properties that are a text', () => {
+  it('keeps number literals in properties that are JSON text', () => {
     const [event] = eventsOf(posthog, [{ ...row, properties: '{"id":9007199254740993}' }])
     assert.equal(JSON.stringify(event!.properties), '{"id":9007199254740993}')
   })
@@ -92,7 +92,7 @@ describe('an event of PostHog', () => {
       ])
   })
 
-  it('gets a uuid of its own when it has none that is one, with a note', () => {
+  it('gets a derived uuid if its own is invalid, with a note', () => {
     const [outcome] = convertRecords(posthog, [{ ...row, uuid: 'x-1' }])
     assert.ok('events' in outcome!)
     assert.equal(outcome.events[0]!.uuid, rootUuid('posthog', 'uuid', 'x-1'))
@@ -109,7 +109,7 @@ describe('an event of PostHog', () => {
     assert.deepEqual(eventsOf(posthog, [record], { promote_groups: true })[0]!.properties, { $groups: { org: 'acme' } })
   })
 
-  it('loses the updates of its person only when asked', () => {
+  it('drops the updates of its person only if configured', () => {
     const properties: JsonObject = { $set: { a: 1 }, $set_once: { b: 1 }, $unset: ['c'], $group_set: { d: 1 } }
     assert.deepEqual(eventsOf(posthog, [{ ...row, properties }])[0]!.properties, properties)
     const [stripped] = eventsOf(posthog, [{ ...row, properties }], { strip_person_updates: true })
@@ -132,7 +132,7 @@ describe('the ids of a person of PostHog', () => {
     created_at: '2024-05-01 12:00:00',
   })
 
-  it('are merged into the first of them, with consent', () => {
+  it('are merged into the first one, with consent', () => {
     const rows = [id('u-1'), id('u-2'), id('u-1')]
     const outcomes = convertRecords(posthog, rows, { allow_dangerous_merge: true })
     const merged = outcomes.flatMap(outcome => ('events' in outcome ? outcome.events : []))
@@ -148,7 +148,7 @@ describe('the ids of a person of PostHog', () => {
       'events' in outcome ? outcome.events.map(event => `${event.distinct_id} ${event.properties.alias}`) : [],
     )
 
-  it('are not those that were deleted, however that is written', () => {
+  it('do not include deleted ones, in any form of is_deleted', () => {
     for (const is_deleted of [true, 1, '1', 'true']) {
       const gone = { ...id('u-2'), person_distinct_id_version: 1, is_deleted }
       assert.deepEqual(mergesOf([id('u-1'), id('u-2'), gone, id('u-3')]), ['u-1 u-3'])
@@ -160,7 +160,7 @@ describe('the ids of a person of PostHog', () => {
     }
   })
 
-  it('are those of the highest version, where one went from person to person', () => {
+  it('are those of the highest version, if an id moved between persons', () => {
     const moved = (distinctId: string, person_id: string, version: number | string) => ({
       ...{ ...id(distinctId), person_id, person_distinct_id_version: version },
     })
@@ -171,7 +171,7 @@ describe('the ids of a person of PostHog', () => {
     assert.deepEqual(mergesOf([moved('x', 'p-2', 1), ...rows, moved('x', 'p-1', 2)]), ['x a', 'x b'])
   })
 
-  it('stay apart without it', () => {
+  it('are not merged without consent', () => {
     const reasons = convertRecords(posthog, [id('u-1'), id('u-2')]).map(outcome =>
       'rejected' in outcome ? outcome.rejected.reason : 'skipped',
     )

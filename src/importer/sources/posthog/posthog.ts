@@ -1,5 +1,5 @@
-// Events of PostHog: batch exports and downloads (JSONL, Parquet), or another instance. They are carried over as they
-// are. Source: docs/wire/import.md §1.8, §3.7.
+// PostHog: events from batch exports and downloads (JSONL, Parquet) or from another instance, carried over unchanged.
+// Source: docs/wire/import.md §1.8, §3.7.
 
 import { parseUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
@@ -13,21 +13,21 @@ import { SourceConfig } from '#importer/records/source-config.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import { factsOfPersonRow, isPersonRow, mergeOfPersonRow, personRowTime } from './posthog-persons.ts'
 
-/** Data of recordings and of the client itself, which are no events of a person. */
+/** Data of session recordings and of the client itself, which are no events of a person. */
 const unsupportedEvents = new Set(['$snapshot', '$snapshot_items', '$$heatmap', '$$client_ingestion_warning'])
-/** What the event itself is made of. */
+/** Fields that the event itself is made of. */
 const ownFields = new Set(['uuid', 'event', 'distinct_id', 'timestamp', 'properties', 'elements_chain'])
 /**
- * What the export says about its own rows. `set` and `set_once` repeat what `properties` holds; `sent_at` and `offset`
- * would shift the time, which is corrected already.
+ * Metadata of the export. `set` and `set_once` repeat values in `properties`; `sent_at` and `offset` would shift the time a
+ * second time.
  */
 const bookkeepingFields = new Set(
   `person_id person_properties person_mode created_at inserted_at _inserted_at team_id project_id set set_once elements
    sent_at offset`.split(/\s+/),
 )
-/** Columns by which an export of Pennon's own events is known: no other product writes both. */
+/** Columns that identify an export of Pennon's own events: no other product writes both. */
 const pennonColumns = ['cursor', 'lane']
-/** What such an export says of its rows besides; in any other, columns of these names are properties. */
+/** All metadata columns of such an export; in any other, columns of these names are properties. */
 const pennonFields = new Set([...pennonColumns, 'captured_at', 'import_job_id', 'person_created_at'])
 const personUpdates = ['$set', '$set_once', '$unset']
 
@@ -87,13 +87,13 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
     const isOwn = ownFields.has(key) || isBookkeeping(key) || Object.hasOwn(properties, key)
     if (!isOwn && !isStripped(key, options) && !isEmptyValue(value)) setOwn(properties, key, value)
   }
-  // Both names mean the same, and only this one is stored.
+  // Both names mean the same; the service stores only `$groupidentify`.
   const event = name === '$group_identify' ? '$groupidentify' : name
   const dropped = [...Object.keys(record).filter(isBookkeeping), ...stripped]
   return { events: [{ uuid, event, sourceName: name, distinctId, timeUs, properties }], notes, dropped }
 }
 
-/** The properties as an object; Parquet and ClickHouse hold them as a text. */
+/** The properties as an object; Parquet and ClickHouse store them as text. */
 function propertiesOf(record: JsonObject): JsonObject {
   const written = ownValue(record, 'properties') ?? ''
   if (written === '') return {}
@@ -115,7 +115,7 @@ function keptProperties(given: JsonObject, options: PostHogOptions, notes: Recor
   return kept
 }
 
-/** What is lost of a person: each property that would have been set or unset, by its path. @param path of what is given. */
+/** The paths of all person properties that would have been set or unset. @param path prefix of `given`. */
 function strippedFields(given: JsonObject, path: string): string[] {
   return personUpdates.flatMap(key => {
     const value = ownValue(given, key)

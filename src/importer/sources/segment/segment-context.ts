@@ -1,9 +1,9 @@
-// What Segment's messages say of where they come from. Source: docs/wire/import.md §1.3 (context).
+// Maps the context of Segment's messages to properties. Source: docs/wire/import.md §1.3 (context).
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { isEmptyValue, objectField, put, textField } from '#importer/records/record-fields.ts'
 
-/** The properties of each part of the context by the field that they come from. */
+/** For each part of the context, the property of each field. */
 const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   os: { name: '$os', version: '$os_version' },
   device: {
@@ -36,8 +36,8 @@ const readKeys: ReadonlySet<string> = new Set(['ip', 'locale', 'timezone', 'user
 const readObjects: ReadonlySet<string> = new Set([...Object.keys(targets), 'campaign', 'page'])
 
 /**
- * Parts of the context that have no property here, such as `network` or `page.search`, or an `os` that is a text.
- * @param alsoRead those that the message itself is made from.
+ * Parts of the context that no property carries, such as `network` or `page.search`, or an `os` that is a text.
+ * @param alsoRead parts that the message itself uses.
  */
 export function unreadContext(context: JsonObject, alsoRead: readonly string[]): string[] {
   const unread = Object.entries(context).flatMap(([key, value]) => {
@@ -57,8 +57,8 @@ const readFields: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Moves what says which page it is to the properties that live events have. It may come from the properties of a page
- * themselves, which then win over those of the context.
+ * Moves the fields of a page to the properties that live events have. If `page` is `properties` itself, its fields overwrite
+ * those of the context.
  */
 export function putPage(properties: JsonObject, page: JsonObject): void {
   const moved = { url: '$current_url', path: '$pathname', referrer: '$referrer', title: 'title' }
@@ -79,7 +79,7 @@ const deviceTypes: Readonly<Record<string, string>> = {
   desktop: 'Desktop',
 }
 
-/** Mobile SDKs name the system where live events name the kind of the device. */
+/** Mobile SDKs send the system, where live events have the kind of device. */
 function deviceType(type: string | null): string | null {
   return type === null ? null : (deviceTypes[type.toLowerCase()] ?? type)
 }

@@ -1,4 +1,4 @@
-// When a message of Segment happened. Source: docs/wire/import.md §1.3 (times).
+// The time of a Segment message. Source: docs/wire/import.md §1.3 (times).
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
@@ -12,10 +12,10 @@ export interface SegmentTime {
 }
 
 /**
- * `timestamp`, which Segment has already corrected for the clock of the device; else the same correction; else the
- * device's own time; else that of receipt.
+ * `timestamp`, which Segment has corrected for the device's clock; else `originalTimestamp`, corrected here if `sentAt` and
+ * `receivedAt` allow it; else the time of receipt.
  * @param zone of times that name none; null refuses them.
- * @returns microseconds since 1970, and the field that it is of.
+ * @returns microseconds since 1970, and the field used.
  * @throws RecordReject
  */
 export function segmentTime(record: JsonObject, zone: string | null, window: TimeWindow): SegmentTime {
@@ -34,14 +34,14 @@ export function segmentTime(record: JsonObject, zone: string | null, window: Tim
   throw new RecordReject(written === undefined ? 'timestamp_missing' : 'timestamp_invalid', written ?? fields[0])
 }
 
-/** The times that a message names beside the one that its event has. @param used the field of that one. */
+/** The other time fields of a message. @param used the field of the event's time. */
 export function otherSegmentTimes(record: JsonObject, used: string): readonly string[] {
   return [...fields, 'sentAt'].filter(field => field !== used && !isEmptyValue(ownValue(record, field)))
 }
 
 const fields = ['timestamp', 'originalTimestamp', 'receivedAt'] as const
 
-/** By how much the clock of the device is ahead, in microseconds; none where it cannot be told. */
+/** How far the device's clock is ahead, in microseconds; 0 when unknown. */
 function clockErrorOf(read: (field: string) => number | null): number {
   const findReadable = (field: string) => {
     try {

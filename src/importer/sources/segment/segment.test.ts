@@ -18,12 +18,12 @@ const outcomeOf = (fields: JsonObject, config?: JsonObject) => convertRecords(se
 const mark = { $segment_message_id: 'm' }
 
 describe('a message of Segment', () => {
-  it('keeps the name of a track, and its own fields that have no other meaning', () => {
+  it('keeps the name of a track call, and fields without another meaning as properties', () => {
     const { event, properties } = only({ properties: { total: 5, gone: '' }, channel: 'server', writeKey: 'secret' })
     assert.deepEqual([event, properties], ['Tap', { total: 5, channel: 'server', ...mark }])
   })
 
-  it('names the times that its own is not made of', () => {
+  it('lists the time fields that its own time is not derived from', () => {
     const times = {
       ...{ originalTimestamp: '2024-05-01T12:00:01Z', sentAt: '2024-05-01T12:00:02Z' },
       ...{ receivedAt: '2024-05-01T12:00:03Z' },
@@ -33,7 +33,7 @@ describe('a message of Segment', () => {
     assert.deepEqual(droppedOf(segment, message({ receivedAt: times.receivedAt, timestamp: null })), [])
   })
 
-  it('names the parts of its context that no property carries', () => {
+  it('lists the parts of its context that no property carries', () => {
     const context = {
       network: { wifi: true },
       page: { path: '/', search: '?q' },
@@ -52,7 +52,7 @@ describe('a message of Segment', () => {
     ])
   })
 
-  it('names the traits of its context where it is no identify call that takes them', () => {
+  it('lists the traits of its context unless an identify call uses them', () => {
     const context = { traits: { plan: 'pro' }, groupId: 'acme' }
     assert.deepEqual(droppedOf(segment, message({ context })), ['context.traits'])
     assert.deepEqual(droppedOf(segment, message({ type: 'identify', event: '', context })), [])
@@ -60,7 +60,7 @@ describe('a message of Segment', () => {
     assert.deepEqual(droppedOf(segment, message({ ...own, context })), ['context.traits'])
   })
 
-  it('keeps fields that only other types are made from, and names what is called like a name', () => {
+  it('keeps fields that only other types use, and lists dropped name fields', () => {
     const fields = { traits: { plan: 'pro' }, groupId: 'acme', previousId: 'old' }
     assert.deepEqual(only(fields).properties, { ...fields, ...mark })
     assert.deepEqual(only({ traits: {} }).properties, mark)
@@ -68,7 +68,7 @@ describe('a message of Segment', () => {
     assert.deepEqual(droppedOf(segment, message({ type: 'page', name: 'Home' })), ['event'])
   })
 
-  it('is a page view whose own properties say which page, before the context does', () => {
+  it('becomes a page view with the page of its own properties, or else of the context', () => {
     const page = {
       url: 'https://a.example.test/x',
       path: '/x',
@@ -97,7 +97,7 @@ describe('a message of Segment', () => {
     })
   })
 
-  it('leaves the properties of a track as they are, even when they are called like those of a page', () => {
+  it('keeps the properties of a track call, also when they have the names of page fields', () => {
     const { properties } = only({
       properties: { url: '/own', title: 'T' },
       context: { page: { url: 'https://a.example.test/' } },
@@ -111,12 +111,12 @@ describe('a message of Segment', () => {
     })
   })
 
-  it('is a screen by its name', () => {
+  it('becomes a screen with its name', () => {
     const { event, properties } = only({ type: 'screen', name: 'Cart' })
     assert.deepEqual([event, properties], ['$screen', { $screen_name: 'Cart', ...mark }])
   })
 
-  it('tells where it comes from in the names of live properties', () => {
+  it('has its context under the names of live properties', () => {
     const context = {
       ip: '192.0.2.1',
       locale: 'de-DE',
@@ -160,17 +160,17 @@ describe('a message of Segment', () => {
     })
   })
 
-  it('belongs to the group that its context names', () => {
+  it('belongs to the group in its context', () => {
     const { properties } = only({ context: { groupId: 'acme' } }, { segment_group_type: 'team' })
     assert.deepEqual(properties.$groups, { team: 'acme' })
     assert.deepEqual(only({ context: { groupId: 5 } }).properties.$groups, { company: '5' })
-    // Words for nobody are no words for no group.
+    // Placeholders for persons are valid keys of groups.
     for (const groupId of ['0', 'true'])
       assert.deepEqual(only({ context: { groupId } }).properties.$groups, { company: groupId })
     assert.equal(only({ context: { groupId: ' ' } }).properties.$groups, undefined)
   })
 
-  it('has its uuid from its own id, or from its content', () => {
+  it('has a uuid derived from its own id, or else from its content', () => {
     const uuid = '022BB90C-BBAC-41E4-8DFC-AA07A5B09302'
     assert.equal(only({ messageId: uuid }).uuid, uuid.toLowerCase())
     assert.equal(only({ messageId: 'ajs-1' }).uuid, rootUuid('segment', 'message', 'ajs-1'))
@@ -182,7 +182,7 @@ describe('a message of Segment', () => {
     assert.notEqual(only(blank).uuid, only({ ...blank, properties: { n: 2 } }).uuid)
   })
 
-  it('is left out when this destination was switched off for it, and only then', () => {
+  it('is skipped only when this destination was switched off for it', () => {
     assert.deepEqual(outcomeOf({ integrations: { PostHog: false }, type: 'unheard' }), {
       skipped: 'destination_disabled',
     })
@@ -190,7 +190,7 @@ describe('a message of Segment', () => {
       assert.equal(only({ integrations }).event, 'Tap')
   })
 
-  it('is refused with the field that is wrong', () => {
+  it('is refused with the name of the wrong field', () => {
     const refusals: [JsonObject, string, string][] = [
       [{ type: null }, 'event_missing', 'type'],
       [{ type: 'batch' }, 'unsupported_event', 'type'],
@@ -210,7 +210,7 @@ describe('a message of Segment', () => {
   })
 })
 
-describe('who is who in Segment', () => {
+describe('a link between ids of Segment', () => {
   const ids = { userId: 'ada', anonymousId: 'an-1' }
   const identify = { type: 'identify', ...ids, traits: { email: 'a@example.test', gone: null } }
   const namesOf = (...messages: JsonObject[]) =>
@@ -218,7 +218,7 @@ describe('who is who in Segment', () => {
       'events' in outcome ? outcome.events.map(({ event }) => event) : [],
     )
 
-  it('is told by an identify call with both ids, and by no second event beside it', () => {
+  it('is made by an identify call with both ids, without a second event', () => {
     assert.deepEqual(only(identify).properties, {
       $anon_distinct_id: 'an-1',
       $set: { email: 'a@example.test' },
@@ -227,7 +227,7 @@ describe('who is who in Segment', () => {
     assert.deepEqual(namesOf(identify, ids, identify), [['$identify'], ['Tap'], ['$identify']])
   })
 
-  it('is told by any message with both ids, once', () => {
+  it('is made once, by any message with both ids', () => {
     const [link] = eventsOf(segment, [message(ids)])
     assert.deepEqual(
       [link!.uuid, link!.properties],
@@ -236,7 +236,7 @@ describe('who is who in Segment', () => {
     assert.deepEqual(namesOf(ids, ids, identify), [['$identify', 'Tap'], ['Tap'], ['$identify']])
   })
 
-  it('is told of the first user of a device alone; a later one keeps the properties', () => {
+  it("is made only to the first user of a device; a later user's properties are kept", () => {
     const outcomes = convertRecords(segment, [message(identify), message({ ...identify, userId: 'bob' })])
     assert.deepEqual(outcomes[1], {
       events: [
@@ -252,7 +252,7 @@ describe('who is who in Segment', () => {
     })
   })
 
-  it('is not told by an identify call with one id, or twice the same, or a word for nobody', () => {
+  it('is not made by an identify call with one id, two equal ids or a placeholder', () => {
     for (const anonymousId of [null, 'ada', 'undefined']) {
       const event = only({ ...identify, anonymousId })
       assert.deepEqual([event.event, event.properties], ['$set', { $set: { email: 'a@example.test' }, ...mark }])
@@ -260,14 +260,14 @@ describe('who is who in Segment', () => {
     assert.equal(only({ ...identify, userId: null }).distinct_id, 'an-1')
   })
 
-  it('has the traits of the context where the call has none', () => {
+  it('is made with the traits of the context if the call has none', () => {
     const context = { traits: { plan: 'team' } }
     assert.deepEqual(only({ ...identify, traits: {}, context }).properties.$set, { plan: 'team' })
     assert.deepEqual(only({ ...identify, context }).properties.$set, { email: 'a@example.test' })
     assert.equal('$set' in only({ ...identify, traits: {} }).properties, false)
   })
 
-  it('is told by an alias, unless that is the same person', () => {
+  it('is made by an alias call, unless both ids are the same', () => {
     const { event, distinct_id, properties } = only({ type: 'alias', previousId: 'old' })
     assert.deepEqual([event, distinct_id, properties], ['$create_alias', 'ada', { alias: 'old', ...mark }])
     assert.deepEqual(outcomeOf({ type: 'alias', previousId: 'ada' }), { skipped: 'filtered' })
@@ -278,7 +278,7 @@ describe('a group call of Segment', () => {
   const groupOf = (fields: JsonObject, config?: JsonObject) =>
     only({ type: 'group', groupId: 'g', ...fields }, config).properties
 
-  it('says what the group is and has', () => {
+  it('sets the properties of the group', () => {
     const group = { $group_type: 'company', $group_key: 'g', $group_set: { name: 'Acme' }, ...mark }
     assert.deepEqual(groupOf({ traits: { name: 'Acme', gone: '' } }), group)
     assert.deepEqual(groupOf({}), { ...group, $group_set: {} })
@@ -286,7 +286,7 @@ describe('a group call of Segment', () => {
     for (const groupId of ['0', 'true']) assert.equal(groupOf({ groupId }).$group_key, groupId)
   })
 
-  it('has the type that its traits name, which is then none of its properties', () => {
+  it('takes the type of the group from its traits, where it is then no property', () => {
     const named = groupOf({ traits: { groupType: 'workspace', name: 'N' } })
     assert.deepEqual([named.$group_type, named.$group_set], ['workspace', { name: 'N' }])
     const other = groupOf({ traits: { groupType: 5, name: 'N' } })
@@ -302,7 +302,7 @@ describe('the time of a message of Segment', () => {
   }
   const timeOf = (fields: JsonObject, config?: JsonObject) => only({ timestamp: null, ...fields }, config).timestamp
 
-  it('is the corrected one; else corrected here; else that of the device, or of receipt', () => {
+  it('is the corrected one; else corrected here; else that of the device or of receipt', () => {
     assert.equal(timeOf({ ...times, timestamp: '2024-05-01T11:00:00.5Z' }), '2024-05-01T11:00:00.500Z')
     assert.equal(timeOf(times), '2024-05-01T12:00:00.000100Z')
     assert.equal(timeOf({ ...times, sentAt: null }), '2024-05-01T13:00:00.000Z')
@@ -312,14 +312,14 @@ describe('the time of a message of Segment', () => {
       assert.equal(timeOf({ ...times, sentAt }), '2024-05-01T13:00:00.000Z')
   })
 
-  it('has to name its zone, or the configuration does', () => {
+  it('needs a zone in the text or in the configuration', () => {
     const zoneless = { timestamp: '2024-05-01 12:00:00' }
     const refused = { rejected: { reason: 'timestamp_zone_unknown', field: 'timestamp' } }
     assert.deepEqual(outcomeOf(zoneless), refused)
     assert.equal(timeOf(zoneless, { source_timezone: 'Europe/Berlin' }), '2024-05-01T10:00:00.000Z')
   })
 
-  it('is refused when there is none that can be read and believed', () => {
+  it('is refused without a readable and plausible time', () => {
     const refused = (fields: JsonObject) => outcomeOf({ timestamp: null, ...fields })
     assert.deepEqual(refused({}), { rejected: { reason: 'timestamp_missing', field: 'timestamp' } })
     assert.deepEqual(refused({ timestamp: 'x' }), { rejected: { reason: 'timestamp_invalid', field: 'timestamp' } })

@@ -1,4 +1,4 @@
-// Segment: lines of its archives in object storage, and RudderStack's, whose messages have the same shape.
+// Segment: lines of its archives in object storage, and of RudderStack's, whose messages have the same shape.
 // Source: docs/wire/import.md §1.3.
 
 import { isUuid } from '#core/events/uuid.ts'
@@ -103,7 +103,7 @@ function view({ record, properties }: Message): OwnEvent {
   return { event: isScreen ? '$screen' : '$pageview', properties }
 }
 
-/** An identification without an anonymous id would add nothing but the properties. */
+/** Becomes a `$set` without an anonymous id, since there is nothing to link. */
 function identify({ record, userId, anonymousId, properties }: Message): OwnEvent {
   const set: JsonObject = {}
   putAll(set, traitsOf(record))
@@ -113,7 +113,7 @@ function identify({ record, userId, anonymousId, properties }: Message): OwnEven
   return { event: '$identify', properties: { ...properties, $anon_distinct_id: anonymousId } }
 }
 
-/** RudderStack's SDKs fill only those of the context. */
+/** RudderStack's SDKs only send the traits of the context. */
 function traitsOf(record: JsonObject): JsonObject {
   return objectField(hasOwnTraits(record) ? record : objectField(record, 'context'), 'traits')
 }
@@ -165,12 +165,12 @@ function uuidOf(record: JsonObject): string {
   return isUuid(messageId) ? messageId.toLowerCase() : rootUuid(name, 'message', messageId)
 }
 
-/** Fields of any message that its event is made from. */
+/** Fields that events of every type are made from. */
 const messageFields: ReadonlySet<string> = new Set([
   ...['type', 'messageId', 'userId', 'anonymousId', 'properties', 'context', 'integrations'],
   ...['timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
 ])
-/** Those that only messages of the type are made from. */
+/** Fields that only events of this type are made from. */
 const fieldsOfType: Readonly<Record<string, readonly string[]>> = {
   track: ['event'],
   page: ['name'],
@@ -179,9 +179,9 @@ const fieldsOfType: Readonly<Record<string, readonly string[]>> = {
   group: ['traits', 'groupId'],
   alias: ['previousId'],
 }
-/** What some senders fill in for all types alike, which is no property of others. */
+/** Fields that some senders fill in for every type, although they have no meaning for most. */
 const names = ['event', 'name']
-/** The key that a message was sent with is no property of what happened. */
+/** The key that a message was sent with. */
 const secretField = 'writeKey'
 const notKept = [...names, secretField]
 
@@ -206,12 +206,12 @@ function isRead(record: JsonObject, field: string): boolean {
   return messageFields.has(field) || (fieldsOfType[textField(record, 'type') ?? ''] ?? []).includes(field)
 }
 
-/** SDKs send objects that they know of without anything in them. */
+/** SDKs send empty objects. */
 function isEmptyObject(value: JsonValue): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0
 }
 
-/** A group may well be called what no person can be, such as 0 or guest. */
+/** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
 function groupIdOf(context: JsonObject): string | null {
   const value = ownValue(context, 'groupId')
   return isEmptyValue(value) ? null : idText(value)

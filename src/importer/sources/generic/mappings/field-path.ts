@@ -1,10 +1,10 @@
-// Paths into records. A field whose own name has dots, as in many CSV headers, comes before one inside of another.
+// Paths into records. A field whose name contains dots, as in many CSV headers, takes precedence over a nested field.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { jsonInText } from '#importer/records/record-fields.ts'
 
 /**
- * @param path such as `user_id`, `user.id` or `items.0.id`. Texts that hold JSON are looked into as well.
+ * @param path such as `user_id`, `user.id` or `items.0.id`. Texts that hold JSON are searched too.
  * @returns undefined when the record has no such field.
  */
 export function valueAt(record: JsonObject, path: string): JsonValue | undefined {
@@ -17,13 +17,13 @@ export function valueAt(record: JsonObject, path: string): JsonValue | undefined
   return undefined
 }
 
-/** The object that a value is, as a text or as such; null for anything else. */
+/** The value as an object, parsed if it is JSON text; null for anything else. */
 export function membersOf(value: JsonValue | undefined): JsonObject | null {
   const plain = typeof value === 'string' && value.startsWith('{') ? jsonInText(value) : value
   return isJsonObject(plain) ? plain : null
 }
 
-/** The same, and lists as objects by index. */
+/** Like `membersOf`, with lists as objects keyed by index. */
 function childrenOf(value: JsonValue | undefined): JsonObject | null {
   const plain = typeof value === 'string' && value.startsWith('[') ? jsonInText(value) : value
   return Array.isArray(plain) ? Object.fromEntries(plain.entries()) : membersOf(plain)

@@ -1,5 +1,5 @@
-// Which fields of a record become properties, under which names. Source: docs/wire/import.md §1.0 (empty values, unknown
-// fields), §1.9.
+// Selects the fields of a record that become properties, and renames them. Source: docs/wire/import.md §1.0 (empty values,
+// unknown fields), §1.9.
 
 import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
@@ -8,7 +8,7 @@ import { membersOf, valueAt } from './field-path.ts'
 import { type TypeForm, typedValue } from './field-types.ts'
 import type { FieldSelection, FieldType, Mapping } from './mapping-schema.ts'
 
-/** Reads the fields of one record with the types that the mapping gives them. */
+/** Reads the fields of one record as the types in the mapping. */
 export class TypedFields {
   readonly record: JsonObject
   readonly #types: Readonly<Record<string, FieldType>>
@@ -28,7 +28,7 @@ export class TypedFields {
     return this.typed(valueAt(this.record, path), path)
   }
 
-  /** @returns the value as it is, with a note, when it is not of its type: nothing is lost. */
+  /** A value that is not of its type is returned unchanged, with a note, so that nothing is lost. */
   typed(value: JsonValue | undefined, path: string): JsonValue | undefined {
     if (typeof value === 'string' && this.#nulls.includes(value)) return undefined
     const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
@@ -38,13 +38,13 @@ export class TypedFields {
     return typed ?? value
   }
 
-  /** Once, however many parts of the event are made of the field. */
+  /** Adds each note once, however many parts of the event use the field. */
   note(note: RecordNote): void {
     if (!this.#notes.includes(note)) this.#notes.push(note)
   }
 }
 
-/** The fields that a selection names. @throws RecordReject `properties_not_object` for a path to something else. */
+/** The fields that a selection names. @throws RecordReject `properties_not_object` for a path that must lead to an object. */
 export function selectedFields(fields: TypedFields, selection: FieldSelection): JsonObject {
   const selected: JsonObject = {}
   if (typeof selection === 'string') {
@@ -60,7 +60,7 @@ export function selectedFields(fields: TypedFields, selection: FieldSelection): 
   return selected
 }
 
-/** Every field that the mapping uses for nothing else, with the members of those that it spreads. */
+/** Every field that the mapping does not use otherwise, with the members of spread fields. */
 export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObject {
   const used = usedFields(mapping)
   const spread = new Set(mapping.spread)
@@ -88,7 +88,7 @@ export function droppedFields(record: JsonObject, mapping: Mapping): string[] {
 
 const selectedPathsKept = new WeakMap<object, readonly string[]>()
 
-/** The same for every record of a job, so they are found once. */
+/** Cached, since they are the same for every record of a job. */
 function selectedPaths(selection: FieldSelection): readonly string[] {
   if (typeof selection === 'string') return [selection]
   const kept = selectedPathsKept.get(selection)
@@ -98,7 +98,7 @@ function selectedPaths(selection: FieldSelection): readonly string[] {
   return paths
 }
 
-/** @param names new names by old ones. A property that has the new name already stays. */
+/** @param names new names by old ones. If a property has the new name already, it stays and the renamed one is dropped. */
 export function renameFields(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
   if (Object.keys(names).length === 0) return properties
   const result: JsonObject = {}
@@ -111,7 +111,7 @@ export function renameFields(properties: JsonObject, names: Readonly<Record<stri
 
 const usedFieldsKept = new WeakMap<Mapping, ReadonlySet<string>>()
 
-/** The same for every record of a job, so it is found once. */
+/** Cached, since they are the same for every record of a job. */
 function usedFields(mapping: Mapping): ReadonlySet<string> {
   const kept = usedFieldsKept.get(mapping)
   if (kept !== undefined) return kept

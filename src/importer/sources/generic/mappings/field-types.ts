@@ -1,4 +1,4 @@
-// Texts of CSV read as what they stand for. Source: docs/wire/import.md §1.9 (`types`).
+// Converts values, such as the texts of CSV, to the types in a mapping. Source: docs/wire/import.md §1.9 (`types`).
 
 import { isRawNumber, type JsonValue, numberOrLiteral } from '#core/json.ts'
 import { jsonInText } from '#importer/records/record-fields.ts'
@@ -19,12 +19,12 @@ const truths: ReadonlyMap<string, boolean> = new Map([
 ])
 
 export interface TypeForm extends TimeForm {
-  /** Whether numbers have a comma before their fraction, and may have points between thousands. */
+  /** Whether numbers use a decimal comma, and may have points between thousands. */
   readonly hasDecimalComma?: boolean
 }
 
 /**
- * @param field what a reject for a time without a zone names.
+ * @param field named in a reject for a time without a zone.
  * @returns undefined when the value is not of the type.
  * @throws RecordReject `timestamp_zone_unknown`.
  */
@@ -64,13 +64,13 @@ function numberIn(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | 
   const written = typeof value === 'string' ? value.trim() : ''
   const text = hasDecimalComma === true ? withPoint(written) : written
   if (!decimal.test(text)) return undefined
-  // Only whole numbers keep their literal: a price of `12.50` is the number 12.5.
+  // Only integers keep their literal: a price of `12.50` is the number 12.5.
   if (integer.test(text)) return numberOrLiteral(text)
   const number = Number(text)
   return Number.isFinite(number) ? number : undefined
 }
 
-/** @returns what is no number with a comma as it is, and nothing where it would be one with a point. */
+/** Converts a decimal comma to a point. @returns an empty text for a number with a decimal point, which is invalid here. */
 function withPoint(text: string): string {
   const [whole = '', ...fraction] = text.split(',')
   const digits = thousands.test(whole) ? whole.replaceAll(/[.'\s]/g, '') : whole

@@ -1,4 +1,4 @@
-// What a mapping file may say: where in a record the parts of an event stand. Source: docs/wire/import.md §1.9.
+// The schema of mapping files, which name the fields of a record for each part of an event. Source: docs/wire/import.md §1.9.
 
 import { type JsonObject, withPlainNumbers } from '#core/json.ts'
 import { nearMiss } from '#core/nearest-name.ts'
@@ -7,16 +7,16 @@ import { type Fault, type Static, Type } from '../../../records/file-schema.ts'
 
 const strict = { additionalProperties: false }
 const name = Type.String({ minLength: 1 })
-/** A field, such as `user_id`; `user.id` is the field `id` of the object in `user`. */
+/** A field such as `user_id`; `user.id` is the field `id` of the object in `user`. */
 const path = Type.String({ minLength: 1 })
-/** The first of them that a record has counts. */
+/** The first path that a record has is used. */
 const paths = Type.Union([path, Type.Array(path, { minItems: 1 })])
-/** What numbers as times count; by their size unless given. */
+/** Unit of numeric times. Default: inferred from their size. */
 const unit = Type.Enum(['s', 'ms', 'us', 'ns'])
-/** The path of an object, a list of paths, or paths by their new names. */
+/** The path of an object, a list of paths, or paths by new names. */
 const selection = Type.Union([path, Type.Array(path), Type.Record(path)])
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
-/** The second words are those of flag conditions and of other tools. */
+/** Each operator also has the names used by flag conditions and other tools. */
 const filterOps = [
   'eq',
   'equals',
@@ -43,7 +43,7 @@ const filter = Type.Object(
   },
   strict,
 )
-/** What a field can be read as, also under the words of other tools. */
+/** Types of fields, with the aliases used by other tools. */
 const typeNames = [
   'text',
   'string',
@@ -66,7 +66,7 @@ const newName = Type.Object(
   strict,
 )
 const leftOut = Type.Object({ skip: Type.Union([Type.Literal('session_marker'), Type.Literal('filtered')]) }, strict)
-/** The new name of an event, also with fixed properties and names of fields; or why events of this name are left out. */
+/** The new name of an event, optionally with fixed properties and renamed fields; or why such events are skipped. */
 const renamed = Type.Union([name, newName, leftOut])
 
 export const mappingSchema = Type.Object(
@@ -77,19 +77,19 @@ export const mappingSchema = Type.Object(
     distinct_id: paths,
     timestamp: paths,
     unit: Type.Optional(unit),
-    /** What comes first in dates such as `01.09.2026` and `1/9/2026`. */
+    /** The order in dates such as `01.09.2026` and `1/9/2026`. */
     date_order: Type.Optional(Type.Enum(['dmy', 'mdy'])),
-    /** What stands before the fraction of numbers in texts; a point unless given. */
+    /** For numbers in texts. Default: a point. */
     decimal_separator: Type.Optional(Type.Enum([',', '.'])),
     uuid: Type.Optional(paths),
-    /** Without it every field that nothing else uses. */
+    /** Default: every field that has no other use. */
     properties: Type.Optional(selection),
-    /** Objects, or texts that hold one, whose members are properties like those beside them. */
+    /** Objects, or JSON texts of objects, whose members become top-level properties. */
     spread: Type.Optional(Type.Array(path)),
     rename: Type.Optional(Type.Record(name)),
     omit: Type.Optional(Type.Array(path)),
     types: Type.Optional(Type.Record(Type.Enum([...typeNames]))),
-    /** Texts that stand for nothing, such as `NULL` in the exports of warehouses. */
+    /** Texts that mean null, such as `NULL` in warehouse exports. */
     nulls: Type.Optional(Type.Array(name)),
     groups: Type.Optional(Type.Record(path)),
     /** Properties of the person. */
@@ -112,12 +112,12 @@ export type RenamedEvent = NonNullable<Mapping['event_names']>[string]
 
 /** @throws ImportConfigError that names the key at fault. */
 export function checkMapping(value: JsonObject): Mapping {
-  // A literal such as 9.50 stays in the mapping as it was written; the schema knows plain numbers.
+  // The mapping keeps literals such as 9.50 as written, but the schema checks plain numbers.
   const faults = mappingSchema.faults(withPlainNumbers(value))
   if (faults.length > 0) {
     const unknown = unknownKey(faults)
     if (unknown !== null) throw new ImportConfigError(`the mapping cannot be used: ${unknown}`)
-    // The deepest fault is about the part that the user wrote; the others say that no alternative fits.
+    // The deepest fault is the most specific one; the others only say that an alternative does not match.
     const [first] = faults.toSorted((a, b) => depthOf(b.at) - depthOf(a.at))
     throw new ImportConfigError(`the mapping cannot be used: ${first!.at || '/'} ${first!.what}`)
   }
@@ -129,14 +129,14 @@ export function checkMapping(value: JsonObject): Mapping {
   return mapping
 }
 
-/** Which keys an object of a mapping may have, by where it stands. */
+/** The allowed keys of an object in a mapping, by its place. */
 const knownKeys: readonly (readonly [place: RegExp, keys: readonly string[]])[] = [
   [/^$/, Object.keys(mappingSchema.properties)],
   [/^\/filters\/\d+$/, Object.keys(filter.properties)],
   [/^\/event_names\/[^/]+$/, [newName, leftOut].flatMap(({ properties }) => Object.keys(properties))],
 ]
 
-/** @returns in words, a key that nothing reads, and the one that was probably meant; null where each is known. */
+/** @returns a message that names an unknown key and the one that was probably meant; null if all keys are known. */
 function unknownKey(faults: readonly Fault[]): string | null {
   for (const { at, unknownKeys = [] } of faults) {
     const keys = knownKeys.find(([place]) => place.test(at))?.[1]

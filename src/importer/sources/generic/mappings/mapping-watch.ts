@@ -1,4 +1,4 @@
-// Looks out for the fields and events that a mapping names while the records of a job go by.
+// Watches the records of a job for the fields and events that a mapping names.
 // Source: docs/wire/import.md §1.9, §2.7.
 
 import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
@@ -10,9 +10,9 @@ import type { FieldSelection, Mapping } from './mapping-schema.ts'
 interface WaitingField {
   readonly key: string
   readonly name: string
-  /** Any of these that a record has is the field. */
+  /** The field is seen when a record has any of these. */
   readonly paths: readonly string[]
-  /** Whether it has to be a field of the record itself, not of an object in it. */
+  /** Whether it must be a field of the record itself, not of a nested object. */
   readonly isOwn: boolean
 }
 
@@ -23,7 +23,7 @@ export class MappingWatch implements NameWatch {
   readonly #events: EventNameWatch
   readonly #known = new KnownNames()
 
-  /** @param columns which the files have, whether or not any row fills them. */
+  /** @param columns of the files, including those that no row fills. */
   constructor(mapping: Mapping, columns: ReadonlySet<string>) {
     this.#waiting = fieldsOf(mapping).filter(({ paths }) => !paths.some(path => columns.has(path)))
     this.#eventPaths = [mapping.event ?? []].flat()
@@ -35,7 +35,7 @@ export class MappingWatch implements NameWatch {
     return this.#waiting.length > 0 || this.#events.isWaiting
   }
 
-  /** Costs nothing once all names were seen. */
+  /** Costs nothing when all names have been seen. */
   look(record: JsonObject, constantName: string | undefined): void {
     this.#hasLooked = true
     if (this.#events.isWaiting) {
@@ -50,11 +50,11 @@ export class MappingWatch implements NameWatch {
   }
 
   unseen(): readonly UnseenName[] {
-    // Where no record can be read, that says nothing about the mapping.
+    // Without any readable record, no name is known to be wrong.
     if (!this.#hasLooked) return []
     const fields = this.#waiting.map(({ key, name, paths, isOwn }) => {
       const near = paths.map(path => this.#known.near(path)).find(each => each !== null) ?? null
-      // A field inside of another has its name in full; what is missing is one of the record itself.
+      // A nested field has exactly this name, but the key only accepts a field of the record itself.
       if (isOwn && near === name) return { kind: 'field' as const, name, key, near: null, isOwn: true as const }
       return { kind: 'field' as const, name, key, near }
     })
@@ -69,7 +69,7 @@ export class MappingWatch implements NameWatch {
     return undefined
   }
 
-  /** What could have been meant by the last step of a path. */
+  /** Records the names next to the last step of a path, any of which may have been meant. */
   #knowNeighbours(record: JsonObject, path: string): void {
     const dot = path.lastIndexOf('.')
     if (dot < 0) return
@@ -86,7 +86,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? value : isRawNumber(value) ? value.rawJSON : JSON.stringify(value)
 }
 
-/** Everything that the mapping reads of a record, in the order of its keys. */
+/** All fields that the mapping reads, by its keys. */
 function fieldsOf(mapping: Mapping): readonly WaitingField[] {
   const { event, distinct_id, timestamp, uuid, anon_id, spread = [], omit = [] } = mapping
   const single = Object.entries({ event, distinct_id, anon_id, timestamp, uuid })
@@ -124,7 +124,7 @@ function renames({ rename, event_names = {} }: Mapping): readonly string[] {
   return [...new Set([...Object.keys(rename ?? {}), ...ofEvents])]
 }
 
-/** Names of properties are renamed, which stand in the record or in what is spread. */
+/** `rename` applies to property names, so the field may be in the record, in a spread object or in `properties`. */
 function placesOf(name: string, { properties, spread = [] }: Mapping): readonly string[] {
   const inside = typeof properties === 'string' ? [properties] : spread
   const given = typeof properties === 'object' && !Array.isArray(properties) ? properties[name] : undefined

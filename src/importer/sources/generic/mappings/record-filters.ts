@@ -1,4 +1,4 @@
-// Which records a mapping lets through. Source: docs/wire/import.md §1.9 (`filters`).
+// The record filters of a mapping. Source: docs/wire/import.md §1.9 (`filters`).
 
 import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
@@ -12,7 +12,7 @@ interface Condition {
   readonly values: readonly JsonValue[]
 }
 
-/** @returns whether a record matches all filters. @throws ImportConfigError for a filter without the value it needs. */
+/** @returns a test whether a record matches all filters. @throws ImportConfigError for a filter that lacks its value. */
 export function recordFilter(filters: MappingFilters | undefined): (record: JsonObject) => boolean {
   const conditions = conditionsOf(filters ?? [])
   return record => conditions.every(condition => matches(valueAt(record, condition.field), condition))
@@ -51,10 +51,10 @@ function matches(value: JsonValue | undefined, { op, values }: Condition): boole
   }
 }
 
-/** All cells of CSV are texts, so a number equals its digits, and 1.0 is 1; an absent field is null. */
+/** All cells of CSV are text, so a number equals a text with its digits, and 1.0 is 1. An absent field equals null. */
 function isSame(a: JsonValue | undefined, b: JsonValue): boolean {
   const [textA, textB] = [scalarText(a ?? null), scalarText(b)]
-  // Texts of digits stay apart: 007 is not 7.
+  // Two texts of digits are compared as text: 007 is not 7.
   const areNumbers = isNumber(a) || isNumber(b)
   return textA === textB || (areNumbers && isNumeral(textA) && isNumeral(textB) && compareNumerals(textA, textB) === 0)
 }
@@ -74,7 +74,7 @@ function isNumeral(text: string): boolean {
   return text.trim() !== '' && !Number.isNaN(Number(text))
 }
 
-/** Integers by all of their digits. */
+/** Compares integers exactly. */
 function compareNumerals(a: string, b: string): number {
   const [integerA, integerB] = [integerOf(a), integerOf(b)]
   if (integerA === null || integerB === null) return Number(a) - Number(b)
