@@ -113,7 +113,7 @@ describe('readConfig', () => {
     const [a, b] = ['a'.repeat(64), 'b'.repeat(64)]
     assert.deepEqual([keysOf(''), keysOf(a), keysOf(`${b.toUpperCase()} ,${a}`)], [[], [a], [b, a]])
     for (const text of ['secret', 'a'.repeat(63), `${a},`, `${a} ${b}`, `${'a'.repeat(63)}g`])
-      assert.match(String(keysOf(text)), /^PENNON_ENCRYPTION_KEY is not usable; it takes 64 hexadecimal digits/)
+      assert.match(String(keysOf(text)), /^PENNON_ENCRYPTION_KEY is not usable; expected 64 hexadecimal digits/)
   })
 
   it('never repeats a secret, neither in an error nor in the listing', () => {
@@ -168,6 +168,6 @@ describe('readConfig', () => {
     assert.equal(schemaOf('flags_2'), 'flags_2')
     assert.equal(schemaOf(''), null)
     for (const name of ['a b', 'A', 'a"b', 'pg_mine', '2', 'a,public', 'x'.repeat(64)])
-      assert.match(String(schemaOf(name)), /PENNON_DATABASE_SCHEMA is .*it takes a name/)
+      assert.match(String(schemaOf(name)), /PENNON_DATABASE_SCHEMA is .*expected lower-case/)
   })
 })

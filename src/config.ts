@@ -100,25 +100,31 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   instance: setting(
     'PENNON',
     '',
-    'an address such as https://pennon.example',
+    'a URL such as https://pennon.example',
     orNull(parseText),
-    'the running instance that flags, events, tail and import ask; by HOST and PORT when absent',
+    'URL of the running instance for flags, events, tail and import; default: from HOST and PORT',
   ),
   port: setting('PORT', '8000', 'a port from 0 to 65535', parsePort, 'public HTTP port'),
-  host: setting('HOST', '127.0.0.1', 'an address to listen on', parseText, 'address that the HTTP port listens on'),
+  host: setting(
+    'HOST',
+    '127.0.0.1',
+    'an IP address or host name to listen on',
+    parseText,
+    'address that the HTTP port listens on',
+  ),
   adminPort: setting(
     'PENNON_ADMIN_PORT',
     '',
     'a port from 0 to 65535, or nothing',
     orNull(parsePort),
-    'set: the private API and /metrics move to this port, and the public port serves the wire alone',
+    'if set: port of the private API and /metrics; the public port then serves SDKs only',
   ),
   eventsPort: setting(
     'PENNON_EVENTS_PORT',
     '',
     'a port from 0 to 65535, or nothing',
     orNull(parsePort),
-    'set: a read-only ClickHouse HTTP port for dashboards, with a user per project (project_1)',
+    'if set: read-only ClickHouse HTTP port for dashboards, with one user per project (project_1)',
   ),
   eventsPassword: setting(
     'PENNON_EVENTS_PASSWORD',
@@ -128,28 +134,28 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'password of all users of PENNON_EVENTS_PORT',
     true,
   ),
-  dataFolder: setting('PENNON_DATA', './data', 'a folder', parsePath, 'the one folder of the embedded stores'),
+  dataFolder: setting('PENNON_DATA', './data', 'a folder', parsePath, 'folder of the embedded stores'),
   databaseUrl: setting(
     'DATABASE_URL',
     '',
     'postgres://user:password@host:5432/database',
     orNull(parsePostgresUrl),
-    'state in this PostgreSQL instead of the data folder',
+    'PostgreSQL database for the state, instead of the data folder',
     true,
   ),
   databaseSchema: setting(
     'PENNON_DATABASE_SCHEMA',
     '',
-    'a name of lower-case letters, digits and _, not beginning with pg_',
+    'lower-case letters, digits and _, not starting with pg_',
     orNull(parseSchema),
-    'schema of the tables in that PostgreSQL; pennon when absent',
+    'PostgreSQL schema of the tables; default: pennon',
   ),
   databaseReadUrl: setting(
     'DATABASE_READ_URL',
     '',
     'postgres://user:password@host:5432/database',
     orNull(parsePostgresUrl),
-    'replica of that PostgreSQL, for what evaluations read',
+    'PostgreSQL read replica, for flag evaluation',
     true,
   ),
   clickhouseUrl: setting(
@@ -157,7 +163,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     '',
     'http(s)://user:password@host:8123/database',
     orNull(parseHttpUrl),
-    'events in this ClickHouse instead of the embedded one',
+    'ClickHouse for events, instead of the embedded one',
     true,
   ),
   geoipDatabase: setting(
@@ -165,21 +171,21 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     '',
     'the path of a MaxMind City file',
     orNull(parsePath),
-    'locations of addresses from this MaxMind City file (.mmdb) instead of the installed GeoLite2 data',
+    'MaxMind City file (.mmdb) for locations of IP addresses, instead of the installed GeoLite2 data',
   ),
   projectKey: setting(
     'PENNON_PROJECT_KEY',
     '',
     'up to 64 ASCII characters, not starting with phx_ or phs_',
     orNull(parseProjectKey),
-    'first start: key of the first project; generated when absent',
+    'first start: API key of the first project; generated if not set',
   ),
   personalKey: setting(
     'PENNON_PERSONAL_KEY',
     '',
     'phx_ followed by at least 20 characters',
     orNull(parsePersonalKey),
-    'first start: a personal API key with all scopes; generated and shown once when absent',
+    'first start: personal API key with all scopes; generated and shown once if not set',
     true,
   ),
   encryptionKeys: setting(
@@ -187,7 +193,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     '',
     '64 hexadecimal digits (openssl rand -hex 32), or several such keys separated by commas',
     parseEncryptionKeys,
-    'encrypts payloads of flags; of several keys the first encrypts and all decrypt; a file in the data folder when absent',
+    'encrypts flag payloads; the first key encrypts, all keys decrypt; default: a key file in the data folder',
     true,
   ),
   trustedProxies: setting(
@@ -195,21 +201,21 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'loopback,private',
     'loopback, private, none, or CIDR blocks, separated by commas',
     parseProxies,
-    'peers whose forwarding headers are believed for $ip, limits, logs and addresses of pages',
+    'proxies whose forwarding headers are trusted for $ip, limits, logs and page URLs',
   ),
   publicUrl: setting(
     'PENNON_PUBLIC_URL',
     '',
     'http(s)://host[:port][/path], without a query',
     orNull(parsePublicUrl),
-    'address that clients use, for `next` of lists; as each request says when absent',
+    'public URL, for `next` in lists; default: taken from each request',
   ),
   metricsRequireKey: setting(
     'PENNON_METRICS_REQUIRE_KEY',
     'false',
     'true or false',
     parseSwitch,
-    'true: /metrics needs a personal key from loopback too, as behind a proxy on this machine',
+    'true: /metrics requires a personal key even from loopback, e.g. behind a local proxy',
   ),
   unknownKeys: setting(
     'PENNON_UNKNOWN_KEYS',
@@ -223,7 +229,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'false',
     'true or false',
     parseSwitch,
-    'true: only historical migrations are taken; other events are answered 200 and discarded',
+    'true: accept only historical migrations; other events are answered 200 and discarded',
   ),
   frontProcesses: setting(
     'PENNON_FRONT_PROCESSES',
@@ -237,51 +243,51 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     '24',
     'hours, from 0 to 8760',
     wholeNumber(0, 8760),
-    'how long processed log records are kept',
+    'retention of processed log records',
   ),
   logBytesMax: setting(
     'PENNON_LOG_MAX_BYTES',
     '10GiB',
     'at least 64MiB, like 512MiB or 10GiB',
     bytesFrom(64 * 2 ** 20),
-    'size of the log at which capture answers 503',
+    'log size at which capture returns 503',
   ),
   rejectRetentionDays: setting(
     'PENNON_REJECT_RETENTION_DAYS',
     '30',
     'days, from 1 to 3650',
     wholeNumber(1, 3650),
-    'how long rejected events are kept',
+    'retention of rejected events',
   ),
   freeBytesMin: setting(
     'PENNON_MIN_FREE_BYTES',
     '1GiB',
     'bytes, like 512MiB or 1GiB',
     parseBytes,
-    'free disk below which capture answers 503; it resumes by itself',
+    'free disk space below which capture returns 503; it resumes automatically',
   ),
   queryTimeoutSeconds: setting(
     'PENNON_QUERY_TIMEOUT_SECONDS',
     '8',
     'seconds, from 1 to 600',
     wholeNumber(1, 600),
-    'longest event query',
+    'time limit of an event query',
   ),
   rerouteOlderThanDays: setting(
     'PENNON_REROUTE_OLDER_THAN_DAYS',
     '',
     'days, from 1 to 3650, or nothing',
     orNull(wholeNumber(1, 3650)),
-    'live events at least this old take the historical lane: out of order with newer ones of their id, and never charged',
+    'live events at least this old use the historical lane: not ordered with newer events of the same id, and never billed',
   ),
   hotKeyEventsPerMinute: setting(
     'PENNON_HOT_KEY_EVENTS_PER_MINUTE',
     '',
     'events, from 1 to 1000000000, or nothing',
     orNull(wholeNumber(1, 1_000_000_000)),
-    'a distinct id that sends more than this in 60 s does without a person meanwhile',
+    'a distinct id that sends more than this in 60 s is processed without a person until it slows down',
   ),
-  logLevel: setting('PENNON_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels), 'how much is logged'),
+  logLevel: setting('PENNON_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels), 'log level'),
 }
 
 /**
@@ -334,7 +340,7 @@ export function readConfig(all: Environment): Result<Config, string> {
     config.eventsPort !== 0 &&
     [config.port, config.adminPort].includes(config.eventsPort)
   )
-    return err(`PENNON_EVENTS_PORT is ${config.eventsPort}, as another port is; set it to a free one.`)
+    return err(`PENNON_EVENTS_PORT ${config.eventsPort} is already used by another setting; set it to a free port.`)
   return ok(Object.freeze(config) as unknown as Config)
 }
 
@@ -347,7 +353,7 @@ function readOne<T>(definition: Setting<T>, environment: Environment): Result<T,
   const text = environment[definition.variable] ?? definition.fallback
   const value = definition.parse(text.trim())
   return value === undefined
-    ? err(`${definition.variable} is ${quoteSetting(text, definition)}; it takes ${definition.expects}.`)
+    ? err(`${definition.variable} is ${quoteSetting(text, definition)}; expected ${definition.expects}.`)
     : ok(value)
 }
 

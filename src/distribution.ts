@@ -31,7 +31,7 @@ export const startCommand = origin === 'clone' ? 'npm start' : pennonCommand('se
 /** How packages come back that are damaged. */
 export const reinstall = {
   clone: 'run `npm ci`',
-  image: 'take the image again',
+  image: 'pull the image again',
   package: 'install Pennon again in an empty folder',
   global_package: 'install Pennon again in an empty folder',
 }[origin]
@@ -74,7 +74,7 @@ export function packageVersion(folder: string): string {
   try {
     return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
   } catch (cause) {
-    return `of a version that ${path} does not say (${(cause as NodeJS.ErrnoException).code ?? 'it is damaged'})`
+    return `of unknown version: cannot read ${path} (${(cause as NodeJS.ErrnoException).code ?? 'it is damaged'})`
   }
 }
 

@@ -21,26 +21,26 @@ const program = new Command('pennon')
     `
 Start here:
 ${start(startCommand, 'serve on http://127.0.0.1:8000 with embedded stores in ./data')}
-${start(pennonCommand('doctor'), 'check folder, ports, stores, GeoIP and clock; how to mend what is wrong')}
-${start(pennonCommand('config'), 'every setting, its value and where that comes from')}
-${start(pennonCommand('new-key'), 'another personal API key: for one more person, or when one is lost')}
+${start(pennonCommand('doctor'), 'check folder, ports, stores, GeoIP and clock, with fixes')}
+${start(pennonCommand('config'), 'all settings with their values and origins')}
+${start(pennonCommand('new-key'), 'create another personal API key')}
 
-Settings are environment variables, for example PORT=9000 ${startCommand}. \`pennon\` in a help text is called
-as \`${pennonCommand('').trim()}\` here.
+Settings are environment variables, for example PORT=9000 ${startCommand}. Where help texts say \`pennon\`, run
+\`${pennonCommand('').trim()}\` here.
 
-Exit codes: 0 done; 1 it failed on the way, or doctor found something; 2 it would not begin or go on, also for a command
-or an option that does not exist, and a line on stderr says what to do; 3 from work: another worker owns the log.`,
+Exit codes: 0 success; 1 failed, or doctor found a problem; 2 refused, including unknown commands and options: stderr
+says what to do; 3 (work only) another worker owns the log.`,
   )
 
 program
   .command('serve')
-  .description('serve HTTP and supervise event processing and the embedded event store')
-  .option('--front-processes <count>', 'HTTP processes on one port (PENNON_FRONT_PROCESSES)')
+  .description('start Pennon: the HTTP server, event processing and the embedded event store')
+  .option('--front-processes <count>', 'number of HTTP processes on the port (PENNON_FRONT_PROCESSES)')
   .addHelpText(
     'after',
     `
-The first start creates the data folder, a project and a personal API key, and prints both keys with three things to try.
-SIGTERM or Ctrl-C finishes open requests, writes what is queued and ends within 10 seconds.
+The first start creates the data folder, a project and a personal API key, and prints both keys with three commands to try.
+SIGTERM or Ctrl-C finishes open requests, writes queued data and stops within 10 seconds.
 
   $ PORT=9000 PENNON_DATA=/var/lib/pennon pennon serve
   $ pennon serve --front-processes 4`,
@@ -52,7 +52,7 @@ program
   .description('process events from the log into persons, groups and the event store')
   .addHelpText(
     'after',
-    '\nRefused while `pennon serve` runs here, which starts one by itself. One worker owns the log at a time; a new one takes it over.',
+    '\n`pennon serve` starts a worker itself, so this command is refused while it runs on the same data. Only one worker\nowns the log: a new worker takes it over.',
   )
   .addOption(new Option('--test-clock <ms>', 'a clock that tests move').hideHelp())
   .addOption(new Option('--test-geoip <json>', 'locations of addresses, for tests').hideHelp())
@@ -62,14 +62,14 @@ program
 
 program
   .command('new-key')
-  .description('create a personal API key with all scopes in the state of this configuration, and print it')
-  .option('--label <text>', 'what the key is called in lists', 'pennon new-key')
+  .description('create a personal API key with all scopes, and print it')
+  .option('--label <text>', 'name of the key in lists', 'pennon new-key')
   .addHelpText(
     'after',
     `
-For one more person or program, or in place of a lost key: only the hash of a key is kept, so none can be shown again. Also while the instance runs, with the
-settings that it has. It makes no instance: without state (PENNON_DATA, or DATABASE_URL) it ends with exit code 2.
-A key with fewer scopes: POST /api/personal_api_keys/ with this one.
+Use it to give another person or program access, or to replace a lost key: only the hash of a key is stored, so a key
+cannot be shown again. Works while the instance is running; use the same settings. Exits with code 2 if there is no
+state yet (PENNON_DATA or DATABASE_URL). To create a key with fewer scopes: POST /api/personal_api_keys/ with this key.
 
   $ pennon new-key --label "Ada's laptop"
   $ PENNON_DATA=/var/lib/pennon pennon new-key
@@ -77,25 +77,25 @@ A key with fewer scopes: POST /api/personal_api_keys/ with this one.
   )
   .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).newKey(options))
 
-addAddressOptions(program.command('tail').description('print events of a running instance as they come in'))
-  .option('--event <name>', 'only events of this name; may be repeated', collectOption)
-  .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', collectOption)
-  .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', collectOption)
-  .option('--property <key=value>', 'only events with this property; repeated, with all of them', collectOption)
-  .option('--historical', 'also imports, marked with their own time')
-  .option('--no-rejected', 'without what was refused')
-  .option('--json', 'print the whole of each message as JSON')
+addAddressOptions(program.command('tail').description('print events of a running instance as they arrive'))
+  .option('--event <name>', 'only events with this name; repeatable', collectOption)
+  .option('--distinct-id <id>', 'only events with this distinct id; repeatable', collectOption)
+  .option('--lane <names>', 'only these lanes, comma-separated; repeatable', collectOption)
+  .option('--property <key=value>', 'only events with this property; repeat to require several', collectOption)
+  .option('--historical', 'include imported events, with the time of the event')
+  .option('--no-rejected', 'hide rejects')
+  .option('--json', 'print complete messages as JSON')
   .addHelpText(
     'after',
     `
-The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY. Options of different names have to hold together.
+Set PENNON_PERSONAL_KEY to a personal API key with the scope query:read. Different options are combined with AND.
 
-Lanes are main, overflow, error_tracking, heatmaps, warnings, ai, replay (only what /s/ refused) and historical; all but
-historical unless some are given. A property is compared as text: n=3 finds the number 3 too. What was refused is shown
-whatever --property says, since it often lacks what it could be chosen by.
+Lanes: main, overflow, error_tracking, heatmaps, warnings, ai, replay (rejects of /s/ only) and historical. Default: all
+but historical. Properties are compared as text: n=3 also matches the number 3. Rejects are shown regardless of
+--property, since they often lack properties.
 
-When the instance starts again or the connection breaks, that is said on stderr, and the view comes back by itself. A key or
-a project that is refused ends it with exit code 2.
+If the instance restarts or the connection breaks, a line on stderr says so, and the command reconnects automatically.
+It exits with code 2 if the key or the project is refused.
 
   $ export PENNON_PERSONAL_KEY=phx_…
   $ pennon tail --event '$pageview' --event 'order placed' --host https://pennon.example
@@ -110,17 +110,18 @@ addImportCommand(program)
 
 program
   .command('backup <file>')
-  .description('write everything of an instance into one file, while it runs')
-  .option('--verify', 'write nothing: restore that backup beside its file, count what it holds, and remove that again')
+  .description('back up an instance, running or stopped, into one file')
+  .option('--verify', 'check a backup instead: restore it beside its file, count the data, and remove the copy')
   .addHelpText(
     'after',
     `
-State, log, events and the encryption key, of PENNON_DATA; run it as the user of the instance, with its settings. Nothing that
-was answered before the command began is missing after a restore, and nothing is counted twice. The file is a tar with
-checksums, for its owner alone. What is in PostgreSQL (DATABASE_URL) or in a ClickHouse of yours (CLICKHOUSE_URL) is not in it.
+The backup contains the state, log, events and encryption key in PENNON_DATA. Run it as the user of the instance, with the
+same settings. A restore contains everything that was acknowledged before the backup started, without duplicates. The
+file is a tar archive with checksums, readable by its owner only. Data in PostgreSQL (DATABASE_URL) or in an external
+ClickHouse (CLICKHOUSE_URL) is not included.
 
---verify compares what it counts with what the backup says of itself, and ends with exit code 2 where they differ. It needs
-space beside the file for what is in it, and no instance.
+--verify compares the counts with those recorded in the backup, and exits with code 2 if they differ. It needs disk space
+beside the file for its content, and no instance.
 
   $ PENNON_DATA=/var/lib/pennon pennon backup /backups/pennon-2026-11-22.tar
   $ pennon backup --verify /backups/pennon-2026-11-22.tar`,
@@ -133,11 +134,11 @@ space beside the file for what is in it, and no instance.
 
 program
   .command('restore <file>')
-  .description('bring a backup back into an empty PENNON_DATA')
+  .description('restore a backup into an empty PENNON_DATA')
   .addHelpText(
     'after',
     `
-Every file of the backup is checked before any comes into place; a damaged one is named, and nothing is changed.
+All files of the backup are checked before any is put in place. If one is damaged, it is named and nothing is changed.
 
   $ PENNON_DATA=/var/lib/pennon pennon restore /backups/pennon-2026-11-22.tar`,
   )
@@ -145,14 +146,14 @@ Every file of the backup is checked before any comes into place; a damaged one i
 
 program
   .command('config')
-  .description('list every setting with its value and origin; secrets are masked')
+  .description('list all settings with their values and origins; secrets are masked')
   .option('--json', 'print JSON')
   .action(async (options: { json?: boolean }) => (await import('./commands/show-config.ts')).showConfig(options))
 
 program
   .command('doctor')
-  .description('check what a start needs and say how to mend what is wrong')
-  .option('--accept-missing-events', 'take rows that the event store lost as gone: they are not told of again')
+  .description('check everything that a start needs, and say how to fix problems')
+  .option('--accept-missing-events', 'acknowledge rows lost from the event store and stop reporting them')
   .action(async (options: { acceptMissingEvents?: boolean }) =>
     (await import('./commands/doctor/doctor.ts')).doctor(options),
   )

@@ -46,20 +46,20 @@ function whatIsInIt(
   ]
   const from = Object.entries(positions).map(([stream, offset]) => `${stream} ${offset}`)
   const lines = [
-    `${file}: ${readableBytes(bytes)}, ${isRunning ? 'beside a running instance' : 'of a stopped instance'}`,
-    `  in it: ${inIt.join(', ')}${from.length === 0 ? '' : `; processed up to ${from.join(', ')}`}`,
+    `${file}: ${readableBytes(bytes)}, ${isRunning ? 'while the instance was running' : 'from a stopped instance'}`,
+    `  includes: ${inIt.join(', ')}${from.length === 0 ? '' : `; processed up to ${from.join(', ')}`}`,
     ...(schema === null
       ? [
-          '  not in it: the state in PostgreSQL. Its dump has to be older than this file, and without the salts of',
+          '  not included: the state in PostgreSQL. Restore a dump that is older than this file, without the salts of',
           "  cookieless visitors: pg_dump --exclude-table-data='*.cookieless_salt'.",
         ]
       : []),
-    ...(events ? [] : ['  not in it: the events in ClickHouse. Their copy has to be newer than this file.']),
+    ...(events ? [] : ['  not included: the events in ClickHouse. Restore a copy that is newer than this file.']),
     ...(config.encryptionKeys.length === 0
       ? []
-      : ['  not in it: PENNON_ENCRYPTION_KEY, without which encrypted payloads are lost.']),
+      : ['  not included: PENNON_ENCRYPTION_KEY. Keep it: without it, encrypted payloads are lost.']),
     ...warnings.map(line => `  ${line}`),
-    '  It holds secrets and data of people: keep it as you keep the data folder. Back with: pennon restore',
+    '  It contains secrets and personal data: protect it like the data folder. Restore it with: pennon restore',
   ]
   return `${lines.join('\n')}\n`
 }

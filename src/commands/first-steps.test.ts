@@ -24,7 +24,7 @@ describe('what a start prints', () => {
     const text = banner({})
     const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
     const [, id] = /flags\?v=2.*"distinct_id": "([^"]+)"/.exec(text)!
-    const [, has, hasNot] = /(\w+) is in the half that has it, (\w+) is not/.exec(text)!
+    const [, has, hasNot] = /on for (\w+), off for (\w+)/.exec(text)!
     const isOn = (id: string) => isInRollout(flagHash01(flagKey!, id, ''), Number(percentage))
     assert.equal(id, has)
     assert.deepEqual([isOn(has!), isOn(hasNot!)], [true, false])
@@ -36,35 +36,35 @@ describe('what a start prints', () => {
     assert.match(banner({}, secret), /new-key --label "Ada"\n.*DELETE .*personal_api_keys\/@current\/.*Bearer phx_0123/)
     const given = banner({ PENNON_PERSONAL_KEY: secret }, secret)
     assert.ok(!given.includes(secret) && !given.includes('DELETE'), given)
-    assert.match(given, /Personal API key +is the one of PENNON_PERSONAL_KEY/)
+    assert.match(given, /Personal API key +the one in PENNON_PERSONAL_KEY/)
     assert.match(given, /Bearer <personal API key>/)
   })
 
   it('says where the port for dashboards is, whose user it is, and that it listens everywhere', () => {
     const text = banner({ PENNON_EVENTS_PORT: '8123', PENNON_EVENTS_PASSWORD: 'geheim-geheim-geheim', HOST: '0.0.0.0' })
     assert.match(text, /Events port +http:\/\/127\.0\.0\.1:8123 .*user project_1, password of PENNON_EVENTS_PASSWORD/)
-    assert.match(text, /listens on every address of this machine \(HOST=0\.0\.0\.0\)/)
+    assert.match(text, /Listening on all addresses of this machine \(HOST=0\.0\.0\.0\)/)
     assert.ok(!text.includes('geheim') && !/Events port|listens on/.test(banner({})), text)
   })
 
   it('leaves the tour out where the instance was started before', () => {
     const text = banner({}, null)
-    assert.match(text, /was made at the first start/)
-    assert.doesNotMatch(text, /a first start; PENNON_DATA/)
-    assert.match(banner({}), /^ {2}Data .* \(a first start; PENNON_DATA says another folder\)$/m)
+    assert.match(text, /created on first start/)
+    assert.doesNotMatch(text, /created; set PENNON_DATA/)
+    assert.match(banner({}), /^ {2}Data .* \(created; set PENNON_DATA to use another folder\)$/m)
     assert.ok(!text.includes('curl'), text)
   })
 
   it('warns when the limit of the disk leaves no space for any event', () => {
     assert.match(
       banner({ PENNON_MIN_FREE_BYTES: '99999TiB' }),
-      /503: [\d.]+ [KMGT]iB are free, PENNON_MIN_FREE_BYTES is 99999\.0 TiB\. Free space or lower it/,
+      /503: [\d.]+ [KMGT]iB of disk space are free, PENNON_MIN_FREE_BYTES is 99999\.0 TiB\. Free disk space, or lower it/,
     )
   })
 
   it('says that an instance takes imports only, and shows one', () => {
     const text = banner({ PENNON_IMPORT_ONLY: 'true' })
-    assert.match(text, /Import-only: only batches with historical_migration are kept/)
+    assert.match(text, /Import-only: only batches with historical_migration are stored/)
     assert.match(text, /\/batch\/.*"historical_migration": true/)
     assert.ok(!text.includes('/capture/'), text)
   })

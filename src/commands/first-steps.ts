@@ -25,17 +25,20 @@ export function firstSteps(
     )
   if (projectKey !== null) lines.push(`  Project API key   ${projectKey}   (public: for SDKs)`)
   if (personalKey !== null) lines.push(`  Personal API key  ${personalKey}   (secret: shown only now)`)
-  else if (madeKey !== null) lines.push('  Personal API key  is the one of PENNON_PERSONAL_KEY')
-  else lines.push(`  Personal API key  was made at the first start; if it is lost: ${pennonCommand('new-key')}`)
+  else if (madeKey !== null) lines.push('  Personal API key  the one in PENNON_PERSONAL_KEY')
+  else lines.push(`  Personal API key  created on first start; if lost: ${pennonCommand('new-key')}`)
   if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
   const isFirst = projectKey !== null && madeKey !== null
   // A start in another folder than the usual one makes an instance there, which is easily taken for the one that was meant.
   lines.push(
-    `  Data              ${config.dataFolder}${isFirst ? '   (a first start; PENNON_DATA says another folder)' : ''}`,
+    `  Data              ${config.dataFolder}${isFirst ? '   (created; set PENNON_DATA to use another folder)' : ''}`,
     '',
   )
   if (ignoredProjectKey)
-    lines.push('  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only names the first project.', '')
+    lines.push(
+      '  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only applies to the first start.',
+      '',
+    )
   for (const line of cautions(config)) lines.push(`  ${line}`, '')
   // Later starts leave them out, since the first one has shown them.
   if (isFirst) lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
@@ -43,7 +46,7 @@ export function firstSteps(
   return `${lines.join('\n')}\n`
 }
 
-const stopping = `  Stop with Ctrl-C; the data stays.${moreInReadme}`
+const stopping = `  Stop with Ctrl-C; the data is kept.${moreInReadme}`
 
 /** Effects of settings that a newcomer would mistake for a fault: a line each, with the remedy. */
 function cautions({ importOnly, freeBytesMin, dataFolder, host }: Config): string[] {
@@ -51,14 +54,16 @@ function cautions({ importOnly, freeBytesMin, dataFolder, host }: Config): strin
   const freeBytes = bavail * bsize
   return [
     ...(['0.0.0.0', '::'].includes(host)
-      ? [`It listens on every address of this machine (HOST=${host}): whoever reaches its ports reaches it.`]
+      ? [`Listening on all addresses of this machine (HOST=${host}): anyone who can reach its ports can use it.`]
       : []),
     ...(importOnly
-      ? ['Import-only: only batches with historical_migration are kept (PENNON_IMPORT_ONLY=false takes all events).']
+      ? [
+          'Import-only: only batches with historical_migration are stored (set PENNON_IMPORT_ONLY=false to accept all events).',
+        ]
       : []),
     ...(freeBytes - freeBytesMin < captureBytesMin
       ? [
-          `Capture answers 503: ${readableBytes(freeBytes)} are free, PENNON_MIN_FREE_BYTES is ${readableBytes(freeBytesMin)}. Free space or lower it.`,
+          `Capture returns 503: ${readableBytes(freeBytes)} of disk space are free, PENNON_MIN_FREE_BYTES is ${readableBytes(freeBytesMin)}. Free disk space, or lower it.`,
         ]
       : []),
   ]
@@ -78,16 +83,16 @@ function thingsToTry(
     '  1. Create a flag that is on for half of all users',
     `     curl -X POST ${api}/api/projects/@current/feature_flags/ -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"key": "my-flag", "filters": {"groups": [{"rollout_percentage": 50}]}}'`,
     '',
-    '  2. Evaluate it: bob is in the half that has it, ada is not',
+    '  2. Evaluate it: on for bob, off for ada',
     `     curl -X POST '${url}/flags?v=2' -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "distinct_id": "bob"}'`,
     '',
     ...(importOnly
       ? [
-          '  3. Import an event, then look at it',
+          '  3. Import an event, then read it',
           `     curl -X POST ${url}/batch/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "historical_migration": true, "batch": [{"event": "$pageview", "distinct_id": "bob", "timestamp": "2026-01-01T00:00:00Z"}]}'`,
         ]
       : [
-          '  3. Send an event, then look at it',
+          '  3. Send an event, then read it',
           `     curl -X POST ${url}/capture/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "event": "$pageview", "distinct_id": "bob"}'`,
         ]),
     `     curl '${api}/api/projects/@current/events/${importOnly ? '?after=2025-12-31' : ''}' -H 'Authorization: Bearer ${key}'`,
@@ -95,7 +100,7 @@ function thingsToTry(
     ...(personalKey === null
       ? []
       : [
-          '  This first key may do everything. Give each person a key of their own, then end it:',
+          '  This first key has all permissions. Create a separate key for each person, then delete this one:',
           `     ${pennonCommand('new-key --label "Ada"')}`,
           `     curl -X DELETE ${api}/api/personal_api_keys/@current/ -H 'Authorization: Bearer ${key}'`,
           '',

@@ -85,13 +85,13 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
         listening.delete(worker)
         numbers.ended(nameOf(worker))
         if (isStopping) return
-        reject(new Error(`a front ended with ${signal ?? code}`))
-        logger.warn({ child: 'front', code, signal }, 'a process ended; it will be started again')
+        reject(new Error(`front process ended with ${signal ?? code}`))
+        logger.warn({ child: 'front', code, signal }, 'process ended; restarting it')
         metrics.childRestarts.inc({ process: 'front' })
         setTimeout(
           () => {
             if (!isStopping)
-              start(restartDelay).catch(cause => logger.warn({ err: cause }, 'a front could not be started'))
+              start(restartDelay).catch(cause => logger.warn({ err: cause }, 'cannot start a front process'))
           },
           restartDelay.next(performance.now() - startedAtMs),
         )

@@ -15,7 +15,7 @@ const labelLengthMax = 200
 
 export async function newKey({ label }: { label: string }): Promise<void> {
   if (label.trim() === '' || label.length > labelLengthMax)
-    refuse(`A label has 1 to ${labelLengthMax} characters, and not only spaces.`)
+    refuse(`A label must have 1 to ${labelLengthMax} characters, not only spaces.`)
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const config = read.value
@@ -26,7 +26,7 @@ export async function newKey({ label }: { label: string }): Promise<void> {
   try {
     const deps = { management, clock: systemClock, newUuid: randomUUID, randomBytes }
     const created = await createPersonalKey(deps, { label, scopes: ['*'], scopedProjectIds: [] })
-    if (!created.ok) throw new Error(`a key with all scopes was refused: ${created.error.kind}`)
+    if (!created.ok) throw new Error(`creating a key with all scopes was refused: ${created.error.kind}`)
     process.stdout.write(whatItIsFor(created.value.secret, label, config))
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause
@@ -46,13 +46,13 @@ function whatItIsFor(secret: string, label: string, config: Config): string {
     `  Personal API key  ${secret}   (secret: shown only now)`,
     `  Label             ${label}`,
     '',
-    '  It may do everything in every project, and works at once. For the private API, as in:',
+    '  It has all permissions in every project and works immediately. Use it for the private API:',
     '',
     `     curl "${api}/api/projects/@current/feature_flags/" -H 'Authorization: Bearer ${secret}'`,
-    ...(port === null ? ['', '  where $PENNON is the address that the start of the instance printed.'] : []),
+    ...(port === null ? ['', '  where $PENNON is the URL that the instance printed at start.'] : []),
     '',
     '  Every other key still works, a lost one too: /api/personal_api_keys/ lists them, and DELETE /api/personal_api_keys/<id>/',
-    '  ends one.',
+    '  deletes a key.',
     '',
     '',
   ].join('\n')

@@ -20,7 +20,7 @@ export async function restore(file: string): Promise<void> {
   if (!done.ok) refuse(done.error)
   const { description, fileCount } = done.value
   process.stdout.write(
-    `${read.value.dataFolder} is as it was at ${description.createdAt}: ${fileCount} files of Pennon ${description.pennon}, each checked.\n` +
-      '  Start it in the place of the instance it was made of, never beside it.\n',
+    `${read.value.dataFolder} restored to ${description.createdAt}: ${fileCount} files from Pennon ${description.pennon}, all checked.\n` +
+      '  Start it instead of the original instance, never at the same time.\n',
   )
 }

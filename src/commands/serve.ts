@@ -40,7 +40,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     isStopping = true
     endCode = exitCode
     setTimeout(() => {
-      logger.error('the stop took too long; ending at once')
+      logger.error('shutdown took too long; exiting immediately')
       process.exit(1)
     }, stopMsMax).unref()
     if (stop !== undefined || !mayHaveMadeKeys) finish(exitCode)
@@ -53,7 +53,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
         process.exit(exitCode)
       },
       cause => {
-        logger.error({ err: cause }, 'the stop failed')
+        logger.error({ err: cause }, 'shutdown failed')
         process.exit(1)
       },
     )

@@ -115,7 +115,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     waitMsMax: lockWaitMs,
     onWaiting: () =>
       logger.warn(
-        'the data folder is in use; waiting up to 10 s for its holder to end, 30 s for what a killed one left',
+        'the data folder is in use; waiting up to 10 s for its process to end, or 30 s for children of a killed one',
       ),
     onCopying: line => logger.warn(line),
   })
@@ -212,7 +212,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     state = unwrapResult(
       await openInstanceState(config, logger, {
         waitMsMax: lockWaitMs,
-        onWaiting: () => logger.warn('the database is in use; waiting up to 10 s for its holder to end'),
+        onWaiting: () => logger.warn('the database is in use; waiting up to 10 s for its process to end'),
         onSuperseded,
       }),
     )
@@ -299,7 +299,7 @@ async function tryPorts({ host, port, adminPort, eventsPort }: Config): Promise<
 
 function logGeoip(geoip: GeoipDatabase | null, logger: Logger): void {
   if (geoip === null) logger.info(lineOf(noGeoip))
-  else logger.info({ origin: geoip.origin, builtAt: new Date(geoip.builtAtMs).toISOString() }, 'GeoIP is on')
+  else logger.info({ origin: geoip.origin, builtAt: new Date(geoip.builtAtMs).toISOString() }, 'GeoIP enabled')
 }
 
 /** @throws StartRefused */
@@ -321,17 +321,16 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
   if (cause.code === 'EADDRINUSE')
     return `The address ${place} is in use by another program. Stop it, or set ${setting} to a free port.`
   if (cause.code === 'EACCES')
-    return `The address ${place} may not be used by this user. Set ${setting} to a port above 1023.`
-  if (cause.code === 'EADDRNOTAVAIL')
-    return `The address ${config.host} is not one of this machine's. Set HOST to one that is.`
+    return `This user is not allowed to listen on ${place}. Set ${setting} to a port above 1023.`
+  if (cause.code === 'EADDRNOTAVAIL') return `${config.host} is not an address of this machine. Set HOST to one.`
   if (cause.syscall === 'getaddrinfo')
-    return `No address is found for HOST ${config.host} (${cause.code}). Set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them.`
+    return `HOST ${config.host} cannot be resolved (${cause.code}). Set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them.`
   if (cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt' && config.databaseUrl === null) {
     return lineOf(stateDamage(config, cause))
   }
   if (isDiskFull(cause)) {
     const { bavail, bsize } = statfsSync(config.dataFolder)
-    return `The start failed: ${cause.message}. The disk of ${config.dataFolder} has ${bavail * bsize} bytes left. Free space on it, and start again.`
+    return `The start failed: ${cause.message}. The disk of ${config.dataFolder} has ${bavail * bsize} bytes left. Free disk space, and start again.`
   }
   return `The start failed: ${cause.message}`
 }

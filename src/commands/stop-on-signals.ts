@@ -11,7 +11,7 @@ export async function stopOnSignals<T>(work: (signal: AbortSignal) => Promise<T>
   } catch (cause) {
     if (cause !== stopping.signal.reason) throw cause
     onEnd()
-    process.stderr.write('pennon: stopped; nothing was left behind\n')
+    process.stderr.write('pennon: canceled; temporary files were removed\n')
     process.exit(1)
   } finally {
     onEnd()

@@ -30,14 +30,14 @@ export async function verifyBackup(file: string): Promise<void> {
   if (!done.ok) refuse(done.error)
   process.stdout.write(whatWasFound(file, done.value))
   const { differences } = done.value
-  if (differences.length > 0) refuse(`${file} is not as it should be: ${differences.join('; ')}.`)
+  if (differences.length > 0) refuse(`${file} does not match its description: ${differences.join('; ')}.`)
 }
 
 function whatWasFound(file: string, { description, fileCount, state, events, log }: VerifyReport): string {
   const lines = [
-    `${file}: of ${description.createdAt}, by Pennon ${description.pennon}; ${fileCount} files, each checked`,
-    `  state: ${state === null ? 'not in it' : describeCounts(state)}`,
-    `  events: ${events === null ? 'not in it' : describeCounts(events)}`,
+    `${file}: created ${description.createdAt} by Pennon ${description.pennon}; ${fileCount} files, all checked`,
+    `  state: ${state === null ? 'not included' : describeCounts(state)}`,
+    `  events: ${events === null ? 'not included' : describeCounts(events)}`,
     `  log: ${
       Object.entries(log)
         .map(([stream, end]) => `${stream} up to ${end.toLocaleString('en')}`)

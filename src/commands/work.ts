@@ -81,7 +81,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
       .getMetricsAsJSON()
       .then(snapshot => sendMessage({ type: 'metrics', metrics: snapshot }), reportFailure)
   }
-  const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'metrics could not be collected')
+  const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'cannot collect metrics')
   const timer = setInterval(report, reportEveryMs)
   report()
   // A processed backlog would otherwise leave 450 MiB behind.
@@ -94,7 +94,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   })
   clearInterval(timer)
   await worker.close()
-  if (end === 'not_owner') logger.warn('another worker owns the log now; this one ends')
+  if (end === 'not_owner') logger.warn('another worker took over the log; this one exits')
   process.exit(end === 'not_owner' ? 3 : 0)
 }
 
@@ -104,11 +104,11 @@ function refuseBesideHolder(dataFolder: string): void {
   try {
     holder = readLockHolder(dataFolder)
   } catch (cause) {
-    refuse(`whether an instance runs in ${dataFolder} cannot be seen (${(cause as Error).message})`)
+    refuse(`cannot tell whether an instance is running in ${dataFolder} (${(cause as Error).message})`)
   }
   if (holder === null) return
-  const reason = holder.command === 'serve' ? 'runs a worker of its own' : 'needs it unchanged'
-  refuse(`process ${holder.pid} (pennon ${holder.command}) has the data folder ${dataFolder} and ${reason}`)
+  const reason = holder.command === 'serve' ? 'runs its own worker' : 'needs it to stay unchanged'
+  refuse(`process ${holder.pid} (pennon ${holder.command}) is using the data folder ${dataFolder} and ${reason}`)
 }
 
 function sendMessage(message: FromWorker): void {

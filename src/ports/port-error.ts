@@ -46,6 +46,6 @@ export class QueryTooLargeError extends PortError {
 export class QueueFullError extends PortError {
   declare readonly code: 'unavailable' | 'timeout'
   constructor(port: string, code: 'unavailable' | 'timeout' = 'unavailable') {
-    super(port, code, new Error('too many calls wait'))
+    super(port, code, new Error('too many calls are queued'))
   }
 }

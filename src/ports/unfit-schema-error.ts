@@ -12,4 +12,4 @@ export class UnfitSchemaError extends Error {
 }
 
 /** The beginning of a message, the name of the store before it. */
-export const isTooOld = `was written by Pennon ${lastOfOldSchemas} or earlier, and ${lastOfOldSchemas} is the last version that opens it`
+export const isTooOld = `was written by Pennon ${lastOfOldSchemas} or earlier, and ${lastOfOldSchemas} is the last version that can open it`

@@ -118,7 +118,10 @@ describe('the lock of a data folder', () => {
     leaveLockFile(folder, 2 ** 30, { work: child.pid! })
     const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 100 })
     assert.ok(!refused.ok)
-    assert.match(refused.error, new RegExp(`in use by .* was killed: process ${child.pid} \\(work\\)\\. .*PENNON_DATA`))
+    assert.match(
+      refused.error,
+      new RegExp(`in use by child processes of a killed instance: process ${child.pid} \\(work\\)\\. .*PENNON_DATA`),
+    )
     const taken = await acquireDataLock(folder, {
       command: 'serve',
       waitMsMax: 10_000,
@@ -166,7 +169,7 @@ describe('the lock of a data folder', () => {
     const holder = await lockingProcess(t, holding(folder, 'backup'))
     const refused = await acquireDataLock(folder, { command: 'restore', waitMsMax: 0 })
     assert.ok(!refused.ok)
-    assert.match(refused.error, new RegExp(`in use by process ${holder.pid} \\(pennon backup\\)\\. Wait for its end`))
+    assert.match(refused.error, new RegExp(`in use by process ${holder.pid} \\(pennon backup\\)\\. Wait until it ends`))
     assert.equal(readLockHolder(folder)?.command, 'backup')
     const lines: string[] = []
     const taken = await acquireDataLock(folder, {
@@ -192,7 +195,7 @@ describe('the lock of a data folder', () => {
     for (let count = 1; count <= 2; count++) {
       rmSync(join(folder, 'lock.db'))
       await eventually(() => lines.length === count)
-      assert.match(lines.at(-1)!, /lock\.db was removed or replaced while it was in use/)
+      assert.match(lines.at(-1)!, /lock\.db was removed or replaced while in use/)
       const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
       assert.ok(!refused.ok)
     }
@@ -207,7 +210,7 @@ describe('the lock of a data folder', () => {
     const lines: string[] = []
     held.value.watch({ retaken: line => assert.fail(line), lost: line => lines.push(line) })
     await eventually(() => lines.length > 0)
-    assert.match(lines[0]!, new RegExp(`process ${other.pid} \\(pennon serve\\) has taken the data folder`))
+    assert.match(lines[0]!, new RegExp(`process ${other.pid} \\(pennon serve\\) now uses the data folder`))
     held.value.setChild('work', 1)
     held.value.release()
     assert.equal(readLockHolder(folder)?.pid, other.pid, 'the file names the other')

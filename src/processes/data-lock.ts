@@ -82,7 +82,7 @@ export async function acquireDataLock(
   } catch (cause) {
     removeFolders(found)
     return err(
-      `The data folder ${dataFolder} cannot be written (${(cause as Error).message}). Make it writable or set PENNON_DATA.`,
+      `The data folder ${dataFolder} is not writable (${(cause as Error).message}). Make it writable or set PENNON_DATA.`,
     )
   }
   let deadline = performance.now() + waitMsMax
@@ -105,8 +105,7 @@ export async function acquireDataLock(
       }
       const holder = instance === null ? readLockFile(dataFolder) : null
       if (onCopying !== undefined && holder !== null && holder.command !== 'serve') {
-        if (!isCopying)
-          onCopying(`the data folder is in use by ${nameForPeople(holder)}; waiting for its end, however long it takes`)
+        if (!isCopying) onCopying(`the data folder is in use by ${nameForPeople(holder)}; waiting until it ends`)
         isCopying = true
         await sleep(copyLookMs)
         deadline = performance.now() + waitMsMax
@@ -263,7 +262,7 @@ function heldLock(dataFolder: string, taken: Database.Database, command: LockCom
           return // the folder is away, or the disk does not answer: tried again in a second
         }
         write()
-        retaken(`${lockPath} was removed or replaced while it was in use; it is locked again`)
+        retaken(`${lockPath} was removed or replaced while in use; locked it again`)
       }, lookMs)
       timer.unref()
     },
@@ -330,7 +329,7 @@ function inodeAt(path: string): number {
 function lostLine(dataFolder: string): string {
   const holder = readLockFile(dataFolder)
   const who = holder === null || holder.pid === process.pid ? 'another process' : nameForPeople(holder)
-  return `${instanceLockOf(dataFolder)} was removed while it was in use, and ${who} has taken the data folder; this instance ends, since two on one folder lose events`
+  return `${instanceLockOf(dataFolder)} was removed while in use, and ${who} now uses the data folder; this instance exits, since two instances on one folder lose events`
 }
 
 function readLockFile(dataFolder: string): LockHolder | null {
@@ -346,7 +345,7 @@ function readLockFile(dataFolder: string): LockHolder | null {
 
 function holderForPeople(holder: LockHolder | null): string {
   if (holder === null) return 'another instance. Stop it'
-  if (holder.command !== 'serve') return `${nameForPeople(holder)}. Wait for its end, or stop it`
+  if (holder.command !== 'serve') return `${nameForPeople(holder)}. Wait until it ends, or stop it`
   return `${nameForPeople(holder)}. Stop ${canBeSeen(holder.pid) ? 'it' : 'that'}`
 }
 
@@ -359,7 +358,7 @@ function nameForPeople({ pid, host, command }: LockHolder): string {
 function childrenForPeople(holder: LockHolder | null): string {
   const seen = Object.entries(holder?.children ?? {}).filter(([, pid]) => canBeSeen(pid))
   const names = seen.map(([name, pid]) => `process ${pid} (${name})`).join(' and ')
-  return `what is left of an instance that was killed${names === '' ? '' : `: ${names}`}. End that`
+  return `child processes of a killed instance${names === '' ? '' : `: ${names}`}. End them`
 }
 
 /** For messages only: any program may have this process id by now. */

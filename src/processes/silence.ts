@@ -26,7 +26,7 @@ const startDefaultMsMax = 300_000
 export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
   const { name, logger, silentAfterMs, startMsMax = startDefaultMsMax, kill } = options
   const onSilent = () => {
-    logger.error({ child: name, silentAfterMs }, 'a process does not answer any more; it is killed and started again')
+    logger.error({ child: name, silentAfterMs }, 'process no longer responds; killing and restarting it')
     kill()
   }
   let watch = watchSilence(Math.max(silentAfterMs, startMsMax), onSilent)

@@ -84,11 +84,11 @@ export class SupervisedChild {
         noteExit(() => {
           // Only Ctrl-C sends it, which we get as well: the stop may come a moment after this end.
           const level = signal === 'SIGINT' ? 'info' : 'warn'
-          logger[level]({ child: name, code, signal }, 'a process ended; it will be started again')
+          logger[level]({ child: name, code, signal }, 'process ended; restarting it')
         }),
       )
       child.on('error', cause => {
-        if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'a process could not be reached')
+        if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'cannot reach a process')
         // Without a process there is no exit event: its program is missing, or the system has no room for it.
         else noteExit(() => this.#complain(cause))
       })
@@ -144,6 +144,6 @@ export class SupervisedChild {
     if (this.#quietMs < complaintPauseMs) return
     this.#quietMs = 0
     const { logger, name } = this.#options
-    logger.error({ err: cause, child: name }, 'a process could not be started; it will be tried again')
+    logger.error({ err: cause, child: name }, 'cannot start a process; retrying')
   }
 }

@@ -40,6 +40,6 @@ describe('SQL of people that nothing can stop', () => {
     const exited = once(child, 'exit')
     await assert.rejects(run(distances))
     assert.deepEqual(await exited, [1, null])
-    assert.match(errors, /SQL of people has run for \d+ s and cannot be stopped/)
+    assert.match(errors, /a user's SQL query has run for \d+ s and cannot be stopped/)
   })
 })

@@ -237,7 +237,7 @@ describe('project keys in v0 bodies', () => {
   ])
   it('says with an unknown key where keys are found here, beside the text of PostHog', async () => {
     const { body } = await sent(withKey('phc_b'))
-    assert.match(JSON.parse(body).hint, /GET \/api\/projects\/ of this Pennon/)
+    assert.match(JSON.parse(body).hint, /GET \/api\/projects\/ on this Pennon/)
   })
 })
 

@@ -246,7 +246,7 @@ describe('a dynamic cohort', () => {
       problems.map(({ flagKey }) => flagKey),
       ['a', 'c'],
     )
-    assert.match(problems[0]!.message, /^the cohort 2: it cannot be read/)
+    assert.match(problems[0]!.message, /^the cohort 2: it is invalid/)
     assert.match(problems[1]!.message, /^the cohort 3: the filter on "plan" never matches/)
   })
 

@@ -147,7 +147,7 @@ describe('remote configuration', () => {
     for (const name of ['personal_api_key', 'key'])
       assert.match(
         await codeOf(`${path}?${name}=${testPersonalKey}`, testPersonalKey),
-        /^401 not_authenticated: A secret/,
+        /^401 not_authenticated: Secret keys/,
       )
   })
 

@@ -51,7 +51,7 @@ describe('a stored flag that cannot be read', () => {
       told().map(({ flagKey }) => flagKey),
       ['broken', 'broken', 'newer'],
     )
-    assert.match(told()[2]!.message as string, /^fails for everybody, because its definition cannot be evaluated: /)
+    assert.match(told()[2]!.message as string, /^fails for all users because its definition cannot be evaluated: /)
 
     await front.api('POST', flagsPath, { key: 'another', filters: { groups: [{ properties: [] }] } })
     for (let count = 0; count < 5; count++) assert.deepEqual(await ask('/flags?v=2'), ['sound', 'newer', 'another'])

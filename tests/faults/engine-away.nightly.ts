@@ -21,7 +21,7 @@ for (const fronts of ['1', '2']) {
     await eventually(async () => (await readiness(pennon)) === '503 event_store_unavailable')
     const { stdout } = await runCommand({ PENNON_DATA: pennon.dataFolder, PORT: String(pennon.port) }, 'doctor')
     assert.match(stdout, /events: event_store_unavailable/)
-    await eventually(() => pennon.output().includes('a process could not be started'))
+    await eventually(() => pennon.output().includes('cannot start a process'))
 
     rmdirSync(inTheWay)
     await eventually(async () => (await readiness(pennon)) === '200 ok')
@@ -68,7 +68,7 @@ test('says soon, and by itself, that nobody answers at CLICKHOUSE_URL', async t 
   const settings = { CLICKHOUSE_URL: 'http://pennon:secret@127.0.0.1:9/pennon' }
   const pennon = await startPennon({ settings, waitForProcessing: false })
   t.after(() => pennon.killTree())
-  await eventually(() => /processing waits for the event store/.test(pennon.output()))
+  await eventually(() => /processing is waiting for the event store/.test(pennon.output()))
   assert.doesNotMatch(pennon.output(), /secret/)
   const response = await fetch(`${pennon.url}/_readiness`)
   const { events, processing } = (await response.json()) as Record<string, string>

@@ -95,7 +95,7 @@ describe('a data folder', { concurrency: true }, () => {
 /** Removes the files of the locks: the instance keeps its folder, and goes on until it is stopped. */
 async function staysWithoutItsFiles(pennon: Pennon): Promise<void> {
   for (const name of ['lock.db', 'children.db']) rmSync(join(pennon.dataFolder, name))
-  await eventually(() => pennon.output().includes('lock.db was removed or replaced while it was in use'))
+  await eventually(() => pennon.output().includes('lock.db was removed or replaced while in use'))
   assert.match(await refusedStart(pennon.dataFolder), new RegExp(`in use by process ${pennon.pid} \\(pennon serve\\)`))
   const sent = await pennon.post('/capture/', { api_key: testProjectKey, event: 'after', distinct_id: 'ada' })
   assert.equal(sent.status, 200)

@@ -53,7 +53,7 @@ describe('a start is refused', () => {
     fillDisk(disk.path)
     assert.match(
       await refusedStart(disk.path),
-      /^pennon: The start failed: .*The disk of \S+ has \d+ bytes left\. Free space on it, and start again\.\n$/,
+      /^pennon: The start failed: .*The disk of \S+ has \d+ bytes left\. Free disk space, and start again\.\n$/,
     )
   })
 
@@ -94,7 +94,7 @@ describe('a start is refused', () => {
     assert.ok(lock.ok)
     t.after(() => lock.value.release())
     const refused = await refusedStart(folder, {}, { arguments: ['work'] })
-    assert.match(refused, /process \d+ \(pennon serve\) has the data folder .* and runs a worker of its own/)
+    assert.match(refused, /process \d+ \(pennon serve\) is using the data folder .* and runs its own worker/)
   })
 
   it('of a worker whose state cannot be opened, in one line and without a trace', async t => {

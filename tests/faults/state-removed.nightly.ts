@@ -24,7 +24,7 @@ test('goes on reading and refuses to write while the state is away, and goes on 
   await eventually(() => refusalOf(pennon.api('POST', flagsPath, { key: `lost-${++count}` })))
   const lines = pennon.output().match(/.*state\.db was removed or replaced.*/g) ?? []
   assert.equal(lines.length, 1, pennon.output())
-  assert.match(lines[0]!, /put it back/)
+  assert.match(lines[0]!, /put the file back/)
   assert.equal(readdirSync(dataFolder).includes('state.db'), false, 'nobody makes an empty one')
 
   move(join(dataFolder, 'away'), dataFolder)

@@ -18,9 +18,12 @@ describe('approving an import', () => {
     const host = await target(t)
     const raw = commands.file('raw.jsonl', record)
     const wrongKey = await commands.plan([raw], '--host', host, '--project-key', 'phc_other')
-    assert.match(wrongKey.stderr, /does not know the project key phc_other.*Nothing was sent/)
+    assert.match(wrongKey.stderr, /rejected the project API key phc_other.*Nothing was sent/)
     assert.equal((await commands.plan([raw], '--host', host, '--project-key', 'phc_shop')).exitCode, 0)
-    assert.match((await commands.call('approve', '--project', host)).stderr, /there is no rehearsal|is not staged yet/)
+    assert.match(
+      (await commands.call('approve', '--project', host)).stderr,
+      /has not been rehearsed|has not been staged yet/,
+    )
     await commands.call('run')
     assert.match((await commands.call('approve')).stderr, /say which project it is for/)
     assert.match((await commands.call('approve', '--project', 'other')).stderr, /and the target is/)

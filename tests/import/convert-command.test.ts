@@ -85,7 +85,7 @@ describe('pennon import convert', () => {
     const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
     const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
-    assert.match((await convert(options, rows)).stderr, /no JSON\. If it is the header of CSV, say so: --format csv/)
+    assert.match((await convert(options, rows)).stderr, /not JSON\. For CSV with a header line, add: --format csv/)
     assert.match((await convert(options, gzipSync(rows))).stderr, /packed bytes\. .*gunzip -c FILE/)
     assert.match((await convert(options, '[{"uid":"ada"},\n{"uid":"eve"}]')).stderr, /elements of a JSON list/)
     const { stdout, stderr } = await convert([...options, '--format', 'csv'], rows)
@@ -125,9 +125,9 @@ describe('pennon import convert', () => {
   it('will not begin with a source, a time or a configuration that it cannot use', async t => {
     const refusals: [string[], RegExp][] = [
       [['--source', 'mixpannel', ...now], /there is no source "mixpannel"; --source is one of amplitude, .*segment/],
-      [['--source', 'segment', '--now', 'today'], /--now has to be a time such as 2026-01-15T00:00:00Z, not "today"/],
+      [['--source', 'segment', '--now', 'today'], /--now must be a time such as 2026-01-15T00:00:00Z, not "today"/],
       [['--source', 'segment', ...now, '--config', join(tempDir(t), 'none')], /--config .* cannot be read/],
-      [['--source', 'segment', ...now, '--config', configFile(t, [])], /--config .* holds no JSON object/],
+      [['--source', 'segment', ...now, '--config', configFile(t, [])], /--config .* does not contain a JSON object/],
       [
         ['--source', 'segment', ...now, '--config', configFile(t, { segment_grouptype: 'team' })],
         /configuration of segment has no key "segment_grouptype": did you mean segment_group_type\?/,

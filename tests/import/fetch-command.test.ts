@@ -46,7 +46,7 @@ describe('pennon import fetch', () => {
     const env = { MIXPANEL_API_SECRET: secret }
     for (const [settings, args, complaint] of [
       [{}, options, /^pennon: Set MIXPANEL_API_SECRET \(or MIXPANEL_API_SECRET_FILE/],
-      [env, [], /^pennon: Give --source: nothing has been fetched/],
+      [env, [], /^pennon: Set --source: nothing has been downloaded/],
       [env, ['--source', 'mixpanel'], /^pennon: mixpanel needs from and to/],
       [env, options, /^pennon: Mixpanel answers 401: not …\. Check the key/],
     ] as const) {
@@ -139,10 +139,13 @@ describe('pennon import fetch', () => {
       /^0 of 3 parts, 0 bytes, \d+ (retry|retries), no connection to the source \(ECONNREFUSED\), [^,]+\n/,
     )
     const { stdout } = await callCommand({}, 'import', 'status', job)
-    assert.match(stdout, /^Nothing is planned yet\.\nFetched of mixpanel: 0 of 3 parts\.\nNext: pennon import fetch /)
+    assert.match(
+      stdout,
+      /^Nothing has been planned yet\.\nFetched of mixpanel: 0 of 3 parts\.\nNext: pennon import fetch /,
+    )
     assert.match(
       (await callCommand({}, 'import', 'run', job)).stderr,
-      /parts of an export are fetched\. Next: pennon import fetch/,
+      /contains a download, but no import is planned yet\. Next: pennon import fetch/,
     )
   })
 
@@ -154,14 +157,14 @@ describe('pennon import fetch', () => {
     assert.match(stdout, /Fetched of mixpanel: all 3 parts\.\nNext: pennon import plan /)
     const other = await callCommand({}, 'import', 'plan', job, '--source', 'amplitude')
     assert.equal(other.exitCode, 2)
-    assert.match(other.stderr, /holds what was fetched of mixpanel, and --source says amplitude/)
+    assert.match(other.stderr, /contains a download from mixpanel, but --source is amplitude/)
     const planned = await callCommand({}, 'import', 'plan', job)
     assert.match(planned.stdout, /^3 files of mixpanel, \d+ bytes, fetched\.$/m)
     assert.match(
       (await callCommand({}, 'import', 'status', job)).stdout,
       /^Job \S+: 3 files of mixpanel, fetched, planned /,
     )
-    assert.match((await fetch()).stdout, /^Next: pennon import run \S+job \(it is planned already\)$/m)
+    assert.match((await fetch()).stdout, /^Next: pennon import run \S+job \(it is already planned\)$/m)
   })
 
   it('ends at Ctrl-C with what has come, and says how to go on', async t => {
@@ -175,7 +178,7 @@ describe('pennon import fetch', () => {
     child.kill('SIGINT')
     const { exitCode, stderr } = await ended
     assert.equal(exitCode, 130)
-    assert.equal(stderr, `pennon: stopped. What has come is kept; it goes on with: pennon import fetch ${job}\n`)
+    assert.equal(stderr, `pennon: paused. Downloaded files are kept. To continue: pennon import fetch ${job}\n`)
     const again = await callCommand(env, 'import', 'fetch', job)
     assert.equal(again.exitCode, 0, again.stderr)
     assert.match(again.stdout, /^3 parts/)

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 /** Without a reserve they take the disk to its last byte, as others may who are on it. */
 const noReserve = { PENNON_MIN_FREE_BYTES: '0' }
-const words = /WARNING: the disk of .* is full\. Nothing that is done is lost: free space, and it goes on by itself\./
+const words = /WARNING: the disk of .* is full\. No progress is lost: free disk space, and the command continues\./
 
 describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
   let pennon: Pennon
@@ -72,7 +72,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const look = () => {
       const { bavail, bsize } = statfsSync(disk)
       freeBytesMin = Math.min(freeBytesMin, bavail * bsize)
-      return /is full but for a reserve: .*free space, and it goes on by itself\./.test(said())
+      return /is full except for a reserve: .*free disk space, and the command continues\./.test(said())
     }
     await eventually(look, { what: 'the words' })
     assert.ok(freeBytesMin > 2 ** 20, String(freeBytesMin))
@@ -88,7 +88,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     await commands.plan([new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(100, 6))])
     const { exitCode, stderr } = await commands.call('run')
     assert.equal(exitCode, 2)
-    assert.match(stderr, /the disk of .* has 8\.0 MiB in all, .* 10\.0 MiB .* set PENNON_MIN_FREE_BYTES lower/)
+    assert.match(stderr, /the disk of .* has 8\.0 MiB in total, .* 10\.0 MiB .* lower PENNON_MIN_FREE_BYTES/)
   })
 
   it('ends as paused when it is stopped while it waits', async t => {
@@ -103,7 +103,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     run.child.kill('SIGINT')
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 130)
-    assert.match(stderr, /paused\. What is done is kept/)
+    assert.match(stderr, /paused\. Progress is kept/)
   })
 })
 

@@ -62,9 +62,9 @@ describe('Ctrl-C at an import whose service is away', () => {
     const commands = await approved(t)
     const { exitCode, stderr } = await interrupted(commands, /no connection/, 'run')
     assert.equal(exitCode, 130, stderr)
-    assert.match(stderr, /^pennon: paused\. What is done is kept; it goes on with: pennon import run .*$/m)
+    assert.match(stderr, /^pennon: paused\. Progress is kept\. To continue: pennon import run .*$/m)
     assert.doesNotMatch(stderr, /AbortError| at /)
-    assert.match((await commands.call('status')).stdout, /^Last run: paused\. What is done is kept/m)
+    assert.match((await commands.call('status')).stdout, /^Last run: paused\. Progress is kept/m)
   })
 
   it('tells the service at once how much is sent when a run is paused', async t => {
@@ -105,7 +105,7 @@ describe('Ctrl-C at an import whose service is away', () => {
         ...(how === 'publish' ? ['--unverified'] : []),
       )
       assert.equal(exitCode, 130, stderr)
-      assert.match(stderr, new RegExp(`was not asked to ${how} anything, so nothing has changed.*import ${how} `))
+      assert.match(stderr, new RegExp(`canceled. Nothing was changed. To ${how}: .*import ${how} `))
     })
 
   it('says that the service goes on by itself once it has taken the request', async t => {
@@ -118,9 +118,9 @@ describe('Ctrl-C at an import whose service is away', () => {
     const { target } = JSON.parse(url) as { target: { address: string } }
     const { exitCode, stderr } = await interrupted(commands, /clearing up/, 'discard', '--project', target.address)
     assert.equal(exitCode, 130, stderr)
-    assert.match(stderr, /no longer waiting\. The service goes on by itself/)
+    assert.match(stderr, /no longer waiting\. The service continues/)
     const alone = new ImportCommands(join(commands.job, '..'))
-    assert.match((await alone.call('status')).stdout, /^Next: pennon import discard .*waits until the service is done/m)
+    assert.match((await alone.call('status')).stdout, /^Next: pennon import discard .*wait until the service is done/m)
   })
 
   it('says that it is not known whether the service takes a request that it does not answer', async t => {
@@ -132,7 +132,7 @@ describe('Ctrl-C at an import whose service is away', () => {
     const options = ['--project', target.address]
     const { exitCode, stderr } = await interrupted(commands, /^waiting: no connection/m, 'discard', ...options)
     assert.equal(exitCode, 130, stderr)
-    assert.match(stderr, /has not said that it takes the request to discard it.*pennon import status/)
+    assert.match(stderr, /has not confirmed the request to discard.*pennon import status/)
   })
 
   for (const name of ['SIGINT', 'SIGTERM'] as const)
@@ -148,7 +148,7 @@ describe('Ctrl-C at an import whose service is away', () => {
       child.kill(name)
       const { stderr } = await ended
       assert.deepEqual([child.exitCode, child.signalCode], [null, 'SIGINT'], stderr)
-      assert.match(stderr, /^pennon: paused\. What is done is kept; it goes on with: pennon import run /m)
+      assert.match(stderr, /^pennon: paused\. Progress is kept\. To continue: pennon import run /m)
     })
 
   it('ends a plan whose instance does not answer', async t => {
@@ -172,7 +172,7 @@ describe('Ctrl-C at an import whose service is away', () => {
     child.kill('SIGINT')
     const { exitCode, stderr } = await ended
     assert.equal(exitCode, 130)
-    assert.match(stderr, /^pennon: stopped; nothing was planned\. To plan it: pennon import plan .*\n$/)
+    assert.match(stderr, /^pennon: canceled; nothing was planned\. To plan it: pennon import plan .*\n$/)
   })
 })
 
@@ -188,7 +188,7 @@ it('a file in place of the folder of an import is refused by every command, with
   ] as [string, ...string[]][]) {
     const { exitCode, stderr } = await commands.call(command, ...options)
     assert.equal(exitCode, 2, `${command}: ${stderr}`)
-    assert.match(stderr, /^pennon: .* is a file, and an import is a folder of its own\. .* begun with pennon import/)
+    assert.match(stderr, /^pennon: .* is a file, but an import needs a folder\. .* start a new one: pennon import/)
     assert.equal(stderr.trimEnd().split('\n').length, 1)
   }
 })

@@ -62,7 +62,7 @@ describe('an import from the command line', () => {
     )
     const typo = await commands.call('report', '--samples', '--json', '--of', 'Piad')
     assert.deepEqual([typo.stdout, /^There is no sample of Piad\./.test(typo.stderr)], ['', true])
-    assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No record is rejected for typo.\n')
+    assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No records are rejected for typo.\n')
     assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
     const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
     const refused = { ...JSON.parse(reject!), part: 'generated', reason: 'server_refused:bad', uuid: 'u' }
@@ -112,7 +112,7 @@ describe('an import from the command line', () => {
     await commands.plan([raw])
     const ran = await commands.call('run')
     assert.match(ran.stdout, /^1 record: 1 gives events, 0 are skipped.*\n1 event would be sent/)
-    assert.equal((await commands.call('rejects')).stdout, 'No record is rejected.\n')
+    assert.equal((await commands.call('rejects')).stdout, 'No records are rejected.\n')
     const next = async () => /^Next: .*$/m.exec((await commands.call('status')).stdout)?.[0] ?? ''
     const before = await next()
     writeFileSync(raw, goodLine.repeat(2))
@@ -170,7 +170,7 @@ describe('an import from the command line', () => {
     assert.equal(mappingHash(), first)
     writeFileSync(planPath, older)
     writeFileSync(join(commands.job, 'checkpoint.json'), '{}')
-    assert.match((await commands.call('run')).stderr, /it was begun with Pennon 0\.0\.1/)
+    assert.match((await commands.call('run')).stderr, /it was started with Pennon 0\.0\.1/)
   })
 
   it('stops when wall-clock times are taken for UTC, and goes on with the zone', async t => {
@@ -215,14 +215,14 @@ describe('an import from the command line', () => {
         [day, other.file('day.jsonl', goodLine), other.file('mapping.json', JSON.stringify(mapping))].toSorted(),
         what,
       )
-      assert.match(notes[0]!, /^Left out, since .* of (an )?imports?: .*other\/job/)
+      assert.match(notes[0]!, /^Skipped, since .* of (an )?imports?: .*other\/job/)
       await commands.call('run')
     }
     const onItself = await commands.plan([commands.job], ...again)
     assert.equal(onItself.exitCode, 2)
-    assert.match(onItself.stderr, /both the folder of the job and the export.*give it another folder/)
+    assert.match(onItself.stderr, /both the folder of the import and the export.*needs its own folder/)
     const onOther = await commands.plan([other.job], ...again)
-    assert.match(onOther.stderr, /is the folder of an import, and no export\. Name the files/)
+    assert.match(onOther.stderr, /is the folder of an import, not an export\. Pass the files/)
   })
 
   it('is refused while another one works on the folder', async t => {
@@ -231,8 +231,8 @@ describe('an import from the command line', () => {
     const unlock = tryFileLock(join(commands.job, 'lock.db'))!
     const { exitCode, stderr } = await commands.call('run')
     assert.equal(exitCode, 2)
-    assert.match(stderr, /another pennon import works on/)
-    assert.match((await commands.call('status')).stdout, /Another process works on it/)
+    assert.match(stderr, /another pennon import is using/)
+    assert.match((await commands.call('status')).stdout, /Another process is working on it/)
     unlock()
     assert.equal((await commands.call('run')).exitCode, 0)
   })
@@ -258,7 +258,7 @@ describe('an import from the command line', () => {
     await commands.plan([commands.file('raw.jsonl', lines.join('\n'))])
     const paused = await commands.call('run')
     assert.equal(paused.exitCode, 2)
-    assert.match(paused.stderr, /2\.0 % of the records are rejected.*--group\. Mend the records or the mapping/)
+    assert.match(paused.stderr, /2\.0 % of the records are rejected.*--group\. Fix the records or the mapping/)
     const [allowed] = /--max-reject-share \d+%$/.exec(paused.stderr.trim())!
     assert.equal((await commands.call('run', ...allowed.split(' '))).exitCode, 0)
   })
@@ -272,7 +272,7 @@ describe('an import from the command line', () => {
     await commands.plan([commands.file('raw.jsonl', lines(6).join(''))])
     const stopped = await commands.call('run')
     assert.equal(stopped.exitCode, 2)
-    assert.match(stopped.stdout, /Next: pennon import rejects \S+ --group \(Mend .* --max-reject-share 12%\)/)
+    assert.match(stopped.stdout, /Next: pennon import rejects \S+ --group \(Fix .* --max-reject-share 12%\)/)
   })
 
   it('stops when no record gives an event, whatever share is allowed, and knows whose they are', async t => {
@@ -304,7 +304,7 @@ describe('an import from the command line', () => {
     const named =
       /day\.jsonl\.gz is damaged in line [\d,]+ \(the (?:gzip|deflate) data ends .*\): 1,\d{3} records were read/
     assert.match(stopped.stderr, named)
-    assert.match(stopped.stderr, /Download it again and plan anew: .*; or .* run \S+ --allow-damaged-files\n$/)
+    assert.match(stopped.stderr, /Download it again and plan again: .*; or .* run \S+ --allow-damaged-files\n$/)
     assert.match((await commands.call('status')).stdout, named)
     assert.match((await commands.call('report')).stdout, /Damaged files\n/)
     const status = JSON.parse((await commands.call('status', '--json')).stdout) as JsonObject
@@ -347,7 +347,7 @@ describe('an import from the command line', () => {
       [['--source', 'mixpanel', '--source-timezone', 'Berlin'], /IANA zone/],
       [['--source', 'mixpanel', '--promote-groups'], /has no key "promote_groups"/],
       [['--max-reject-share', 'half'], /share such as 1%/],
-      [['--keep-person-data'], /for the source posthog; of the others all is kept/],
+      [['--keep-person-data'], /only for the source posthog; other sources keep all/],
       [['--project-key', 'phc_x', '--host', 'http://127.0.0.1:9'], /no instance answers at http:\/\/127\.0\.0\.1:9/],
     ]
     for (const [options, message] of cases) {

@@ -21,7 +21,7 @@ describe('the configuration of an import', () => {
     const config = commands.file('config.json', '{"hold_live_window": "true"}')
     const refused = await commands.plan([commands.file('raw.jsonl', record)], ...source, '--config', config)
     assert.equal(refused.exitCode, 2)
-    assert.equal(refused.stderr, 'pennon: hold_live_window in the configuration has to be true or false\n')
+    assert.equal(refused.stderr, 'pennon: hold_live_window in the configuration must be true or false\n')
   })
 
   it('has to say the zone of old events that say no receipt, unless another event shows it', async t => {

@@ -24,8 +24,8 @@ describe('rows of Mixpanel profiles', () => {
     ]
     assert.equal((await commands.plan(files, '--source', 'mixpanel')).exitCode, 0)
     const ran = await commands.call('run')
-    assert.match(ran.stderr, /Profiles say no time: they count as of the last event, 2024-05-01T12:00:00/)
-    assert.match(ran.stdout, /^Next: pennon import plan .*the plan has no project/m)
+    assert.match(ran.stderr, /Profiles have no time: using that of the last event, 2024-05-01T12:00:00/)
+    assert.match(ran.stdout, /^Next: pennon import plan .*the plan has no target project/m)
     const report = JSON.parse((await commands.call('report', '--json')).stdout) as RehearsalReport
     assert.deepEqual(report.balance.rejected, 0)
     assert.deepEqual(
@@ -70,7 +70,7 @@ describe('rows of Mixpanel profiles', () => {
     for (const _ of [1, 2]) {
       const { exitCode, stderr } = await commands.call('run')
       assert.equal(exitCode, 2)
-      assert.match(stderr, /no event beside them.*--profile-timestamp/)
+      assert.match(stderr, /no event to take it from.*--profile-timestamp/)
     }
     const plan = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
     assert.deepEqual(plan.config, {})

@@ -53,7 +53,7 @@ describe('the target of a planned import', () => {
       [['phc_trying', '--share', '0'], /^pennon: --share 0 sends nobody/],
       [['phc_trying'], /^pennon: The rehearsal project has events that are of no rehearsal, /],
       [['phc_trying'], saying],
-      [['phx_abcdefghijklmnop'], /^pennon: that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY/],
+      [['phx_abcdefghijklmnop'], /^pennon: that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY/],
       [['phc_trying', '--rehearsal-project-name', 'Shop'], /is "Shop", and the rehearsal project is "Trying"/],
     ] as const) {
       const { exitCode, stderr } = await rehearse(...options)
@@ -87,10 +87,7 @@ describe('the target of a planned import', () => {
     const { plan } = planning(t)
     const secret = await plan('--host', host, '--project-key', 'phx_abcdefghijklmnopqrstuvwxyz')
     assert.equal(secret.exitCode, 2)
-    assert.match(
-      secret.stderr,
-      /is a personal key, a secret that belongs into PENNON_PERSONAL_KEY\. .*Nothing was sent$/m,
-    )
+    assert.match(secret.stderr, /is a personal API key, a secret: set it in PENNON_PERSONAL_KEY\. .*Nothing was sent$/m)
     assert.doesNotMatch(secret.stderr + secret.stdout, /abcdef/)
     assert.match((await plan('--project-key', '')).stderr, /--project-key is not set: it is empty\. /)
     const empty = new ImportCommands(tempDir(t), { PENNON_PROJECT_KEY: '' })
@@ -180,7 +177,7 @@ describe('the target of a planned import', () => {
     const { commands } = planning(t, folder)
     const refused = await commands.call('approve', '--project', 'Shop')
     assert.equal(refused.exitCode, 2)
-    assert.match(refused.stderr, /takes no persons .*To rehearse it for such a project: pennon import run/)
+    assert.match(refused.stderr, /does not process persons .*To rehearse it again: pennon import run/)
     assert.equal((await commands.call('run')).exitCode, 0)
     assert.equal((await commands.call('approve', '--project', 'Shop')).exitCode, 0)
   })
@@ -191,7 +188,10 @@ describe('the target of a planned import', () => {
       '/api/projects/': { results: [{ ...project, person_processing_opt_out: true }], next: null },
     })
     const { commands, plan } = planning(t)
-    assert.match((await plan('--host', host)).stdout, /^The project takes no persons .*: nobody is linked/m)
+    assert.match(
+      (await plan('--host', host)).stdout,
+      /^The project does not process persons .*: no persons are linked/m,
+    )
     const { limits } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
     assert.equal(limits.isPersonless, true)
   })
@@ -201,7 +201,7 @@ describe('the target of a planned import', () => {
     const refusing = await server(t, { ...known, '/api/projects/': { status: 401, detail: 'Unknown key.' } })
     const { exitCode, stderr } = await planning(t).plan('--host', refusing)
     assert.equal(exitCode, 2)
-    assert.match(stderr, /does not know the key in PENNON_PERSONAL_KEY: Unknown key\..*Nothing was sent/)
+    assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY: Unknown key\..*Nothing was sent/)
     const other = await server(t, { ...known, '/api/projects/': { results: [], next: null } })
     assert.match((await planning(t).plan('--host', other)).stdout, /sees no project with the key phc_shop/)
   })

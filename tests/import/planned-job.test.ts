@@ -39,10 +39,10 @@ describe('a job that was not sent', () => {
     for (const command of ['report', 'rejects']) {
       const { exitCode, stderr } = await commands.call(command)
       assert.equal(exitCode, 2, command)
-      assert.match(stderr, /nothing is rehearsed yet: pennon import run /)
+      assert.match(stderr, /nothing has been rehearsed yet: pennon import run /)
     }
     assert.equal((await commands.call('run')).exitCode, 0)
-    assert.equal((await commands.call('rejects')).stdout, 'No record is rejected.\n')
+    assert.equal((await commands.call('rejects')).stdout, 'No records are rejected.\n')
   })
 
   it('is told what comes before publishing, and how it is thrown away', async t => {
@@ -51,13 +51,13 @@ describe('a job that was not sent', () => {
     const { stdout } = await commands.plan([raw])
     assert.match(
       stdout,
-      /^Staging, scan and rehearsal take about \S+ s, longer for packed files, and need about .* in /m,
+      /^Staging, scan and rehearsal take about \S+ s, longer for compressed files, and need about .* in /m,
     )
     const publish = await commands.call('publish')
     assert.equal(publish.exitCode, 2)
-    assert.match(publish.stderr, /nothing was sent yet, so there is nothing to publish\. Next: pennon import run /)
+    assert.match(publish.stderr, /nothing has been sent yet, so there is nothing to publish\. Next: pennon import run /)
     const discard = await commands.call('discard')
-    assert.match(discard.stderr, /To throw the plan away, remove the folder .*job with all that is in it\. Next: /)
+    assert.match(discard.stderr, /To delete the plan, remove the folder .*job\. Next: /)
   })
 
   it('says which zone counts where the mapping and an option say one', async t => {

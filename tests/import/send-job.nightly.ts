@@ -124,17 +124,17 @@ describe('an import to a running instance', () => {
     const finalPath = join(commands.job, 'final/report.json')
     const final = readFileSync(finalPath, 'utf8')
     writeFileSync(finalPath, final.replaceAll('"isBalanced": true', '"isBalanced": false'))
-    assert.match((await commands.call('publish', ...project)).stderr, /do not balance.*--unverified/)
+    assert.match((await commands.call('publish', ...project)).stderr, /do not add up.*--unverified/)
     writeFileSync(finalPath, final)
     const verifyPath = join(commands.job, 'verify.json')
     const verified = readFileSync(verifyPath, 'utf8')
     const { stored_rows } = JSON.parse(verified) as { stored_rows: number }
     writeFileSync(verifyPath, verified.replace(`"stored_rows": ${stored_rows}`, `"stored_rows": ${stored_rows + 1}`))
-    assert.match((await commands.call('publish', ...project)).stderr, /put back to an earlier state.*import discard/)
+    assert.match((await commands.call('publish', ...project)).stderr, /restored to an earlier state.*import discard/)
     writeFileSync(verifyPath, verified)
     assert.match(
       (await run('publish', ...project)).stdout,
-      /^Published.*\npublish: comparing persons.*\n50 persons at random: 50 are as the import says\./m,
+      /^Published.*\npublish: comparing persons.*\n50 persons at random: 50 match the import\./m,
     )
     assert.equal(await count(pennon), again.verification.stored_rows)
     assert.match((await run('publish', ...project)).stdout, /is published already\.\nAll is done/)
@@ -308,10 +308,10 @@ describe('an import to a running instance', () => {
     const first = await run('run', '--canary', '--rate', '100000')
     assert.match(
       first.stdout,
-      /^The first 1,00\d events of records are sent, after \d+ events that tell of groups and links, and nothing is visible yet/,
+      /^The first 1,00\d events of records are sent, after \d+ events for groups and links, and nothing is visible yet/,
     )
     const status = (await run('status')).stdout
-    assert.match(status, /^Import job \d+ in the service: open for the rest of its events; nothing/m)
+    assert.match(status, /^Import job \d+ in the service: waiting for more events; nothing/m)
     const looked = (await run('report')).stdout
     assert.match(looked, /^1,\d{3} of [23],\d{3} events are sent so far, of /m)
     assert.doesNotMatch(looked, /NOT balance/)

@@ -16,7 +16,7 @@ it('an import that is paused with Ctrl-C says how to go on, and goes on', async 
   child.kill('SIGINT')
   const { exitCode, stderr } = await ended
   assert.equal(exitCode, 130)
-  assert.match(stderr, /paused\. What is done is kept; it goes on with: pennon import run/)
+  assert.match(stderr, /paused\. Progress is kept\. To continue: pennon import run/)
   assert.match((await commands.call('status')).stdout, /Last run: paused\./)
   assert.equal((await commands.call('run')).exitCode, 0)
 })

@@ -55,9 +55,9 @@ describe('a person who imports', () => {
 
   it('is told the next command at every step, and what the service says of the job', async t => {
     const { commands, call, next, planText } = await planned(t, linesOf(['2024-05-01', '2024-05-02']))
-    assert.match(planText, /^Next: pennon import run .*job \(rehearses it; nothing is sent\)$/m)
+    assert.match(planText, /^Next: pennon import run .*job \(rehearse it; nothing is sent\)$/m)
     assert.match(await next(), /^pennon import run .*\(rehearses it/)
-    assert.match(await call('run'), /^Next: pennon import approve .*once you have read it: pennon import report/m)
+    assert.match(await call('run'), /^Next: pennon import approve .*after reading the report: pennon import report/m)
     assert.match(await next(), /^pennon import approve /)
     assert.match(await call('approve', ...project), /^Approved as .*\nNext: pennon import run .*\(sends it\)$/m)
     assert.match(await next(), /^pennon import run .*\(sends it\)/)
@@ -67,24 +67,21 @@ describe('a person who imports', () => {
     assert.match(pending, /^Next: pennon import publish /m)
     const { stdout: alone } = await new ImportCommands(join(commands.job, '..'), {}).call('status')
     assert.match(alone, /^Import job \d+ in the service could not be asked: set PENNON_PERSONAL_KEY/m)
-    assert.match(alone, /^Next: pennon import publish .*unless that was done elsewhere/m)
+    assert.match(alone, /^Next: pennon import publish .*unless this was already done elsewhere/m)
     const published = await call('publish', ...project)
-    assert.match(
-      published,
-      /^Published: .*^All is done\. Only to take it back, within 30 days: pennon import discard/ms,
-    )
-    assert.match(published, /^No person was compared, since the import has neither properties nor links of persons\.$/m)
+    assert.match(published, /^Published: .*^Done\. To undo it within 30 days: pennon import discard/ms)
+    assert.match(published, /^No persons were compared, since the import has no person properties and no links\.$/m)
     const { stdout: silent } = await new ImportCommands(join(commands.job, '..'), {}).call('status')
-    assert.match(silent, /^All is done\. Only to take it back, within 30 days: pennon import discard /m)
-    assert.match(await call('status'), /in the service: published 20.*can be taken back until 20\d\d-\d\d-\d\d\.$/m)
+    assert.match(silent, /^Done\. To undo it within 30 days: pennon import discard /m)
+    assert.match(await call('status'), /in the service: published 20.*can be undone until 20\d\d-\d\d-\d\d\.$/m)
     assert.equal(await next(), '', 'nobody is told to type discard next')
     const page = () => readFileSync(join(commands.job, 'final/report.html'), 'utf8')
     const publishedReport = await call('report')
-    assert.match(publishedReport, /^As a page: .*final\/report\.html\nAll is done\. /m)
+    assert.match(publishedReport, /^As a page: .*final\/report\.html\nDone\. /m)
     for (const each of [publishedReport, page()]) assert.match(each, /The import was published at 20\d\d-[^;]+;/)
     assert.match(publishedReport, new RegExp(`^2 events were sent to ${project[1]} on http`, 'm'))
     const again = await call('run')
-    assert.match(again, /is published, so nothing more is sent\. To take it back: pennon import discard /)
+    assert.match(again, /is published, so nothing more is sent\. To undo it: pennon import discard /)
     const repaired = commands.file('repaired.jsonl', '{}\n')
     const retried = await call('retry', '--rejects', repaired)
     assert.match(retried, /is published, so nothing more is sent\. .*discard .*\. Repaired records can be an import of/)
@@ -95,7 +92,7 @@ describe('a person who imports', () => {
     const taken = await call('discard', ...project)
     assert.match(
       taken,
-      /^Discarded import job \d+: its 2 events are taken back\.\nEvents that another import .* stay visible .*\nAll that it did .* is taken back\.\nNext: /m,
+      /^Discarded import job \d+: its 2 events were removed\.\nEvents that were also sent by another import .* remain visible\.\nAll its changes .* are undone\.\nNext: /m,
     )
     for (const each of [await call('report'), page()]) assert.match(each, /The import was taken back at 20/)
     const discarded = await call('status')
@@ -237,7 +234,7 @@ describe('a person who imports', () => {
       pennon.url,
     )
     assert.equal(exitCode, 2)
-    assert.match(stderr, /does not know the key in PENNON_PERSONAL_KEY.*Nothing was sent/)
+    assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY.*Nothing was sent/)
   })
 
   it('sees all import jobs of the project, with the days that they cover', async t => {
@@ -284,15 +281,15 @@ describe('a person who imports', () => {
       return terminal
     }
     const plan = onTerminal('plan', job)
-    await plan.answer(/What product is it from\?[^\n]*: /, 'mixpanle\r')
-    await plan.answer(/What product is it from\?[^\n]*: /, 'mixpanel\r')
+    await plan.answer(/Which product is it from\?[^\n]*: /, 'mixpanle\r')
+    await plan.answer(/Which product is it from\?[^\n]*: /, 'mixpanel\r')
     await plan.answer(/File or folder of the export[^\n]*: /, `${raw}x\r`)
     await plan.answer(/cannot be read.*File or folder of the export[^\n]*: /s, `${raw}\r`)
     await plan.answer(/Public key[^\n]*: /, `${pennon.url}\r`)
-    await plan.answer(/that is no public key of a project.*Public key[^\n]*: /s, 'phc_of_another_instance\r')
+    await plan.answer(/that is not a project API key.*Project API key[^\n]*: /s, 'phc_of_another_instance\r')
     await plan.answer(/Address of the instance[^\n]*: /, 'https://?\r')
-    await plan.answer(/is an address such as.*Address of the instance[^\n]*: /s, `${pennon.url}\r`)
-    await plan.answer(/does not know the project key.*Public key[^\n]*: /s, `${testProjectKey}\r`)
+    await plan.answer(/must be a URL such as.*URL of the instance[^\n]*: /s, `${pennon.url}\r`)
+    await plan.answer(/rejected the project API key.*Project API key[^\n]*: /s, `${testProjectKey}\r`)
     await plan.answer(/Address of the instance[^\n]*: /, `${pennon.url}\r`)
     assert.equal(await plan.ended(), 0, plan.shown)
     assert.doesNotMatch(plan.shown + readFileSync(join(job, 'plan.json'), 'utf8'), /phx_/)
@@ -301,7 +298,7 @@ describe('a person who imports', () => {
       const left = onTerminal('approve', job)
       await left.answer(/Type the name of the target[^\n]*: /, key)
       assert.equal(await left.ended(), 130, left.shown)
-      assert.match(left.shown, /stopped; nothing was changed/)
+      assert.match(left.shown, /canceled; nothing was changed/)
       assert.ok(left.isSane(), left.shown)
     }
     const approve = onTerminal('approve', job)

@@ -101,7 +101,7 @@ describe('pennon events', () => {
     for (const left of ['.part', '.part.json']) assert.equal(existsSync(target + left), false)
     const refused = await run('export', target)
     assert.deepEqual([refused.exitCode, readFileSync(target).length], [2, bytes])
-    assert.match(refused.stderr, /is there already\. --force replaces it\.\n$/)
+    assert.match(refused.stderr, /already exists\. Use --force to overwrite it\.\n$/)
     assert.equal((await run('export', target, '--force', '--limit', '7')).exitCode, 0)
     assert.equal(readFileSync(target, 'utf8').split('\n').length, 8)
     const parquet = file('events.parquet')
@@ -109,7 +109,7 @@ describe('pennon events', () => {
     const signs = [readFileSync(parquet).subarray(0, 4), readFileSync(parquet).subarray(-4)].map(String)
     assert.deepEqual(signs, ['PAR1', 'PAR1'])
     const other = await run('export', file('events'))
-    assert.deepEqual([other.exitCode, /or say --format/.test(other.stderr)], [2, true])
+    assert.deepEqual([other.exitCode, /or set --format/.test(other.stderr)], [2, true])
   })
 
   for (const format of ['jsonl', 'csv'])
@@ -123,16 +123,19 @@ describe('pennon events', () => {
       const target = file(`events.${format}`)
       const first = await run('export', target, '--from', '-3650d')
       assert.equal(first.exitCode, 1, first.stderr)
-      assert.match(first.stderr, /broke off .* rows are in .*\.part\. Go on with: pennon events export .* --resume\n$/s)
+      assert.match(
+        first.stderr,
+        /was interrupted .* rows are in .*\.part\. Continue with: pennon events export .* --resume\n$/s,
+      )
       assert.equal(existsSync(target), false)
-      assert.match((await run('export', target)).stderr, /broke off: .*--resume goes on with it/)
+      assert.match((await run('export', target)).stderr, /was interrupted: .*Use --resume to continue/)
       truncateSync(`${target}.part`, statSync(`${target}.part`).size - 50)
       broken.isBroken = false
       const second = await run('export', target, '--resume')
       assert.equal(second.exitCode, 0, second.stderr)
       assert.ok(readFileSync(target).equals(readFileSync(whole)))
       const again = await run('export', target, '--resume')
-      assert.match(again.stderr, /is complete: there is nothing to go on with/)
+      assert.match(again.stderr, /is complete: there is nothing to resume/)
     })
 
   it('stops at Ctrl-C, and says how to go on', async t => {
@@ -215,7 +218,7 @@ describe('pennon events', () => {
     const away = await runCommand(settings, 'events', 'count', '--host', 'http://127.0.0.1:1')
     assert.deepEqual([away.exitCode, away.stderr.split('\n').length], [2, 2])
     const empty = await runCommand(settings, 'events', 'export', file('a.jsonl'), '--host', api.url, '--event', '')
-    assert.match(empty.stderr, /--event needs a value that is not empty/)
+    assert.match(empty.stderr, /--event must not be empty/)
     assert.equal(existsSync(file('a.jsonl.part')), false)
   })
 })

@@ -208,7 +208,10 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.deepEqual(await results('SELECT {text}, {list}', { text: '', list: [] }), [['', []]])
     const long = (characters: number) => `SELECT {n} /*${'é'.repeat(characters)}*/`
     assert.deepEqual(await results(long(65_000), { n: 1 }), [[1]])
-    assert.match(await refusal(long(66_000), { n: 1 }), /^400 invalid_input query.query: With values, a query may have/)
+    assert.match(
+      await refusal(long(66_000), { n: 1 }),
+      /^400 invalid_input query.query: With its values, the query has/,
+    )
   })
 
   it('gives 100 rows unless the query says more, and 50,000 at most', async t => {

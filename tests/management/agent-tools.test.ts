@@ -169,7 +169,7 @@ describe('read_taxonomy', () => {
     assert.match(await read({ kind: 'entity_properties', entity: 'persons' }), /`email`/)
     assert.match(await read({ kind: 'entity_properties', entity: 'companies' }), /`seats`/)
     const values = await read({ kind: 'event_property_values', event_name: 'paid', property_name: 'plan' })
-    assert.match(values, /^"pro", 1\.50 and 2 more distinct values\n\nOnly the newest 2,000 events were looked at/)
+    assert.match(values, /^"pro", 1\.50 and 2 more distinct values\n\nOnly the newest 2,000 events were examined/)
     await read({ kind: 'entity_property_values', entity: 'person', property_name: 'email' })
     await read({ kind: 'entity_property_values', entity: 'company', property_name: 'seats' })
     assert.deepEqual(valuesAsked, [

@@ -117,7 +117,10 @@ describe('copying a flag to another project', () => {
     } as Parameters<typeof api.commit>[0])
     await create(api, flagsOf(1), { key: 'grouped', filters: { ...setOf(), aggregation_group_type_index: 0 } })
     assert.equal((await copy('grouped')).body.success[0].filters.aggregation_group_type_index, 1)
-    assert.match((await copy('beta')).body.failed[0].errors[0], /depends on the flag "base", which the project lacks/)
+    assert.match(
+      (await copy('beta')).body.failed[0].errors[0],
+      /depends on the flag "base", which the target project lacks/,
+    )
     assert.equal((await api.call('GET', cohortsOf(2))).body.count, 0, 'no cohort is left behind')
     const copiedBase = (await copy('base')).body.success[0]
     assert.equal((await copy('beta')).body.success[0].filters.groups[0].properties[0].key, String(copiedBase.id))
@@ -155,7 +158,7 @@ describe('copying a flag to another project', () => {
       filters: { groups: [{ properties: [], rollout_percentage: 100 }], payloads: { true: '"secret"' } },
     })
     const sealed = await copy('sealed')
-    assert.match(sealed.body.failed[0].errors[0], /encrypted for its own project/)
+    assert.match(sealed.body.failed[0].errors[0], /encrypted for its project/)
     const limited = await api.addKey(['*'], [1])
     assert.match((await copy('beta', [2], limited)).body.failed[0].errors[0], /no access to this project/)
     assert.equal((await copy('beta', [2], await api.addKey(['*'], [2]))).status, 403)

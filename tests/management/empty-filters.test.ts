@@ -26,7 +26,7 @@ describe('an empty filter', () => {
       for (const name of names) {
         const { status, body } = await api.call('GET', `${base}${path}?${name}=`)
         assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', name], `${path}?${name}=`)
-        assert.match(body.detail, /empty.*leave it out/i)
+        assert.match(body.detail, /empty.*omit it/i)
       }
     const repeated = await api.call('GET', `${base}/events/live/?event=seen&event=`)
     assert.deepEqual([repeated.status, repeated.body.attr], [400, 'event'])

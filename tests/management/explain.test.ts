@@ -49,7 +49,10 @@ describe('explain', () => {
     assert.equal(body.summary, 'beta is "b" for ada: Matched condition set 2.')
     assert.deepEqual([body.value, body.payload, body.reason.condition_index], ['b', '{"color":"red"}', 1])
     const [first, second] = body.conditions
-    assert.deepEqual([first.filters[0].result, first.filters[0].note], ['error', "the property's value is no number"])
+    assert.deepEqual(
+      [first.filters[0].result, first.filters[0].note],
+      ['error', "the property's value is not a number"],
+    )
     assert.equal(first.filters[1].result, 'not_evaluated')
     const linux = { source: 'request', value: 'Linux', substitute: '$os' }
     assert.deepEqual([second.filters[0].result, second.filters[0].compared], ['passed', linux])

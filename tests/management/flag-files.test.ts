@@ -160,8 +160,8 @@ describe('flags of a project as a file', () => {
     const known = file.cohorts.find(({ name }) => name === 'Known')!
     assert.deepEqual(known.filters, allOf(inCohort('Nordic'), flagIs('z-base')))
     assert.deepEqual(notes, [
-      'left out, since surveys make these flags themselves: survey-targeting-1.',
-      'static cohorts, whose members are not in the file: "Testers".',
+      'omitted, since surveys create these flags themselves: survey-targeting-1.',
+      'static cohorts, exported without their members: "Testers".',
     ])
   })
 
@@ -219,14 +219,14 @@ describe('an import', () => {
         'cohort "Static": is_static is true in the project, and cannot be changed.',
         'flag a: filters.groups.0.properties.0.value: neither the file nor the project has a cohort "Nobody".',
         'flag a: filters.groups.0.properties.1.key: neither the file nor the project has a flag b.',
-        "flag a: filters.groups.0.properties.2.value: no cohort 7 is named; --cohorts takes PostHog's list of them.",
+        "flag a: filters.groups.0.properties.2.value: unknown cohort 7: pass PostHog's list of cohorts with --cohorts.",
       ],
     )
     const grouped = { key: 'g', active: true, filters: { ...sets(), aggregation_group_type_index: 'company' } }
     assert.match((await problemsOf(one(grouped)))[0]!, /^flag g: filters\.aggregation_group_type_index: .*"company"/)
     const twice = one(flag('a'))
     assert.deepEqual(await problemsOf({ ...twice, flags: [...twice.flags, ...twice.flags] }), [
-      'flag a: is in the file twice.',
+      'flag a: appears twice in the file.',
     ])
     const circle = { ...twice, flags: [flag('a', flagIs('b')), flag('b', flagIs('a'))] }
     assert.deepEqual(await problemsOf(circle), ['flag a → flag b → flag a: each refers to the next.'])
@@ -273,14 +273,17 @@ describe('an import', () => {
     ] as const)
       await says(fields, fault)
     await make(1, 'feature_flags', { key: 'f', filters: sets() })
-    await says({ filters: rulesDocument }, /^flag f: filters\.version: .*version 1, which cannot change/)
+    await says({ filters: rulesDocument }, /^flag f: filters\.version: .*version 1 flag; the version cannot be changed/)
     const typed = { ...rulesDocument, return_type: 'object', default_value: {}, rules: [] }
     await make(1, 'feature_flags', { key: 'g', filters: rulesDocument }, '?skip_validation=true')
     await says({ key: 'g', filters: typed }, /^flag g: filters\.return_type: /)
-    await says({ key: 'g', filters: sets() }, /^flag g: filters\.version: .*version 2, which cannot change/)
+    await says(
+      { key: 'g', filters: sets() },
+      /^flag g: filters\.version: .*version 2 flag; the version cannot be changed/,
+    )
     await says(
       { filters: sets(flagIs('g')) },
-      /^flag f: filters\.groups\.0\.properties\.0\.key: it leads to the flag g/,
+      /^flag f: filters\.groups\.0\.properties\.0\.key: it refers to the flag g/,
     )
     const through = { cohorts: [{ name: 'Through', is_static: false, filters: allOf(flagIs('g')) }] }
     const { problems } = await planned(1, [
@@ -321,20 +324,20 @@ describe('an import', () => {
   it('says of a file that is none what is wrong with it', async t => {
     const { fileOf } = await twoProjects(t)
     const says = (content: unknown, text: RegExp) => assert.throws(() => readFlagFiles([fileOf(content)], {}), text)
-    says('{', /is no JSON/)
-    says('['.repeat(100_000) + ']'.repeat(100_000), /nests too deeply/)
+    says('{', /is not valid JSON/)
+    says('['.repeat(100_000) + ']'.repeat(100_000), /nested too deeply/)
     says('{"flags": [], "flags": []}', /has an object with the key "flags" twice/)
-    says({ flags: [] }, /neither a file of pennon flags export nor a list/)
-    says(one({}, { format_version: 2 }), /format_version is not 1/)
+    says({ flags: [] }, /neither a file from pennon flags export nor a list/)
+    says(one({}, { format_version: 2 }), /Unsupported format_version, expected 1/)
     says(one({}, { flag: [] }), /Unknown field: flag\./)
     says(one({ key: 'a', active: true }), /flags\.0 \(a\): filters is missing/)
     says(one({ key: 'a', active: true, filters: {}, rollout: 5 }), /flags\.0 \(a\): unknown field: rollout/)
     says(one({ key: 'a', filters: {} }), /active is missing/)
-    says([{ key: 'a', filters: {} }], /the entry 0 has no active/)
+    says([{ key: 'a', filters: {} }], /entry 0 has no active/)
     const flagsOnly = fileOf([{ id: 1, key: 'a', name: '', active: true, filters: {} }])
     assert.throws(() => readFlagFiles([flagsOnly], { cohorts: [flagsOnly] }), /is no list of cohorts/)
     assert.throws(() => readFlagFiles(['/nowhere.json'], {}), /\/nowhere\.json cannot be read: ENOENT/)
-    assert.throws(() => readFlagFiles([fileOf(one({}))], { cohorts: ['x'] }), /give it alone/)
+    assert.throws(() => readFlagFiles([fileOf(one({}))], { cohorts: ['x'] }), /pass it alone/)
   })
 
   it('says what was written where it stops, and goes on from there', async t => {
@@ -350,7 +353,7 @@ describe('an import', () => {
       (error: ClientError) => {
         assert.match(
           error.message,
-          /^flag b: .* answers 409: .*Written before it: 1 flag\. Not written: flag b, flag c\. Run it again/,
+          /^flag b: .* answered 409: .*Written so far: 1 flag\. Not written: flag b, flag c\. Run the command again/,
         )
         return error.exitCode === 2
       },
@@ -394,16 +397,16 @@ describe('an import', () => {
     const groupTypes = [{ group_type: 'company', group_type_index: 0, name_singular: null }]
     const paths = pages.map(page => fileOf(page))
     assert.deepEqual((await planned(1, paths)).problems, [
-      "flag needs-both: filters.groups.0.properties.0.value: no cohort 77 is named; --cohorts takes PostHog's list of them.",
-      "flag companies: filters.aggregation_group_type_index: no group type 0 is named; --group-types takes PostHog's list of them.",
+      "flag needs-both: filters.groups.0.properties.0.value: unknown cohort 77: pass PostHog's list of cohorts with --cohorts.",
+      "flag companies: filters.aggregation_group_type_index: unknown group type 0: pass PostHog's list of group types with --group-types.",
     ])
     const lists = { cohorts: [fileOf(cohorts)], groupTypes: [fileOf(groupTypes)] }
     assert.deepEqual(readFlagFiles(paths, lists).notes, [
-      'left out, since encrypted payloads can be read nowhere else: encrypted.',
-      'flags of experiments, which are not in the file: companies.',
-      'static cohorts, whose members are not in the file: "Inner".',
-      'left out: 1 deleted flag.',
-      'the list says 6 flags, the files have 5.',
+      'omitted, since encrypted payloads cannot be decrypted elsewhere: encrypted.',
+      'exported without their experiments: companies.',
+      'static cohorts, exported without their members: "Inner".',
+      'skipped: 1 deleted flag.',
+      'the list should have 6 flags, but the files have 5: pass all pages.',
     ])
     assert.deepEqual(await imported(1, paths, lists), [
       ...['cohort "Inner"', 'cohort "Outer"', 'flag first', 'flag needs-both', 'flag companies'],
@@ -455,7 +458,7 @@ describe('an import', () => {
     const id = await make(1, 'feature_flags', { key: 'r', filters }, '?skip_validation=true')
     const text = await textOf(1)
     assert.match(text, /"experiment_id": null/)
-    assert.deepEqual((await exported(1)).notes, ['flags of experiments, which are not in the file: r.'])
+    assert.deepEqual((await exported(1)).notes, ['exported without their experiments: r.'])
     assert.deepEqual(await imported(1, [fileOf(text)]), [])
     await imported(1, [fileOf(text.replace('"paused": false', '"paused": true'))])
     const [stored] = (await api.call('GET', `/api/projects/1/feature_flags/${id}/`)).body.filters.rules

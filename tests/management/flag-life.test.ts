@@ -59,11 +59,11 @@ describe('the status of a flag', () => {
   it('is in words too, for deleted flags by their id', async t => {
     const { api, make, change, called, flag, status, passDays } = await start(t)
     const { id } = await make('beta')
-    assert.deepEqual(await status('beta'), { status: 'ACTIVE', reason: 'No call of the flag is known yet.' })
+    assert.deepEqual(await status('beta'), { status: 'ACTIVE', reason: 'No call of the flag has been recorded yet.' })
     passDays(31)
     const stale = {
       status: 'STALE',
-      reason: 'The flag has been true for everybody for 31 days. No call of the flag is known yet.',
+      reason: 'The flag has been true for all users for 31 days. No call of the flag has been recorded yet.',
     }
     assert.deepEqual([await status('beta'), (await flag('beta')).status], [stale, 'STALE'])
     await called('beta', 0)

@@ -42,7 +42,7 @@ it('no endpoint leaves a parameter unread', async t => {
   const { body } = await api.call('GET', `${project}/groups/?created_after=2026-01-01`)
   assert.equal(
     body.detail,
-    'Unknown parameter created_after. This reads limit, offset, group_type_index, search, group_key.',
+    'Unknown parameter created_after. Known parameters: limit, offset, group_type_index, search, group_key.',
   )
   const { body: refused } = await api.call('GET', `${project}/persons/?format=csv`)
   assert.equal(refused.attr, 'format')

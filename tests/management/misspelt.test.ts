@@ -71,9 +71,9 @@ describe('a misspelt field of a body', () => {
     const project = '/api/projects/1/'
     for (const [method, path, body, attr, said] of [
       ['POST', replay, { filter: { reasons: 'x' } }, 'filter.reasons', 'Did you mean reason?'],
-      ['POST', replay, { filter: { code: 'x' }, dry_run: true }, 'filter.code', 'There are reason, field, event,'],
+      ['POST', replay, { filter: { code: 'x' }, dry_run: true }, 'filter.code', 'Known fields: reason, field, event,'],
       ['PATCH', project, { quotas: { event: 5 } }, 'quotas.event', 'Did you mean events?'],
-      ['PATCH', project, { quotas: { events: 5, heatmaps: 5 } }, 'quotas.heatmaps', 'There are events,'],
+      ['PATCH', project, { quotas: { events: 5, heatmaps: 5 } }, 'quotas.heatmaps', 'Known fields: events,'],
       ['POST', '/api/projects/', { name: 'x', quotas: { llm: 5 } }, 'quotas.llm', 'Did you mean llm_events?'],
       [
         ...['PATCH', project, { session_replay_config: { record_canvs: true } }],
@@ -274,7 +274,7 @@ describe('a body that is no JSON', () => {
     for (const path of ['cohorts', 'feature_flags', 'surveys', 'experiments', 'early_access_feature']) {
       const { status, body } = await api.call('POST', `/api/projects/@current/${path}/`)
       assert.deepEqual([status, body.code, body.attr], [400, 'required', null], path)
-      assert.match(body.detail, /has no body/)
+      assert.match(body.detail, /request body is missing/)
     }
     assert.equal((await api.call('GET', '/api/projects/@current/cohorts/')).body.count, 0)
     assert.equal((await api.call('PATCH', '/api/projects/@current/')).status, 200, 'elsewhere it is {}')

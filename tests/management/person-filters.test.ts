@@ -221,7 +221,7 @@ describe('persons filtered by properties', () => {
     advanceMs = 11_000
     const refused = await api.call('GET', `${list}?${query(rare)}`)
     assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', 'limit'])
-    assert.match(refused.body.detail, /found 0 persons.*cursor=0/)
+    assert.match(refused.body.detail, /with 0 persons.*cursor=0/)
     assert.deepEqual(await pagesOf(api, `${list}?${query({ ...rare, cursor: 0 })}`), [[], [], ['p11', 'p10']])
   })
 

@@ -318,7 +318,7 @@ describe('personal API keys', () => {
     const { body } = await api.call('POST', '/api/personal_api_keys/', { body: mistyped })
     assert.match(
       body.detail,
-      /^There is no scope 'feature_flags:write'\. Did you mean feature_flag:write\? Scopes are \* or /,
+      /^Unknown scope 'feature_flags:write'\. Did you mean feature_flag:write\? Scopes are \* or /,
     )
     assert.equal((await api.call('DELETE', '/api/personal_api_keys/none/')).status, 404)
     assert.equal((await api.call('GET', '/api/personal_api_keys/none/')).status, 404)

@@ -58,12 +58,12 @@ describe('a test evaluation', () => {
       [3, false, undefined, 100, false],
     ])
     assert.deepEqual(conditions[0].properties, [
-      { ...plan('free'), actual_value: 'pro', matched: false, explanation: 'Does not hold.' },
+      { ...plan('free'), actual_value: 'pro', matched: false, explanation: 'Does not match.' },
     ])
-    assert.match(conditions[0].explanation, /plan exact free does not hold/)
-    assert.match(conditions[1].explanation, /rollout of 0 % leaves the subject out/)
+    assert.match(conditions[0].explanation, /plan exact free does not match/)
+    assert.match(conditions[1].explanation, /rollout of 0 % excludes the subject/)
     assert.equal(conditions[2].properties[0].matched, true)
-    assert.match(conditions[3].properties[0].explanation, /Not looked at/)
+    assert.match(conditions[3].properties[0].explanation, /Not evaluated/)
     const byPerson = await test('deal', { person_id: ada.uuid })
     assert.deepEqual(byPerson.body, body)
   })

@@ -129,7 +129,7 @@ describe('a backup beside a running instance', () => {
     const writesIt = () => existsSync(tar) && statSync(tar).birthtimeMs > left && statSync(tar).size > 1024 * 1024
     await eventually(writesIt)
     stopped.child.kill('SIGINT')
-    assert.match((await stopped.ended).stderr, /nothing was left behind/)
+    assert.match((await stopped.ended).stderr, /temporary files were removed/)
     assert.deepEqual([existsSync(file), existsSync(`${file}.partial`)], [false, false])
 
     await backedUp(folder, 'original', file)

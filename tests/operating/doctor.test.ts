@@ -63,7 +63,7 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 0, output)
     assert.match(
       output,
-      new RegExp(`instance +not running; process ${process.pid} \\(pennon backup\\) has the data folder`),
+      new RegExp(`instance +not running; process ${process.pid} \\(pennon backup\\) is using the data folder`),
     )
   })
 
@@ -85,7 +85,7 @@ describe('pennon doctor', () => {
       assert.match(output, new RegExp(`^ok +${what} `, 'm'))
     // The installed data may be old by now, which is no fault of the code.
     assert.match(output, /^(ok|WARN) +geoip /m)
-    assert.match(output, /Nothing to mend\.\n$/)
+    assert.match(output, /No problems found\.\n$/)
   })
 
   it('names a port in use, a folder that is a file, a store that is away and a file that is no database, each with a remedy', async t => {
@@ -103,14 +103,14 @@ describe('pennon doctor', () => {
     })
     assert.equal(exitCode, 1, output)
     for (const [what, found, remedy] of [
-      ['data folder', 'is no folder', 'set PENNON_DATA'],
+      ['data folder', 'is not a folder', 'set PENNON_DATA'],
       ['port', 'EADDRINUSE', 'set PORT to a free port'],
-      ['state', 'PostgreSQL at 127.0.0.1:9/state .*Is it running there', 'check DATABASE_URL and the network'],
-      ['event store', 'ClickHouse at 127.0.0.1:9 does not answer', 'check CLICKHOUSE_URL and the network'],
+      ['state', 'PostgreSQL at 127.0.0.1:9/state .*Check that it is running', 'check DATABASE_URL and the network'],
+      ['event store', 'ClickHouse at 127.0.0.1:9 does not respond', 'check CLICKHOUSE_URL and the network'],
       ['geoip', 'GEOIP_DATABASE', 'get GeoLite2 City from MaxMind'],
     ])
-      assert.match(output, new RegExp(`^MEND +${what} .*${found}.*\\n +→ .*${remedy}`, 'm'))
-    assert.match(output, /5 to mend\.\n$/)
+      assert.match(output, new RegExp(`^FAIL +${what} .*${found}.*\\n +→ .*${remedy}`, 'm'))
+    assert.match(output, /5 problems found\.\n$/)
     assert.doesNotMatch(output, /secret/)
     assert.deepEqual(away.requests, [])
   })
@@ -120,11 +120,11 @@ describe('pennon doctor', () => {
     const { port } = await listening(t, 200, readiness)
     const folder = tempDir(t)
     const { output } = await doctor({ PENNON_DATA: folder, PORT: String(port) })
-    const [, found] = /^MEND +port +another Pennon serves on 127\.0\.0\.1:\d+: (.*)$/m.exec(output)!
+    const [, found] = /^FAIL +port +another Pennon is serving on 127\.0\.0\.1:\d+: (.*)$/m.exec(output)!
     assert.equal(found, `its data folder is not ${folder}, or was removed or replaced`)
     assert.match(
       output,
-      /^ +→ to check that one, set PENNON_DATA to its folder, .*; to start one here, set PORT to a free/m,
+      /^ +→ to check that instance, set PENNON_DATA to its folder .*; to start another, set PORT to a free/m,
     )
   })
 
@@ -137,7 +137,10 @@ describe('pennon doctor', () => {
     opened.value.close()
     const { isGood, found, remedy } = checkGeoip(config.value, builtAtMs + 400 * dayMs)
     assert.deepEqual([isGood, remedy], [true, undefined])
-    assert.match(found, /^@ip-location-db\/geolite2-city-mmdb, built \d{4}-\d\d-\d\d; newer data: set GEOIP_DATABASE /)
+    assert.match(
+      found,
+      /^@ip-location-db\/geolite2-city-mmdb, built \d{4}-\d\d-\d\d; to update it, set GEOIP_DATABASE /,
+    )
   })
 
   it('warns of a GeoIP database of the operator that was built more than 60 days ago', t => {
@@ -162,7 +165,7 @@ describe('pennon doctor', () => {
     const { exitCode, output } = await doctor({ PENNON_DATA: join(tempDir(t), 'data'), GEOIP_DATABASE: geoipFile })
     assert.equal(exitCode, 0, output)
     assert.match(output, /^WARN +geoip +.*old-city\.mmdb, built 2020-01-01, \d+ days ago\n +→ set GEOIP_DATABASE/m)
-    assert.match(output, /Nothing to mend\.\n$/)
+    assert.match(output, /No problems found\.\n$/)
   })
 
   it('asks ClickHouse with its user, and says when it refuses', async t => {
@@ -170,7 +173,7 @@ describe('pennon doctor', () => {
     const url = `http://ann:secret@127.0.0.1:${refusing.port}/events`
     const { exitCode, output } = await doctor({ PENNON_DATA: tempDir(t), CLICKHOUSE_URL: url })
     assert.equal(exitCode, 1, output)
-    assert.match(output, /^MEND +event store .*516 Code: 516\. Authentication failed\n +→ check user and password/m)
+    assert.match(output, /^FAIL +event store .*516 Code: 516\. Authentication failed\n +→ check user and password/m)
     assert.equal(refusing.requests.at(-1), 'ann:secret /?query=SELECT+version()')
   })
 
@@ -209,7 +212,7 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 1, output)
     assert.match(
       output,
-      /^MEND +instance .*capture: log_or_disk_full\n +→ .*lower PENNON_MIN_FREE_BYTES; .*PENNON_LOG_MAX_BYTES, raise that$/m,
+      /^FAIL +instance .*capture: log_or_disk_full\n +→ .*lower PENNON_MIN_FREE_BYTES; .*PENNON_LOG_MAX_BYTES, raise that$/m,
     )
   })
 
@@ -223,7 +226,7 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 0, output)
     assert.match(
       output,
-      /^ok +instance .*capture and processing are ok; imports are refused for now: the share is taken$/m,
+      /^ok +instance .*capture and processing are ok; imports are currently refused: the share is taken$/m,
     )
   })
 
@@ -239,13 +242,13 @@ describe('pennon doctor', () => {
     writeFileSync(file, page)
     const deep = await doctor({ PENNON_DATA: folder })
     assert.equal(deep.exitCode, 1, deep.output)
-    assert.match(deep.output, new RegExp(`^MEND +state +${file} is damaged \\(.*\\)\\n +→ Restore .*PENNON_DATA`, 'm'))
+    assert.match(deep.output, new RegExp(`^FAIL +state +${file} is damaged \\(.*\\)\\n +→ Restore .*PENNON_DATA`, 'm'))
 
     writeFileSync(file, 'this is a text, and a long one, but no database'.repeat(100))
     const text = await doctor({ PENNON_DATA: folder })
     assert.match(
       text.output,
-      new RegExp(`^MEND +state +${file} is damaged \\(file is not a database\\)\\n +→ Restore`, 'm'),
+      new RegExp(`^FAIL +state +${file} is damaged \\(file is not a database\\)\\n +→ Restore`, 'm'),
     )
 
     rmSync(file)
@@ -254,7 +257,7 @@ describe('pennon doctor', () => {
     const missing = await doctor({ PENNON_DATA: folder })
     assert.match(
       missing.output,
-      /^MEND +state +.*state\.db is missing, and log\/ .* another state\n +→ .*DATABASE_URL.*backup/m,
+      /^FAIL +state +.*state\.db is missing, and log\/ .* another state\n +→ .*DATABASE_URL.*backup/m,
     )
     assert.equal(existsSync(file), false, 'doctor makes nothing')
   })
@@ -271,13 +274,13 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 1, output)
     assert.match(
       output,
-      new RegExp(`^MEND +log +${damaged} is damaged \\(.+\\)\\n +→ What is whole in it .* backup`, 'm'),
+      new RegExp(`^FAIL +log +${damaged} is damaged \\(.+\\)\\n +→ Its intact records .* backup`, 'm'),
     )
-    assert.match(output, /1 to mend\.\n$/)
+    assert.match(output, /1 problem found\.\n$/)
     renameSync(damaged, damaged.replace('.db', '.damaged.db'))
     assert.match(
       (await doctor({ PENNON_DATA: folder })).output,
-      /^MEND +log +.*\.damaged\.db was damaged, and is set aside\n/m,
+      /^FAIL +log +.*\.damaged\.db was damaged and has been set aside\n/m,
     )
   })
 
@@ -291,7 +294,7 @@ describe('pennon doctor', () => {
     assert.equal(found.exitCode, 1, found.output)
     assert.match(
       found.output,
-      /^MEND +state +The state was written by a newer Pennon \(schema 9999;.*\)\n +→ Start that version/m,
+      /^FAIL +state +The state was written by a newer Pennon \(schema 9999;.*\)\n +→ Start that version/m,
     )
 
     await stateWithLog(own)
@@ -305,7 +308,7 @@ describe('pennon doctor', () => {
     assert.equal(other.exitCode, 1, other.output)
     assert.match(
       other.output,
-      /^MEND +log +The log in .* belongs to another state: .*\n +→ Restore .*backup.*PENNON_DATA/m,
+      /^FAIL +log +The log in .* belongs to another state: .*\n +→ Restore .*backup.*PENNON_DATA/m,
     )
   })
 
@@ -319,10 +322,7 @@ describe('pennon doctor', () => {
       assert.ok((await management.createProject(aNewProject({ name }))).ok)
     const { writer } = await openedWriter(t, { nowMs: () => Date.now() - 90_000 }, join(folder, 'log'))
     await writer.append('live', encodedEvents([1, 2, 3, 4, 5].map(n => aCapturedEvent(n))))
-    assert.match(
-      (await doctor({ PENNON_DATA: folder })).output,
-      /^ok +deferred projects +none: the events of every project are processed in their turn$/m,
-    )
+    assert.match((await doctor({ PENNON_DATA: folder })).output, /^ok +deferred projects +none$/m)
 
     // The second cursor stands at 1, the first one goes on to 4.
     const commit = { stream: 'main', ownerId: 'w', committedAtMs: 0 }
@@ -334,7 +334,7 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 0, output)
     assert.match(
       output,
-      /^WARN +deferred projects +main: project 1 \("Shop"\), project 3 \("A \\"large\\" one"\); at most 3 records behind the other projects, the oldest of them (9\d|1\d\d) s old\n +→ nothing is lost or refused: .*take turns/m,
+      /^WARN +deferred projects +main: project 1 \("Shop"\), project 3 \("A \\"large\\" one"\); up to 3 records behind the other projects, the oldest (9\d|1\d\d) s old\n +→ nothing is lost or refused: .*processed separately/m,
     )
     assert.doesNotMatch(output, /Quiet/)
   })
@@ -347,14 +347,14 @@ describe('pennon doctor', () => {
     const identity = join(folder, 'log/identity')
     writeFileSync(identity, 'no id\n')
     const damaged = await doctor({ PENNON_DATA: folder })
-    assert.match(damaged.output, /^MEND +log +.*identity does not hold the id of a log\n +→ Restore .*backup/m)
+    assert.match(damaged.output, /^FAIL +log +.*identity does not contain the id of a log\n +→ Restore .*backup/m)
     rmSync(identity)
     mkdirSync(identity)
     const unreadable = await doctor({ PENNON_DATA: folder })
     assert.equal(unreadable.exitCode, 1, unreadable.output)
     assert.match(
       unreadable.output,
-      /^MEND +state and log +cannot be opened \(.*EISDIR.*\)\n +→ run doctor as the user/m,
+      /^FAIL +state and log +cannot be opened \(.*EISDIR.*\)\n +→ run doctor as the user/m,
     )
   })
 

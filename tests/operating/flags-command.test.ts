@@ -68,7 +68,7 @@ describe('pennon flags', () => {
     assert.equal((await linesOf(['list', '--search', 'KASSE'])).length, 2)
     assert.match((await linesOf(['list', '--active', 'false']))[1]!, /^search /)
     for (const none of [['--search', 'no such'], ['--active', 'stale'], ['--archived']])
-      assert.deepEqual(await linesOf(['list', ...none]), ['No flags fit.'])
+      assert.deepEqual(await linesOf(['list', ...none]), ['No matching flags.'])
   })
 
   it('prints what the private API answers, for scripts', async () => {
@@ -84,7 +84,7 @@ describe('pennon flags', () => {
   it('shows one flag: its conditions, variants and payloads in words', async () => {
     const text = (await linesOf(['show', 'search'])).join('\n')
     assert.match(text, /^key +search$/m)
-    assert.match(text, /^status +inactive: The flag is switched off\.$/m)
+    assert.match(text, /^status +inactive: The flag is disabled\.$/m)
     assert.match(
       text,
       /^conditions +1\. plan exact pro or team, 33\.5 % of them, variant a\n +2\. everybody, 5 % of them$/m,
@@ -93,7 +93,7 @@ describe('pennon flags', () => {
     assert.match(text, /^payloads +a: \{"colour": "red"\}$/m)
     const shown = await linesOf(['show', '1'])
     assert.equal(shown[0], 'key         new-checkout')
-    assert.ok(shown.includes('called      never, as far as is known'), shown.join('\n'))
+    assert.ok(shown.includes('called      never recorded'), shown.join('\n'))
   })
 
   it('explains the value of a flag for somebody', async () => {
@@ -135,7 +135,7 @@ describe('pennon flags', () => {
       'the key is wrong',
       ['list'],
       { key: `phx_${'wrong'.repeat(5)}` },
-      /does not know the key in PENNON_PERSONAL_KEY.*pennon new-key/,
+      /rejected the key in PENNON_PERSONAL_KEY.*pennon new-key/,
     ],
     [
       'nothing is there',
@@ -143,7 +143,7 @@ describe('pennon flags', () => {
       { host: 'http://127.0.0.1:1' },
       /No instance answers at http:\/\/127\.0\.0\.1:1.*--host/,
     ],
-    ['the address is none', ['list'], { host: 'ftp://x' }, /--host is an address such as/],
+    ['the address is none', ['list'], { host: 'ftp://x' }, /--host must be a URL such as/],
     ['the project is unknown', ['list', '--project', '99'], {}, /project does not exist.* project 99 at .*--project/],
     [
       'a key is misspelt',
@@ -153,7 +153,7 @@ describe('pennon flags', () => {
     ],
     ['a flag is unknown', ['explain', 'sear', 'ada'], {}, /no flag sear .*Did you mean search\?/],
     ['a time is none', ['usage', 'search', '--from', 'yesterday'], {}, /^pennon: --from: Must be a time such as /],
-    ['a pair is none', ['explain', 'search', 'ada', '--property', 'plan'], {}, /--property has a name and a value/],
+    ['a pair is none', ['explain', 'search', 'ada', '--property', 'plan'], {}, /--property must be a name and a value/],
   ]
   for (const [what, args, over, says] of stuck)
     it(`ends with exit code 2 and one line with the remedy when ${what}`, async () => {
@@ -177,7 +177,7 @@ describe('pennon flags', () => {
       stdio: ['ignore', full.fd, 'pipe'],
     })
     const [stderr, [exitCode]] = await Promise.all([textOf(child.stderr!), once(child, 'exit')])
-    assert.match(stderr, /pennon: the output could not be written whole: ENOSPC/)
+    assert.match(stderr, /pennon: the output could not be written completely: ENOSPC/)
     assert.equal(exitCode, 1)
   })
 
@@ -188,7 +188,7 @@ describe('pennon flags', () => {
     })
     const { exitCode, stderr } = await flags(['list'], { key: value })
     assert.equal(exitCode, 2)
-    assert.match(stderr, /may not do this .*feature_flag:read/)
+    assert.match(stderr, /lacks permission at .*feature_flag:read/)
   })
 
   it('teaches with examples', async () => {
@@ -222,9 +222,12 @@ describe('pennon flags, changing one', () => {
       'A new flag quiet',
       '  + switched off',
       '  + everybody',
-      'Of 0 persons stored, none gets another value.',
+      'Of 0 persons stored, none changes value.',
     ])
-    assert.match(asked.stderr, /^pennon: Nothing was changed, since there is no terminal to ask\. --yes /)
+    assert.match(
+      asked.stderr,
+      /^pennon: Nothing was changed: there is no terminal to ask for confirmation\. Add --yes /,
+    )
     assert.equal(asked.exitCode, 2)
     assert.equal((await flags(['show', 'quiet'])).exitCode, 2)
     const rule = { rule_type: 'targeted_release', value: 'b', targeting: { properties: [] } }
@@ -232,18 +235,18 @@ describe('pennon flags, changing one', () => {
     const ruled = await flags(['create', 'ruled', '--filters', JSON.stringify(filters)])
     assert.deepEqual(ruled.stdout.split('\n').slice(1, 4), ['  + switched off', '  + everybody: "b"', '  + else "a"'])
     const { stderr, exitCode } = await flags(['disable', 'search', '--json'])
-    assert.deepEqual([stderr, exitCode], ['pennon: --json asks nothing, so it needs --yes.\n', 2])
+    assert.deepEqual([stderr, exitCode], ['pennon: --json cannot ask for confirmation: add --yes.\n', 2])
   })
 
   it('makes a flag off, rolls it out, switches and archives it, each as one version', async () => {
     const made = await linesOf(['create', 'steps', '--yes', '--tag', 'a', '--tag', 'b'])
-    assert.equal(made.at(-1), 'steps is off. Rollout: everybody. Version 1. Switch it on: pennon flags enable steps')
+    assert.equal(made.at(-1), 'steps is off. Rollout: everybody. Version 1. To enable it: pennon flags enable steps')
     for (const [args, said] of [
       [
         ['rollout', 'steps', '25'],
-        ['  - everybody', '  + everybody, 25 % of them', /is off\. .* 25 %\. Version 2\. Switch it on: /],
+        ['  - everybody', '  + everybody, 25 % of them', /is off\. .* 25 %\. Version 2\. To enable it: /],
       ],
-      [['rollout', 'steps', '25%'], [/^Nothing to change\. steps is off\. .* Version 2\. Switch it on: /]],
+      [['rollout', 'steps', '25%'], [/^Nothing to change\. steps is off\. .* Version 2\. To enable it: /]],
       [
         ['enable', 'steps'],
         ['  - switched off', '  + switched on', /^steps is on\. .* Version 3\.$/],
@@ -258,7 +261,7 @@ describe('pennon flags, changing one', () => {
       ],
       [
         ['restore', 'steps'],
-        ['  - archived', /^steps is off\. .* Version 6\. Switch it on: pennon flags enable steps$/],
+        ['  - archived', /^steps is off\. .* Version 6\. To enable it: pennon flags enable steps$/],
       ],
     ] as [string[], (string | RegExp)[]][]) {
       const lines = await linesOf([...args, '--yes'])
@@ -278,17 +281,17 @@ describe('pennon flags, changing one', () => {
     const before = await version('search')
     for (const command of ['create', 'archive']) await linesOf([command, 'put-away', '--yes'])
     for (const [args, says] of [
-      [['rollout', 'search', '5'], /Say which condition with --condition, 1 to 2: 1\. plan exact pro or team, 33\.5 %/],
+      [['rollout', 'search', '5'], /Select a condition with --condition, 1 to 2: 1\. plan exact pro or team, 33\.5 %/],
       [
         ['rollout', 'search', '5', '--condition', '3'],
-        /--condition is a number of 2, as pennon flags show counts, not 3/,
+        /--condition must be a number from 1 to 2, as in pennon flags show, not 3/,
       ],
-      [['rollout', 'search', '101'], /A rollout is a percentage from 0 to 100, or everyone, not 101/],
-      [['rollout', 'search', 'everyone'], /Name one of its variants: a, b/],
+      [['rollout', 'search', '101'], /A rollout must be a percentage from 0 to 100, or everyone, not 101/],
+      [['rollout', 'search', 'everyone'], /Send one of its variants: a, b/],
       [['rollout', 'search', 'everyone', '--variant', 'c'], /has no variant 'c'/],
       [['disable', 'new-chekout'], /There is no flag new-chekout .*Did you mean new-checkout\?/],
       [['enable', 'put-away'], /put-away is archived\. Restore it first: pennon flags restore put-away/],
-      [['create', 'search'], /There is a flag search already\. .* pennon flags show search/],
+      [['create', 'search'], /The flag search already exists\. .* pennon flags show search/],
     ] as [string[], RegExp][]) {
       const { exitCode, stderr } = await flags([...args, '--yes'])
       assert.match(stderr, says)
@@ -313,10 +316,10 @@ describe('what pennon flags prints', () => {
 
   it('has a row and a chart for each value, all with one scale', () => {
     assert.deepEqual(usageLines(usage, 'day', plainTerminal), [
-      'VALUE        CALLS  PERSONS  PER DAY',
-      'control      1,501       20  ▄▂ ▁',
-      '日本         2,000        7  █',
-      '(no answer)      8        1     ▁',
+      'VALUE       CALLS  PERSONS  PER DAY',
+      'control     1,501       20  ▄▂ ▁',
+      '日本        2,000        7  █',
+      '(no value)      8        1     ▁',
       '2026-11-01 to 2026-11-04; a full bar is 2,000 calls; last called 2026-11-04T12:00:00Z',
     ])
   })
@@ -328,15 +331,18 @@ describe('what pennon flags prints', () => {
       results: [{ value: 'true', calls: Array(40).fill(1), persons: Array(40).fill(1), buckets: hours }],
     }
     const [title, row, foot] = usageLines(long, 'hour', { ...plainTerminal, width: 40 }, true)
-    assert.match(foot!, /^2026-11-01 00:00 to 2026-11-02 15:00, not over yet, the last bar is of 1 hour; a full bar/)
+    assert.match(
+      foot!,
+      /^2026-11-01 00:00 to 2026-11-02 15:00, still in progress, the last bar covers 1 hour; a full bar/,
+    )
     assert.equal(title, 'VALUE  CALLS  PERSONS  PER 3 HOURS')
     assert.equal(row, 'true      40        1  █████████████▃')
   })
 
   it('says when there were no calls', () => {
     assert.deepEqual(usageLines({ last_called_at: null, results: [] }, 'day', plainTerminal), [
-      'No calls in this time.',
-      'last called never, as far as is known',
+      'No calls in this period.',
+      'no call recorded',
     ])
   })
 })
@@ -361,15 +367,18 @@ describe('pennon flags export and import', () => {
       '  + everybody, 5 % of them',
       '  + variant a: 50 %',
       '  + variant b: 50 %',
-      'new-checkout: Of 0 persons stored, none gets another value.',
+      'new-checkout: Of 0 persons stored, none changes value.',
       'Nothing was written: this is a dry run.',
     ])
     const unasked = await flags(['import', path, '--project', '2'])
-    assert.match(unasked.stderr, /^pennon: Nothing was written, since there is no terminal to ask\. --yes /)
+    assert.match(
+      unasked.stderr,
+      /^pennon: Nothing was written: there is no terminal to ask for confirmation\. Add --yes /,
+    )
     assert.deepEqual(await linesOf(['list', '--project', '2']), ['No flags.'])
 
     const lines = await linesOf(['import', path, '--project', '2', '--yes'])
-    assert.deepEqual(lines.slice(-2), ['made flag new-checkout, version 1', 'made flag search, version 1'])
+    assert.deepEqual(lines.slice(-2), ['created flag new-checkout, version 1', 'created flag search, version 1'])
     assert.equal((await flags(['export', '--project', '2'])).stdout, exported.stdout)
   })
 
@@ -380,7 +389,7 @@ describe('pennon flags export and import', () => {
     const shown = await linesOf(['import', path, '--dry-run'])
     assert.deepEqual(shown.slice(1, 3), [
       '  filters.groups.0.rollout_percentage: 33.5 → 40',
-      'The same there already: 1 flag.',
+      'Already up to date: 1 flag.',
     ])
     const { cohorts, flags: results } = JSON.parse((await linesOf(['import', path, '--yes', '--json'])).join('\n'))
     assert.deepEqual(cohorts, [])
@@ -392,7 +401,7 @@ describe('pennon flags export and import', () => {
     assert.deepEqual(results[0].changes, [
       { path: 'filters.groups.0.rollout_percentage', action: 'changed', before: 33.5, after: 40 },
     ])
-    assert.deepEqual(await linesOf(['import', path]), ['The same there already: 2 flags.', 'Nothing to write.'])
+    assert.deepEqual(await linesOf(['import', path]), ['Already up to date: 2 flags.', 'Nothing to write.'])
   })
 
   it('writes nothing of a file with a fault, nor a flag with rules for a key that may not keep seeds', async t => {
@@ -403,7 +412,7 @@ describe('pennon flags export and import', () => {
     const faulty = await flags(['import', path, '--yes'])
     assert.match(
       faulty.stderr,
-      /^pennon: flag faulty: filters\.groups\.0\.rollout_percentage: .*\npennon: Nothing was written: 1 fault, named above\.\n$/,
+      /^pennon: flag faulty: filters\.groups\.0\.rollout_percentage: .*\npennon: Nothing was written: 1 problem, listed above\.\n$/,
     )
     assert.deepEqual([faulty.exitCode, faulty.stdout], [2, ''])
     const scopes = ['feature_flag:write', 'cohort:write', 'group:read']
@@ -417,7 +426,7 @@ describe('pennon flags export and import', () => {
       filters: { version: 2, return_type: 'boolean', default_value: null, rules: [] },
     })
     const ruled = await flags(['import', path, '--yes'], { key })
-    assert.match(ruled.stderr, /^pennon: flag ruled: .* key of all scopes/)
+    assert.match(ruled.stderr, /^pennon: flag ruled: .* key with all scopes/)
     assert.equal((await flags(['import', path, '--yes'])).exitCode, 0)
   })
 })

@@ -29,9 +29,9 @@ it('a first start, doctor beside it and a stop print nothing that alarms, and th
   const env = { PATH: process.env.PATH, PENNON_DATA: dataFolder, PORT: String(pennon.port) }
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env })
   assert.equal(stderr, '')
-  assert.match(stdout, /Nothing to mend\.\n$/)
+  assert.match(stdout, /No problems found\.\n$/)
   assert.deepEqual(
-    stdout.split('\n').filter(line => /^(WARN|MEND)/.test(line)),
+    stdout.split('\n').filter(line => /^(WARN|FAIL)/.test(line)),
     [],
   )
 

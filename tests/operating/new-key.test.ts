@@ -34,7 +34,7 @@ describe('pennon new-key', () => {
     assert.deepEqual([known.label, known.scopes], ['Ada’s laptop', ['*']])
     assert.equal(await running.stop(), 0)
     // This command knows the instance's address only from its settings.
-    assert.match(first.stdout, /curl "\$PENNON\/api\/.*where \$PENNON is the address/s)
+    assert.match(first.stdout, /curl "\$PENNON\/api\/.*where \$PENNON is the URL/s)
     const second = await newKey({ ...settings, PORT: '9000' })
     assert.equal(second.exitCode, 0, second.stderr)
     assert.match(second.stdout, /curl "http:\/\/127\.0\.0\.1:9000\/api\//)
@@ -46,7 +46,7 @@ describe('pennon new-key', () => {
     t.after(() => again.killTree())
     assert.equal((await keyItself(again.url, first.key)).label, 'Ada’s laptop')
     assert.equal((await keyItself(again.url, second.key)).label, 'pennon new-key')
-    assert.match(again.output(), /was made at the first start; if it is lost: bin\/pennon new-key\n/)
+    assert.match(again.output(), /created on first start; if lost: bin\/pennon new-key\n/)
     assert.equal(await again.stop(), 0)
   })
 
@@ -71,7 +71,7 @@ describe('pennon new-key', () => {
     try {
       assert.match(
         findAccessProblem(folder)!,
-        /cannot be read by user \d+ \(EACCES\)\. Run this as the user of the instance\.$/,
+        /is not readable by user \d+ \(EACCES\)\. Run this as the user of the instance\.$/,
       )
     } finally {
       if (isRoot) process.seteuid!(0)
@@ -94,8 +94,8 @@ describe('pennon new-key', () => {
 
   it('takes no label that the private API would refuse, and no unknown option', async t => {
     const folder = tempDir(t)
-    await assertRefused(folder, /A label has 1 to 200 characters/, '--label', ' ')
-    await assertRefused(folder, /A label has 1 to 200 characters/, '--label', 'x'.repeat(201))
+    await assertRefused(folder, /A label must have 1 to 200 characters/, '--label', ' ')
+    await assertRefused(folder, /A label must have 1 to 200 characters/, '--label', 'x'.repeat(201))
     assert.equal((await newKey({ PENNON_DATA: folder }, '--labels', 'x')).exitCode, 2)
   })
 })

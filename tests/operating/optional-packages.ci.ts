@@ -82,14 +82,14 @@ describe('optional packages', () => {
     const pennon = await startPennon({ tree, waitForProcessing: false })
     t.after(() => pennon.stop())
     assert.ok(await isFlagOn(pennon))
-    const reason = /its library cannot be loaded \(dlopen failed: .*libchdb\.so.*\); `pennon doctor` says what to do/
+    const reason = /its library cannot be loaded \(dlopen failed: .*libchdb\.so.*\); run `pennon doctor`/
     await eventually(() => reason.test(pennon.output()), { what: 'the reason' })
 
     const { status, stdout } = runInTree(t, tree, 'doctor')
     assert.equal(status, 1)
     assert.match(
       stdout,
-      /^MEND +event store +The embedded event store is installed and cannot be loaded \(.*libchdb\.so.*\)\n +→ .*CLICKHOUSE_URL/m,
+      /^FAIL +event store +The embedded event store is installed and cannot be loaded \(.*libchdb\.so.*\)\n +→ .*CLICKHOUSE_URL/m,
     )
   })
 

@@ -172,7 +172,7 @@ it('its other commands run by npx', async () => {
   const npx = async (...args: string[]) =>
     (await run('npx', ['pennon', ...args], { cwd: folder, env: { ...environment, PORT: '0' } })).stdout
   assert.match(await npx('--help'), /npx pennon doctor .*\n.*npx pennon config/)
-  assert.match(await npx('doctor'), /ok +event store +embedded ClickHouse.*Nothing to mend/s)
+  assert.match(await npx('doctor'), /ok +event store +embedded ClickHouse.*No problems found/s)
   assert.match(await npx('import', 'convert', '--help'), /^Sources:\n {2}amplitude /m)
 })
 

@@ -113,7 +113,7 @@ describe('pennon tail', () => {
     await eventually(() => /\npennon: \S+Z the live view of/.test(output()))
     const second = await startFront({ ...settings, PORT: new URL(first.url).port })
     t.after(() => second.close())
-    await eventually(() => / is back after \d+ s\n/.test(output()))
+    await eventually(() => / reconnected after \d+ s\n/.test(output()))
     await capture('after', {}, second.url)
     await eventually(() => /Z {2}after +ada +/.test(output()))
     await second.api('DELETE', `/api/personal_api_keys/${id}/`)
@@ -126,9 +126,9 @@ describe('pennon tail', () => {
     assert.equal(told.length, 3, output())
     assert.match(
       told[0]!,
-      /^pennon: \S+Z the live view of URL broke off: stopping\. Connecting again; .*\/events\/ and \/rejected_events\/$/,
+      /^pennon: \S+Z the live view of URL was interrupted: stopping\. Reconnecting; .*\/events\/ and \/rejected_events\/$/,
     )
-    assert.match(told[1]!, /^pennon: \S+Z the live view of URL is back after \d+ s$/)
+    assert.match(told[1]!, /^pennon: \S+Z the live view of URL reconnected after \d+ s$/)
     assert.match(told[2]!, /^pennon: \S+Z the live view of URL ended: access_ended: the personal API key was deleted/)
   })
 
@@ -142,7 +142,7 @@ describe('pennon tail', () => {
       /^pennon: The live view of http:\/\/127\.0\.0\.1:\d+ cannot be opened: .+ECONNREFUSED.+ --host, .*PORT.+\n$/,
     )
     assert.match(unknown.output(), /^pennon: .* cannot be opened: it answered 404: .*--project.*\n$/)
-    for (const word of [...lanes, 'only what /s/ refused', 'PENNON_ADMIN_PORT'])
+    for (const word of [...lanes, 'rejects of /s/ only', 'PENNON_ADMIN_PORT'])
       assert.ok(help.output().includes(word), word)
   })
 })

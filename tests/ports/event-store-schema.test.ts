@@ -75,7 +75,10 @@ describe('the tables of the event store', () => {
   it('are refused, and not touched, when a newer version changed them', async () => {
     await migrate(server.clients, { ...options, migrations })
     const before = await definitions()
-    await assert.rejects(migrate(server.clients, options), isUnfit(/newer Pennon \(schema 2; this one knows up to 1\)/))
+    await assert.rejects(
+      migrate(server.clients, options),
+      isUnfit(/newer Pennon \(schema 2; this version supports up to 1\)/),
+    )
     assert.match((await unfit()) ?? '', /newer Pennon/)
     assert.deepEqual(await definitions(), before)
   })
@@ -86,7 +89,7 @@ describe('the tables of the event store', () => {
     await command('DROP TABLE pennon.schema_version SYNC')
     const before = await definitions()
     const expected =
-      /The event store was written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it/
+      /The event store was written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that can open it/
     await assert.rejects(migrate(server.clients, options), isUnfit(expected))
     assert.match((await unfit()) ?? '', expected)
     assert.deepEqual(await definitions(), before)

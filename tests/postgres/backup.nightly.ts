@@ -48,7 +48,7 @@ test('brings back what was acknowledged before the copy of the database, and say
   await pennon.caughtUp()
   const made = await runCommand({ DATABASE_URL: url, PENNON_DATA: original }, 'backup', file)
   assert.equal(made.exitCode, 0, made.stderr)
-  assert.match(made.stdout, /not in it: the state in PostgreSQL\. Its dump has to be older/)
+  assert.match(made.stdout, /not included: the state in PostgreSQL\. Restore a dump that is older/)
   const names = execFileSync('tar', ['tf', file], { encoding: 'utf8' }).split('\n')
   assert.deepEqual(
     ['state.db', 'log/identity', 'log/main/0000000000000000.db'].map(name => names.includes(name)),

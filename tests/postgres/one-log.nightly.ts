@@ -69,7 +69,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await stopped(again)
 
     const second = await started(t, next, url)
-    assert.match(second.output(), /leaves the one it followed before/)
+    assert.match(second.output(), /instead of the one in/)
     const { lanes } = await second.api<{ lanes: unknown }>('GET', '/api/projects/@current/ingestion_status/')
     assert.match(JSON.stringify(lanes), /"appended":50,"processed":50/)
     await capture(second, 'second', 50)
@@ -113,12 +113,12 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
       url,
     )
     await taken
-    await eventually(() => /took it over/.test(second.output()), { what: 'the end' })
+    await eventually(() => /took over/.test(second.output()), { what: 'the end' })
     running.delete(second)
     assert.equal(await second.stop(), 2)
   })
 
-  it('ends itself when the database came back as a copy that follows another log', async t => {
+  it('ends itself when the database was replaced by a copy that follows another log', async t => {
     const url = await postgres.createDatabase()
     const pennon = await started(t, tempDir(t), url)
     await capture(pennon, 'kept', 10)
@@ -130,7 +130,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
       [],
       url,
     )
-    await eventually(() => /follows another log; this one stops/.test(pennon.output()), {
+    await eventually(() => /follows another log; this instance stops/.test(pennon.output()), {
       what: 'the end',
     })
     running.delete(pennon)
@@ -146,7 +146,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await stopped(alone)
     assert.match(
       await refusedStart(folder, { DATABASE_URL: url }),
-      /log in .* belongs to another state: .*PostgreSQL at .* follows none yet/,
+      /log in .* belongs to another state: .*PostgreSQL at .* follows no log yet/,
     )
     assert.equal(await storedCount(url), 0)
     const [{ n }] = (await postgres.query<{ n: string }>('SELECT count(*) AS n FROM project', [], url)) as [

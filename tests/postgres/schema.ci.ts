@@ -55,7 +55,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
 
   it('are in a schema of their own, and another application keeps its own', async t => {
     const url = await foreignDatabase()
-    assert.match((await doctorOn({ DATABASE_URL: url })).found, /schema pennon \(tables are made at the first start\)/)
+    assert.match((await doctorOn({ DATABASE_URL: url })).found, /schema pennon \(tables are created on first start\)/)
     const pennon = await started(t, { DATABASE_URL: url })
     assert.match(pennon.output(), /State +PostgreSQL at 127\.0\.0\.1:\d+\/\w+, schema pennon\n/)
     await pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'here' })
@@ -117,7 +117,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     const dump = () => postgres.dump(url).replaceAll(/^\\(un)?restrict .*$/gm, '')
     const before = dump()
     const dataFolder = tempDir(t)
-    const expected = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it\. Export/
+    const expected = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that can open it\. Export/
     assert.match(await refusedStart(dataFolder, settings), new RegExp(`^pennon: The state was ${expected.source}`))
     const { isGood, found, remedy } = await doctorOn(settings)
     assert.equal(isGood, false)

@@ -72,7 +72,7 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
       return (await checkState(config.value))[0]!
     }
     const finding = await doctorOn(url.replace('pennon@', 'weak@'))
-    assert.match(JSON.stringify(finding), /may not make the schema pennon.*CREATE SCHEMA pennon AUTHORIZATION/)
+    assert.match(JSON.stringify(finding), /may not create the schema pennon.*CREATE SCHEMA pennon AUTHORIZATION/)
     assert.equal((await doctorOn(url)).isGood, true)
   })
 

@@ -15,7 +15,7 @@ import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { unpackedFolder } from './unpacked-folder.ts'
 
-const expected = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that opens it/
+const expected = /written by Pennon 0\.1\.0 or earlier, and 0\.1\.0 is the last version that can open it/
 
 function filesOf(folder: string): Record<string, string> {
   const names = readdirSync(folder).sort()

@@ -27,7 +27,7 @@ export function isBackupName(name: string): boolean {
 /** @throws UnfitNameError */
 export function encodeTarHeader({ name, size }: TarHeader, mtimeMs: number): Buffer {
   const split = isBackupName(name) ? splitOf(name) : null
-  if (split === null) throw new UnfitNameError(`cannot have a file named ${JSON.stringify(name)}`)
+  if (split === null) throw new UnfitNameError(`cannot contain a file named ${JSON.stringify(name)}`)
   const header = Buffer.alloc(blockBytes)
   const { prefix, rest } = split
   header.write(rest, 0, 'latin1')

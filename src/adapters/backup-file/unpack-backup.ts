@@ -35,7 +35,7 @@ export async function unpackBackup(
       if (entry === 'cut' || entry === 'damaged' || at + blockBytes + entry.size > total)
         throw headerFault(entry, found)
       if (!isBackupName(entry.name) || found.has(entry.name))
-        throw new BackupDamagedError(`it holds ${JSON.stringify(entry.name)}, which no backup of Pennon's does`)
+        throw new BackupDamagedError(`it contains ${JSON.stringify(entry.name)}, which is not part of a Pennon backup`)
       const place = { source, from: at + blockBytes, size: entry.size }
       found.set(entry.name, await unpackFile(place, join(folder, entry.name), onBytes))
       at += blockBytes + entry.size + paddingOf(entry.size)
@@ -50,9 +50,7 @@ export async function unpackBackup(
 function headerFault(entry: unknown, found: ReadonlyMap<string, string>): BackupDamagedError {
   const behind = [...found.keys()].at(-1)
   const place = behind === undefined ? 'at its beginning' : `behind ${behind}`
-  return new BackupDamagedError(
-    entry === 'damaged' ? `it is damaged ${place}` : `it ends ${place}, before it is complete`,
-  )
+  return new BackupDamagedError(entry === 'damaged' ? `it is damaged ${place}` : `it is incomplete: it ends ${place}`)
 }
 
 async function unpackFile(
@@ -68,7 +66,7 @@ async function unpackFile(
     const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(size, 1)))
     for (let at = 0; at < size; ) {
       const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - at), from + at)
-      if (bytesRead === 0) throw new BackupDamagedError('it became shorter while it was read')
+      if (bytesRead === 0) throw new BackupDamagedError('it was truncated while being read')
       const chunk = buffer.subarray(0, bytesRead)
       hash.update(chunk)
       await target.writeFile(chunk)
@@ -83,7 +81,7 @@ async function unpackFile(
 }
 
 async function compareSums(found: ReadonlyMap<string, string>, folder: string): Promise<void> {
-  if (!found.has(checksumsName)) throw new BackupDamagedError(`it has no ${checksumsName}: it is not complete`)
+  if (!found.has(checksumsName)) throw new BackupDamagedError(`it has no ${checksumsName}: it is incomplete`)
   const lines = (await readFile(join(folder, checksumsName), 'utf8')).split('\n').slice(0, -1)
   const told = new Map<string, string>()
   for (const line of lines) {

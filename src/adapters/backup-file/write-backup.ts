@@ -55,7 +55,7 @@ export async function createBackup(
       for (let at = 0; at < size; ) {
         options.checkStop()
         const read = await readFull(source, buffer, at, Math.min(chunkBytes, size - at))
-        if (read === 0) throw new Error(`${from} became shorter while it was copied`)
+        if (read === 0) throw new Error(`${from} was truncated while being copied`)
         const chunk = buffer.subarray(0, read)
         hash.update(chunk)
         await write(chunk)

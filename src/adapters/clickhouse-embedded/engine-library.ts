@@ -36,6 +36,6 @@ export async function findLibraryProblem(libraryPath: string): Promise<string | 
     return null
   } catch (cause) {
     const { signal, stderr } = cause as ExecFileException & { stderr: string }
-    return /dlopen failed: (.*)/.exec(stderr)?.[1] ?? (signal ? `loading it ends by ${signal}` : stderr.trim())
+    return /dlopen failed: (.*)/.exec(stderr)?.[1] ?? (signal ? `loading it ended with ${signal}` : stderr.trim())
   }
 }

@@ -54,11 +54,11 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     workerData: { libraryPath, args: engineArgs(options.folder) } satisfies EngineThreadData,
     stdin: false,
   })
-  thread.once('message', (reason: string) => noteFailure(reason === '' ? 'its reason stands above' : reason))
+  thread.once('message', (reason: string) => noteFailure(reason === '' ? 'see the reason above' : reason))
   thread.once('error', (error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error)
     const isUnloaded = reason.startsWith('dlopen failed')
-    noteFailure(isUnloaded ? `its library cannot be loaded (${reason}); \`pennon doctor\` says what to do` : reason)
+    noteFailure(isUnloaded ? `its library cannot be loaded (${reason}); run \`pennon doctor\`` : reason)
   })
   reportWhileAnswering(options.httpPort)
   const endpoint = readEngineEndpoint(dirname(options.folder))
@@ -67,7 +67,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
     endpoint,
     runawayMs: options.runawayMs ?? runawayDefaultMs,
     onRunaway: seconds => {
-      writeSync(2, `pennon events: SQL of people has run for ${seconds} s and cannot be stopped; starting again\n`)
+      writeSync(2, `pennon events: a user's SQL query has run for ${seconds} s and cannot be stopped; restarting\n`)
       endNow(1)
     },
   })

@@ -53,7 +53,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
       }
     })
     const missing = parts.find(path => !existsSync(join(path, 'checksums.txt')) || !path.startsWith(`${frozen}/store/`))
-    if (missing !== undefined) throw new Error(`the engine says that it froze ${missing}, which is not there`)
+    if (missing !== undefined) throw new Error(`the engine reports that it froze ${missing}, which does not exist`)
     return { files: filesOf(dataFolder, frozen), rows: rowsOf(dataFolder, frozen), release }
   } catch (error) {
     release()

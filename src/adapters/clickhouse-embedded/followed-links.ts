@@ -39,7 +39,7 @@ function requireEverythingIn(target: string, place: string): void {
     const original = statSync(join(target, relative(place, path)), { throwIfNoEntry: false })
     if (original?.size !== statSync(path).size)
       throw new FollowedLinkError(
-        `${place} is a folder where the event store had a link, and ${relative(place, path)} in it is not in ${target}. Copy the data folder again with its links: cp -a.`,
+        `${place} is a folder instead of a symbolic link of the event store, and ${relative(place, path)} in it is not in ${target}. Copy the data folder again with its links: cp -a.`,
       )
   }
 }

@@ -132,7 +132,7 @@ async function findVersion(
   if (!definitions.has(versionTable)) {
     if (!definitions.has('events_pending')) return ok(0)
     return err(
-      `The event store ${isTooOld}. Export with that version what you want to keep, and start this one with another database in CLICKHOUSE_URL, or an empty PENNON_DATA without it${inDocs('operating/upgrades.md')}.`,
+      `The event store ${isTooOld}. Export what you want to keep with that version, then start this version with another database in CLICKHOUSE_URL, or without it and with an empty PENNON_DATA${inDocs('operating/upgrades.md')}.`,
     )
   }
   const result = await client.query({
@@ -142,7 +142,7 @@ async function findVersion(
   const [[version]] = (await result.json<[number]>()) as [[number]]
   if (version > migrations.length)
     return err(
-      `The event store was written by a newer Pennon (schema ${version}; this one knows up to ${migrations.length}). Start that version, or restore a backup from before the upgrade.`,
+      `The event store was written by a newer Pennon (schema ${version}; this version supports up to ${migrations.length}). Start that version, or restore a backup from before the upgrade.`,
     )
   return ok(baselineTableNames.every(table => definitions.has(table)) ? version : 0)
 }
@@ -154,6 +154,6 @@ function hasTtl(definition: string | undefined, ttl: string): boolean {
 
 function requireSpace(freeBytes = freeBytesMin): void {
   if (freeBytes >= freeBytesMin) return
-  const message = `tables of events have to be altered, and the disk has ${freeBytes} bytes left of the ${freeBytesMin} that it needs for that: free some`
+  const message = `event tables must be migrated, which needs ${freeBytesMin} free bytes, and the disk has ${freeBytes}: free disk space`
   throw new PortError('event-store', 'full', new Error(message))
 }

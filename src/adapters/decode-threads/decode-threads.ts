@@ -90,7 +90,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
         for (const slot of slots) if (slot.isRunning()) slot.takeJob()
         for (const slot of slots) slot.takeJob()
         const drop = () => {
-          if (queue.remove(queued)) reject(new PortError(portName, 'unavailable', new Error('the client is gone')))
+          if (queue.remove(queued)) reject(new PortError(portName, 'unavailable', new Error('the client disconnected')))
         }
         if (gone?.aborted) drop()
         else gone?.addEventListener('abort', drop, { once: true })
@@ -160,7 +160,7 @@ export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
 
     /** The next job starts another one. */
     function noteDeath(cause: unknown): void {
-      options.logger.error({ err: cause }, 'a decode thread died and is replaced')
+      options.logger.error({ err: cause }, 'decode thread died; replacing it')
       options.onRestart()
     }
 

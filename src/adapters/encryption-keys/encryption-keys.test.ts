@@ -49,6 +49,6 @@ describe('encryption keys', () => {
     assert.deepEqual(await keysIn(folder, { missingKeyReason: 'not here' }).current(), { ok: false, error: 'not here' })
     assert.deepEqual(readdirSync(folder), [])
     writeFileSync(join(folder, 'encryption.key'), 'half a k')
-    await assert.rejects(keysIn(folder).current(), /encryption\.key holds no encryption key/)
+    await assert.rejects(keysIn(folder).current(), /encryption\.key does not contain an encryption key/)
   })
 })

@@ -47,7 +47,7 @@ export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKe
     if (fromFile !== null) return fromFile
     const text = await readIfThere(options.keyFile)
     if (text === null) return null
-    if (!hexForm.test(text.trim())) throw new Error(`${options.keyFile} holds no encryption key`)
+    if (!hexForm.test(text.trim())) throw new Error(`${options.keyFile} does not contain an encryption key`)
     fromFile = keyOf(text.trim())
     return fromFile
   }

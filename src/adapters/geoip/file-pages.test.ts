@@ -48,12 +48,12 @@ describe('FilePages', () => {
     const path = aFile(t, Buffer.alloc(3 * pageBytes, 1))
     const pages = new FilePages(path, pageBytes)
     truncateSync(path, pageBytes)
-    assert.throws(() => pages.byteAt(2 * pageBytes), /cut off/)
+    assert.throws(() => pages.byteAt(2 * pageBytes), /truncated/)
     assert.equal(pages.byteAt(5), 1)
     pages.close()
   })
 
   it('takes no folder', t => {
-    assert.throws(() => new FilePages(tempDir(t), pageBytes), /no file/)
+    assert.throws(() => new FilePages(tempDir(t), pageBytes), /not a file/)
   })
 })

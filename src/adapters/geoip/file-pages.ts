@@ -27,7 +27,7 @@ export class FilePages {
     const status = fstatSync(this.#descriptor)
     if (!status.isFile() || status.size > fileBytesMax) {
       closeSync(this.#descriptor)
-      throw new Error(status.isFile() ? 'it is larger than 4 GiB' : 'it is no file')
+      throw new Error(status.isFile() ? 'it is larger than 4 GiB' : 'it is not a file')
     }
     this.byteCount = status.size
     const pageCount = Math.ceil(status.size / pageBytes)
@@ -96,7 +96,7 @@ export class FilePages {
     const size = Math.min(pageBytes, this.byteCount - from)
     for (let done = 0; done < size; ) {
       const count = readSync(this.#descriptor, this.#bytes, slot * pageBytes + done, size - done, from + done)
-      if (count === 0) throw new Error('the file was cut off while it was open')
+      if (count === 0) throw new Error('the file was truncated while open')
       done += count
     }
     this.#pageOfSlot[slot] = page

@@ -222,7 +222,7 @@ function metadataStart(pages: FilePages): number {
   const tailBytes = Math.min(pages.byteCount, metadataBytesMax)
   const tail = pages.copyOf(pages.byteCount - tailBytes, tailBytes)
   const index = tail.lastIndexOf(metadataMarker)
-  if (index === -1) throw new Error('it is no MaxMind DB file')
+  if (index === -1) throw new Error('it is not a MaxMind DB file')
   return pages.byteCount - tailBytes + index + metadataMarker.length
 }
 

@@ -78,11 +78,11 @@ describe('openGeoipFile', () => {
       const opened = openGeoipFile(path, silentLogger())
       return opened.ok ? '' : opened.error
     }
-    assert.equal(errorOf(join(folder, 'missing.mmdb')), 'there is no such file')
-    assert.equal(errorOf(folder), 'it is no file')
-    assert.equal(errorOf(text), 'it is no MaxMind DB file')
+    assert.equal(errorOf(join(folder, 'missing.mmdb')), 'the file does not exist')
+    assert.equal(errorOf(folder), 'it is not a file')
+    assert.equal(errorOf(text), 'it is not a MaxMind DB file')
     const ofNetworks = openWritten(t, { databaseType: 'GeoLite2-ASN' })
-    assert.deepEqual(ofNetworks, { ok: false, error: 'it is a database of type "GeoLite2-ASN", not one of cities' })
+    assert.deepEqual(ofNetworks, { ok: false, error: 'it is a database of type "GeoLite2-ASN", not a City database' })
   })
 
   it('goes on without locations when the file is damaged, and says so once', t => {

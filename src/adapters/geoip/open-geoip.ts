@@ -59,7 +59,7 @@ function openFiles(paths: readonly string[], origin: string, logger: GeoipLogger
       const file = new MmdbFile(pages)
       const { databaseType } = file.metadata
       if (!/city|enterprise|insights/i.test(databaseType))
-        throw new Error(`it is a database of type "${databaseType}", not one of cities`)
+        throw new Error(`it is a database of type "${databaseType}", not a City database`)
       files.push(file)
     }
   } catch (cause) {
@@ -85,8 +85,7 @@ function lookUpIn(files: readonly MmdbFile[], logger: GeoipLogger): Geoip['lookU
         if (location !== null) return location
       }
     } catch (cause) {
-      if (!hasFailed)
-        logger.error({ err: cause }, 'the GeoIP database cannot be read; addresses in it have no location')
+      if (!hasFailed) logger.error({ err: cause }, 'cannot read the GeoIP database; some IP addresses have no location')
       hasFailed = true
     }
     return null
@@ -96,7 +95,7 @@ function lookUpIn(files: readonly MmdbFile[], logger: GeoipLogger): Geoip['lookU
 }
 
 function reasonOf(cause: NodeJS.ErrnoException): string {
-  if (cause.code === 'ENOENT') return 'there is no such file'
-  if (cause.code === 'EACCES' || cause.code === 'EPERM') return 'this user may not read it'
+  if (cause.code === 'ENOENT') return 'the file does not exist'
+  if (cause.code === 'EACCES' || cause.code === 'EPERM') return 'this user has no permission to read it'
   return cause.message
 }

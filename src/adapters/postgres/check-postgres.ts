@@ -102,9 +102,9 @@ export function placeOf(url: string): string {
 function formatRemedy(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (/^E(CONNREFUSED|NOTFOUND|HOSTUNREACH|NETUNREACH|AI_AGAIN)|^ETIMEDOUT/.test(code))
-    return '. Is it running there? DATABASE_URL names its host and port'
-  if (code.startsWith('28')) return '. User and password stand in DATABASE_URL'
-  return code === '3D000' ? '. Create the database, or name another in DATABASE_URL' : ''
+    return '. Check that it is running, and the host and port in DATABASE_URL'
+  if (code.startsWith('28')) return '. Check the user and password in DATABASE_URL'
+  return code === '3D000' ? '. Create the database, or set another in DATABASE_URL' : ''
 }
 
 /** The cause's message without the PortError around it; an attempt on several addresses names each. */

@@ -168,7 +168,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     clearTimeout(timer)
     void endQuietly(lost)
     if (failures === 0)
-      logger.warn({ err: postgresPortError(cause) }, 'the lock on the database is lost; taking it again')
+      logger.warn({ err: postgresPortError(cause) }, 'lost the lock on the database; acquiring it again')
     const waitMs = Math.min(retryMs.max, retryMs.first * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
     timer = setTimeout(() => void retake(), waitMs)
     timer.unref()
@@ -181,17 +181,17 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
       const reason =
         other === null
           ? await whatStandsAgainst(client)
-          : `is in use by another instance${other}, which took it over while this one had lost its session`
+          : `is in use by another instance${other}, which took over while this instance had lost its session`
       if (isReleased) return
       if (reason === null) {
-        logger.info('the lock on the database is held again')
+        logger.info('acquired the lock on the database again')
         failures = 0
         return
       }
       // Ending is right: another instance has bound its own log to the state and so taken the streams from our worker.
       // No worker would ever read the events that this instance accepted from now on.
       await release()
-      options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${reason}; this one stops`)
+      options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${reason}; this instance stops`)
     } catch {
       // `lose` was called with it and tries again.
     }
@@ -203,7 +203,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     try {
       type Row = { log_id: string; stream: string | null; offset: number | null }
       const { rows } = await session.query<Row>(readReturnedState)
-      if (rows.length === 0) throw new Error('the database follows no log')
+      if (rows.length === 0) throw new Error('the database does not follow a log')
       const positions = rows.flatMap(({ stream, offset }) => (stream === null ? [] : [[stream, offset!] as const]))
       return await judge({ followedLogId: rows[0]!.log_id, positions: new Map(positions) })
     } catch (cause) {

@@ -73,10 +73,10 @@ export function openPool(options: PoolOptions): Pool {
     idle_in_transaction_session_timeout: idleTransactionMsMax,
   })
   // Without a listener, an idle session that the server ends would end this process.
-  pool.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'an idle session ended'))
+  pool.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'idle session ended'))
   // The pool removes its own listener from a session while the session is in use.
   pool.on('connect', client => {
-    client.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'a session ended'))
+    client.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'session ended'))
   })
   return {
     connect: async () => {

@@ -55,7 +55,7 @@ export function listenForRevisions(options: {
       await connecting.query(`LISTEN ${revisionChannel}`)
       if (failures === 0) return
       const { rows } = await connecting.query<{ value: number }>('SELECT value FROM revision WHERE id = 1')
-      logger.info('changes of definitions are heard again')
+      logger.info('listening for definition changes again')
       failures = 0
       onRevision(rows[0]!.value)
     } catch (cause) {
@@ -69,7 +69,7 @@ export function listenForRevisions(options: {
     client = undefined
     void endQuietly(lost)
     if (failures === 0)
-      logger.warn({ err: postgresPortError(cause) }, 'changes of definitions are not heard, but asked for')
+      logger.warn({ err: postgresPortError(cause) }, 'cannot listen for definition changes; polling instead')
     const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
     timer = setTimeout(() => void connect(), waitMs)
     timer.unref()

@@ -43,7 +43,7 @@ export function judgeSchemas(path: string, current: string | null, found: readon
   if (there !== undefined && isState(there.tables)) return { schema: wanted, isMade: true, hasState: true }
   if (there !== undefined && there.tables.length > 0)
     return {
-      refusal: `its schema ${wanted} has tables of another program (${someOf(there.tables)}). Set PENNON_DATABASE_SCHEMA to a schema of Pennon's own, or name another database in DATABASE_URL`,
+      refusal: `its schema ${wanted} has tables of another program (${someOf(there.tables)}). Set PENNON_DATABASE_SCHEMA to a schema for Pennon only, or set another database in DATABASE_URL`,
     }
   const other = found.find(({ schema, tables }) => schema !== wanted && isState(tables))
   if (other === undefined) return { schema: wanted, isMade: there !== undefined, hasState: false }

@@ -35,7 +35,7 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
   const dist = join(folder, 'dist')
   const names = new Set(readdirSync(dist).filter(name => /^[a-z][\w.-]*\.js(?:\.map)?$/.test(name)))
   if (!names.has('array.js'))
-    throw new Error('the package posthog-js has no dist/array.js: the installation is not whole')
+    throw new Error('the package posthog-js has no dist/array.js: the installation is incomplete')
   const opened = new Map<string, Promise<BrowserScript>>()
   const budget = { bytes: options.keptBytesMax ?? keptBytesDefault }
 
@@ -128,7 +128,7 @@ function packageFolder(name: string): string {
       return folder
     }
     const parent = dirname(folder)
-    if (parent === folder) throw new Error(`the package ${name} is not installed: the installation is not whole`)
+    if (parent === folder) throw new Error(`the package ${name} is not installed: the installation is incomplete`)
     folder = parent
   }
 }

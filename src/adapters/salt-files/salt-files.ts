@@ -31,7 +31,7 @@ async function keepSalt(folder: string, day: string, fresh: Uint8Array): Promise
   await mkdir(folder, { recursive: true, mode: 0o700 })
   await makeFile(draftOf(folder, day), file, fresh)
   const kept = await readSalt(file)
-  if (kept?.length !== saltBytes) throw new Error(`${file} was deleted meanwhile: the clock of a worker is ahead`)
+  if (kept?.length !== saltBytes) throw new Error(`${file} has been deleted: the clock of a worker is ahead`)
   return kept
 }
 

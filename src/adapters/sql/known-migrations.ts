@@ -15,11 +15,11 @@ export const migrations: readonly Migration[] = [baseline]
 export function findSchemaProblem(version: number, known: readonly Migration[] = migrations): string | null {
   const [oldest, newest] = [known[0]!.version, known.at(-1)!.version]
   if (!Number.isInteger(version) || version < 0)
-    return 'The state is damaged: its table schema_version does not say which schema it has. Restore it from a backup.'
+    return 'The state is damaged: the version in its table schema_version is missing or invalid. Restore it from a backup.'
   if (version > newest)
-    return `The state was written by a newer Pennon (schema ${version}; this one knows up to ${newest}). Start that version, or restore a backup from before the upgrade.`
+    return `The state was written by a newer Pennon (schema ${version}; this version supports up to ${newest}). Start that version, or restore a backup from before the upgrade.`
   if (version > 0 && version < oldest)
-    return `The state ${isTooOld}. Export with that version what you want to keep, and start this one with an empty PENNON_DATA, and an empty database if DATABASE_URL is set${inDocs('operating/upgrades.md')}.`
+    return `The state ${isTooOld}. Export what you want to keep with that version, then start this version with an empty PENNON_DATA, and an empty database if DATABASE_URL is set${inDocs('operating/upgrades.md')}.`
   return null
 }
 

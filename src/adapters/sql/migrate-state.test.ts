@@ -33,7 +33,7 @@ test('applies what is missing, and nothing when run again', async () => {
 })
 
 for (const [version, known, expected] of [
-  ['a newer version', [one], /newer Pennon \(schema 2; this one knows up to 1\)/],
+  ['a newer version', [one], /newer Pennon \(schema 2; this version supports up to 1\)/],
   [
     'a version before the first migration',
     [{ ...one, version: 3 }],

@@ -16,7 +16,10 @@ describe('space for the log', () => {
     const beyond = 10 ** 18
     assert.equal(refusal(1_000, 0), null)
     assert.match(refusal(10, 0)!, /^the log .*PENNON_LOG_MAX_BYTES, of 10 bytes$/)
-    assert.match(refusal(1_000, beyond)!, /^fewer than PENNON_MIN_FREE_BYTES, 1000000000000000000 bytes/)
+    assert.match(
+      refusal(1_000, beyond)!,
+      /^the disk has less free space than PENNON_MIN_FREE_BYTES, 1000000000000000000 bytes/,
+    )
     assert.match(refusal(10, beyond)!, /PENNON_LOG_MAX_BYTES.* and .*PENNON_MIN_FREE_BYTES/)
   })
 

@@ -70,7 +70,7 @@ export class DiskSpace {
     const isDiskFull = bytes > this.#diskLeftBytes
     if (!isLogFull && !isDiskFull) return null
     const log = `the log has reached its limit, PENNON_LOG_MAX_BYTES, of ${logBytesMax} bytes`
-    const disk = `fewer than PENNON_MIN_FREE_BYTES, ${minFreeBytes} bytes, are free on the disk`
+    const disk = `the disk has less free space than PENNON_MIN_FREE_BYTES, ${minFreeBytes} bytes`
     return isLogFull && isDiskFull ? `${log}, and ${disk}` : isLogFull ? log : disk
   }
 
@@ -79,8 +79,8 @@ export class DiskSpace {
     this.#lookAgain(bytes > this.#importLeftBytes)
     if (bytes <= this.#importLeftBytes) return null
     return (
-      'imports have taken their share of the log, which is half of PENNON_LOG_MAX_BYTES, or of the disk above ' +
-      'PENNON_MIN_FREE_BYTES where that is less; live events are still accepted'
+      'imports have used up their share of the log: half of PENNON_LOG_MAX_BYTES, or of the disk space above ' +
+      'PENNON_MIN_FREE_BYTES if that is less; live events are still accepted'
     )
   }
 

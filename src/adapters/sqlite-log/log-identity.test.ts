@@ -99,7 +99,7 @@ describe('the id of a log', () => {
   it('is refused when the file holds none', t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'identity'), '')
-    assert.throws(() => readLogIdentity(folder), /identity does not hold the id of a log/)
+    assert.throws(() => readLogIdentity(folder), /identity does not contain the id of a log/)
   })
 })
 

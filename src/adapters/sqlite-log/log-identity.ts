@@ -13,7 +13,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 /** The identity file exists but has no id. The message is a line for operators. */
 export class LogIdentityError extends Error {
   constructor(path: string) {
-    super(`${path} does not hold the id of a log; restore it from a backup`)
+    super(`${path} does not contain the id of a log; restore it from a backup`)
     this.name = 'LogIdentityError'
   }
 }

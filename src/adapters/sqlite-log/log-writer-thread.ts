@@ -126,7 +126,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     const reason = diskError === null || message.includes(diskError) ? message : `${message} (${diskError})`
     isFailing = true
     if (error instanceof FilesGoneError) report({ state: 'files_gone', reason })
-    else if (errorCode(error) === 'full') report({ state: 'full', reason: `the disk has no space left: ${reason}` })
+    else if (errorCode(error) === 'full') report({ state: 'full', reason: `the disk is full: ${reason}` })
     else report({ state: 'unavailable', reason })
     return reason
   }

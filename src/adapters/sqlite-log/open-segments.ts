@@ -36,7 +36,7 @@ export class OpenSegments {
    */
   use<T>(segment: SegmentName, read: (opened: ReadableSegment) => T): T {
     if (segment.form === 'damaged' && this.#onDamage === null) {
-      const message = `log segment ${segment.path} is damaged: it was set aside`
+      const message = `log segment ${segment.path} is damaged and has been set aside`
       throw new PortError('event-log', 'corrupt', new Error(message))
     }
     try {

@@ -119,6 +119,6 @@ export function readError(error: unknown, path: string): unknown {
   if (!isNoSegment && !(typeof code === 'string' && code.startsWith('SQLITE_'))) return error
   const transient =
     !isNoSegment && /^SQLITE_(BUSY|LOCKED|CANTOPEN|FULL|IOERR|NOMEM|PROTOCOL|INTERRUPT)/.test(String(code))
-  const message = `log segment ${path} cannot be read: ${(error as Error).message}`
+  const message = `cannot read log segment ${path}: ${(error as Error).message}`
   return new PortError('event-log', transient ? 'unavailable' : 'corrupt', new Error(message, { cause: error }))
 }

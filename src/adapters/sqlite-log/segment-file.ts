@@ -25,15 +25,14 @@ export class NotASegmentError extends Error {
   /** False when a later version may have written it, so that we cannot judge its file. */
   readonly isDamage: boolean
   constructor(version: unknown) {
-    super(`its version is ${version} where ${segmentVersion} was expected`)
+    super(`its version is ${version}, expected ${segmentVersion}`)
     this.name = 'NotASegmentError'
     this.isDamage = version === 0
   }
 }
 
 /** The process's log line for a damaged segment, whether the appender or the reader found it. */
-export const damagedSegmentLine =
-  'a segment of the log is damaged: it was set aside, and what can still be read of it is processed'
+export const damagedSegmentLine = 'a log segment is damaged and has been set aside; processing its readable records'
 
 /** SQLite reads the file, but no writer can have left it like this. */
 export class DamageError extends Error {
@@ -42,7 +41,7 @@ export class DamageError extends Error {
 
 /** The error for a newest segment that ends before the offset in the mark of its stream. */
 export function lacksItsEnd(endOffset: number, markedOffset: number): DamageError {
-  return new DamageError(`it ends at offset ${endOffset}, and the stream had come to ${markedOffset}`)
+  return new DamageError(`it ends at offset ${endOffset}, but the stream had reached ${markedOffset}`)
 }
 
 /** Whether an error from SQLite, or from opening a segment, means that the file itself is damaged. */
@@ -223,7 +222,7 @@ function requireDurable(db: Database.Database): void {
   const journal = db.pragma('journal_mode', { simple: true })
   const synchronous = db.pragma('synchronous', { simple: true })
   if (journal !== 'wal' || synchronous !== 2) {
-    throw new Error(`journal_mode is ${journal} and synchronous ${synchronous} where wal and 2 were set`)
+    throw new Error(`journal_mode is ${journal} and synchronous ${synchronous}, expected wal and 2`)
   }
 }
 

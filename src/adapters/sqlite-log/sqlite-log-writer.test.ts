@@ -209,7 +209,7 @@ describe('sqlite-log writer', () => {
     await eventually(() => stream.condition.state === 'ok')
     await stream.append(encodedEvents([aCapturedEvent(5)]))
     assert.equal(threads.length, 2)
-    assert.deepEqual(troubles, ['the log writer ended and starts again'])
+    assert.deepEqual(troubles, ['the log writer ended; restarting it'])
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-1', 'person-5'])
   })
 
@@ -253,7 +253,7 @@ describe('sqlite-log writer', () => {
     const logger = Object.assign(silentLogger(), { error: (_: object, line: string) => void lines.push(line) })
     writeFileSync(listSegments(join(folder, 'historical'))[0]!.path, 'not a database'.repeat(1_000))
     await openedWriter(t, { logger }, folder)
-    assert.match(lines.join(), /a segment of the log is damaged/, 'the stream was opened')
+    assert.match(lines.join(), /a log segment is damaged/, 'the stream was opened')
   })
 
   it('refuses the appends to a stream that cannot be opened, and takes them once it can', async t => {
@@ -302,8 +302,8 @@ describe('sqlite-log writer', () => {
       const aside = path.replace(/db$/, 'damaged.db')
       assert.equal(readFileSync(aside, 'utf8'), content)
       assert.deepEqual(
-        lines.map(([fields, line]) => [(fields as { path?: string }).path, line.split(':')[0]]),
-        [[aside, 'a segment of the log is damaged']],
+        lines.map(([fields, line]) => [(fields as { path?: string }).path, line.split(';')[0]]),
+        [[aside, 'a log segment is damaged and has been set aside']],
       )
       const reader = openSqliteLogReader({ folder, onDamage: () => {} })
       t.after(() => reader.close())

@@ -118,15 +118,11 @@ function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOpt
       onTrouble: complaining(line => logger.error({ stream }, `log: ${line}`)),
       onGap: ({ isLost, stream, ...rest }) => {
         const gap = { stream, ...rest }
-        if (isLost)
-          logger.error(
-            gap,
-            'records of the log that were accepted and not processed are gone: a file of it was removed',
-          )
+        if (isLost) logger.error(gap, 'accepted but unprocessed log records are missing: a log file was removed')
         else
           logger.warn(
             gap,
-            'the log ends before the position of the state, as one that comes from a backup does: it goes on there, and what was in between is only in the stores',
+            'the log ends before the position of the state, as after restoring a backup: continuing from that position; records in between exist only in the stores',
           )
       },
       onDamage: ({ path, message }) => logger.error({ stream, path, message }, damagedSegmentLine),

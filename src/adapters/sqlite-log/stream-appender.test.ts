@@ -96,7 +96,7 @@ describe('stream appender beside another', () => {
     assert.deepEqual(offsets, [9, 10, 11, 12])
     const [aside, ...others] = listSegments(streamFolder)
     assert.deepEqual([aside!.form, others.map(({ firstOffset }) => firstOffset)], ['damaged', [9]])
-    assert.deepEqual(damages, [[aside!.path, 'it ends at offset 4, and the stream had come to 9']])
+    assert.deepEqual(damages, [[aside!.path, 'it ends at offset 4, but the stream had reached 9']])
     assert.deepEqual(gaps, [])
     assert.ok(readFileSync(`${aside!.path}-wal`).equals(side))
   })

@@ -56,7 +56,7 @@ export interface StreamGap {
 /** The stream's files were removed or replaced: records appended to them would be lost when the process ends. */
 export class FilesGoneError extends Error {
   constructor(path: string) {
-    super(`${path} was removed or replaced while it was in use; put it back if you can, and start Pennon again`)
+    super(`${path} was removed or replaced while in use; put it back if you can, and restart Pennon`)
     this.name = 'FilesGoneError'
   }
 }
@@ -211,7 +211,7 @@ export class StreamAppender {
         throw new FilesGoneError(segment.name.path)
       case 'set_aside':
         throw new Error(
-          `${segment.name.path} was set aside as damaged in the middle of a commit; the next one goes elsewhere`,
+          `${segment.name.path} was damaged during a commit and has been set aside; the next commit uses another segment`,
         )
     }
   }
@@ -249,7 +249,7 @@ export class StreamAppender {
       // Another process may have set it aside since it was listed.
       const isGoneOrDamaged = isDamage(error) || !existsSync(name.path)
       if (!isGoneOrDamaged || this.#setAsideCount >= setAsideCountMax) {
-        const message = `log segment ${name.path} cannot be opened: ${(error as Error).message}`
+        const message = `cannot open log segment ${name.path}: ${(error as Error).message}`
         throw Object.assign(new Error(message, { cause: error }), { code: (error as { code?: unknown }).code })
       }
       this.#setAside(name, error)

@@ -85,7 +85,7 @@ export class StreamReader {
     if (found.nextOffset > found.firstOffset) return found
     const endOffset = this.#endOffset(fromOffset)
     if (fromOffset > endOffset) {
-      const message = `position ${fromOffset} lies behind the end of the log in ${this.#folder}, which is at ${endOffset}`
+      const message = `position ${fromOffset} is beyond the end of the log in ${this.#folder}, which is at ${endOffset}`
       throw new PortError('event-log', 'conflict', new Error(message))
     }
     return found

@@ -110,10 +110,10 @@ export class StreamWriter {
     if (this.#state === 'dormant') this.#wake()
     if (this.#state !== 'open') return Promise.reject(portError('unavailable', `the log writer is ${this.#state}`))
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.queueBytesMax) {
-      return Promise.reject(portError('unavailable', `${this.#waitingBytes} bytes are waiting for the log already`))
+      return Promise.reject(portError('unavailable', `${this.#waitingBytes} bytes are already waiting for the log`))
     }
     if (this.#queue.length >= this.#options.queueCountMax) {
-      return Promise.reject(portError('unavailable', `${this.#queue.length} appends are waiting for the log already`))
+      return Promise.reject(portError('unavailable', `${this.#queue.length} appends are already waiting for the log`))
     }
     this.#waitingBytes += bytes
     this.#waitingRecords += records.recordCount
@@ -271,7 +271,7 @@ export class StreamWriter {
     const { stream, commitTimeoutMs, onTrouble } = this.#options
     onTrouble?.({ stream, what: `no answer from the log writer for ${commitTimeoutMs} ms` })
     if (this.#state === 'open') this.#state = 'silent'
-    this.#failAll('the log writer does not answer')
+    this.#failAll('the log writer does not respond')
     this.#inFlight = []
     this.#settleIdle()
   }
@@ -294,7 +294,7 @@ export class StreamWriter {
       return
     }
     const reason = failure === undefined ? '' : `: ${failure.message}`
-    onTrouble?.({ stream, what: `the log writer ended and starts again${reason}` })
+    onTrouble?.({ stream, what: `the log writer ended; restarting it${reason}` })
     this.#state = 'restarting'
     this.#restartTimer = setTimeout(() => this.#start(), this.#restartDelayMs)
     this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartMs.max)

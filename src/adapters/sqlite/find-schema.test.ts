@@ -41,7 +41,11 @@ it('refuses a state that does not say which schema it has, as damage', async t =
     database.exec(change)
     database.pragma('wal_checkpoint(TRUNCATE)')
     for (const schema of [findSettledSchema(dataFolder), findSqliteSchema(dataFolder)])
-      assert.match(findSchemaProblem(schema!) ?? '', /^The state is damaged: its table schema_version/, change)
+      assert.match(
+        findSchemaProblem(schema!) ?? '',
+        /^The state is damaged: the version in its table schema_version/,
+        change,
+      )
     await assert.rejects(migrateSqlite(dataFolder), UnfitSchemaError)
   }
 })

@@ -113,7 +113,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
       first.reject(cause instanceof UnfitSchemaError || cause instanceof PortError ? cause : unavailable(cause))
       return
     }
-    logger.error({ err: cause, access: options.access, restartDelayMs }, 'the state thread died; starting another')
+    logger.error({ err: cause, access: options.access, restartDelayMs }, 'the state thread died; restarting it')
     restartTimer = setTimeout(start, restartDelayMs)
     restartDelayMs = Math.min(restartDelayMs * 2, restartDelayMaxMs)
   }

@@ -5,7 +5,7 @@
 export function endWithOutput(): void {
   process.stdout.once('error', ({ code, message }: NodeJS.ErrnoException) => {
     if (code === 'EPIPE') process.exit(0)
-    process.stderr.write(`pennon: the output could not be written whole: ${message}\n`)
+    process.stderr.write(`pennon: the output could not be written completely: ${message}\n`)
     process.exit(1)
   })
 }

@@ -4,6 +4,6 @@ export function explainNoAnswer(cause: unknown): string {
   if (!(inner instanceof Error)) return String(inner)
   const { code } = inner as NodeJS.ErrnoException
   // What OpenSSL says instead is the number of a thread and a line of its source.
-  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'what listens there speaks no TLS: http:// instead of https://?'
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'the server does not use TLS; try http:// instead of https://'
   return inner.message || code || inner.name
 }

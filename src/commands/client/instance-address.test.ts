@@ -29,7 +29,7 @@ for (const [given, address] of addresses)
     assert.deepEqual(
       instanceAddress(given, config),
       address === null
-        ? { ok: false, error: `--host is an address such as https://pennon.example, not ${given}` }
+        ? { ok: false, error: `--host must be a URL such as https://pennon.example, not ${given}` }
         : { ok: true, value: address },
     )
   })
@@ -51,7 +51,7 @@ it('an instance is where PENNON says, unless --host says another', () => {
   assert.deepEqual(instanceAddress('localhost:9000', here), { ok: true, value: 'http://localhost:9000' })
   assert.deepEqual(instanceAddress(undefined, { ...config, instance: 'ftp://x' }), {
     ok: false,
-    error: 'PENNON is an address such as https://pennon.example, not ftp://x',
+    error: 'PENNON must be a URL such as https://pennon.example, not ftp://x',
   })
 })
 
@@ -60,9 +60,9 @@ it('a note says which of two instances is asked, where PENNON and PORT name one 
     noteOfOtherPort(given, port, { instance, host: '127.0.0.1', port: Number(port ?? 8000), adminPort: null })
   assert.match(
     note('http://127.0.0.1:8000', '9999')!,
-    /^asks http:\/\/127\.0\.0\.1:8000, .*--host http:\/\/127\.0\.0\.1:9999$/,
+    /^using http:\/\/127\.0\.0\.1:8000 from PENNON, .*--host http:\/\/127\.0\.0\.1:9999$/,
   )
-  assert.match(note('localhost:8000', '9999')!, /^asks localhost:8000/)
+  assert.match(note('localhost:8000', '9999')!, /^using localhost:8000/)
   assert.equal(note('http://127.0.0.1:9999', '9999'), null)
   assert.equal(note('http://127.0.0.1:9000', undefined), null)
   assert.equal(note('https://pennon.example', '9999'), null)

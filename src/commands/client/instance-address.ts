@@ -9,8 +9,11 @@ export type AddressConfig = Pick<Config, 'instance' | 'host' | 'port' | 'adminPo
 /** Adds the options that say which instance, and which of its projects, a command asks. */
 export function addAddressOptions(command: Command): Command {
   return command
-    .option('--host <address>', 'address of the private API (default: PENNON, else HOST and PENNON_ADMIN_PORT or PORT)')
-    .option('--project <id>', 'id of the project', '@current')
+    .option(
+      '--host <url>',
+      'URL of the private API (default: PENNON, otherwise from HOST and PENNON_ADMIN_PORT or PORT)',
+    )
+    .option('--project <id>', 'project id', '@current')
 }
 
 /**
@@ -23,7 +26,7 @@ export function instanceAddress(given: string | undefined, config: AddressConfig
   const whole = text.includes('://') ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`
   const url = URL.parse(whole)
   if (!/^https?:$/.test(url?.protocol ?? '') || url!.search !== '' || url!.hash !== '')
-    return err(`${given === undefined ? 'PENNON' : '--host'} is an address such as https://pennon.example, not ${text}`)
+    return err(`${given === undefined ? 'PENNON' : '--host'} must be a URL such as https://pennon.example, not ${text}`)
   return ok(whole.replace(/\/+$/, ''))
 }
 
@@ -43,7 +46,7 @@ export function noteOfOtherPort(
   if (url === null || !isLoopback(url.host)) return null
   const asked = Number(url.port || 80)
   if ([config.port, config.adminPort].includes(asked)) return null
-  return `asks ${instance}, since PENNON says so, and not the instance of PORT=${port}: that is --host ${ownAddress(config)}`
+  return `using ${instance} from PENNON, not PORT=${port}; for that instance: --host ${ownAddress(config)}`
 }
 
 function isLoopback(hostAndPort: string): boolean {

@@ -48,33 +48,33 @@ describe('the private API as commands call it', () => {
     const api = new PrivateApi({ instance, personalKey: 'k', project: '1' })
     assert.match(
       (await failureOf(api.get('/x/'))).message,
-      /^No instance answers at https:.* no TLS: http:\/\/ instead/,
+      /^No instance answers at https:.* not use TLS; try http:\/\/ instead/,
     )
   })
 
   const error = (detail: string) => JSON.stringify({ type: 't', code: 'c', detail, attr: null })
   const refusals: [status: number, body: string, exitCode: number, message: RegExp][] = [
-    [401, error('Invalid key.'), 2, /does not know the key in PENNON_PERSONAL_KEY: Invalid key\..*pennon new-key/],
-    [403, error('It lacks the scope feature_flag:read.'), 2, /may not do this .*scope feature_flag:read/],
+    [401, error('Invalid key.'), 2, /rejected the key in PENNON_PERSONAL_KEY: Invalid key\..*pennon new-key/],
+    [403, error('It lacks the scope feature_flag:read.'), 2, /lacks permission at .*scope feature_flag:read/],
     [
       404,
       error('This project does not exist.'),
       2,
-      /^This project does not exist\. .*project @current at .*--project\.$/,
+      /^This project does not exist\. .*project @current at .*--project\)$/,
     ],
     [
       404,
       error(notFound.detail),
       2,
-      /^The private API is not at http\S+, .*--host or PENNON, .*before \/api\/.*PENNON_ADMIN_PORT/,
+      /^There is no private API at http\S+, .*--host or PENNON .*before \/api\/.*PENNON_ADMIN_PORT/,
     ],
-    [404, error(notFoundOnWire.detail), 2, /^The private API is not at http\S+, .* this port serves SDKs/],
-    [400, error('limit: at least 1'), 2, /answers 400: limit: at least 1/],
-    [503, error('Try again.'), 1, /answers 503: Try again\./],
-    [200, '<html>', 2, /answers 200, but not as Pennon's private API does\..*--host.*PENNON_ADMIN_PORT/],
-    [200, '[1]', 2, /not as Pennon's/],
-    [404, '<html>', 2, /answers 404, but not as/],
-    [302, '', 2, /answers 302, but not as/],
+    [404, error(notFoundOnWire.detail), 2, /^There is no private API at http\S+, .* this port serves SDKs/],
+    [400, error('limit: at least 1'), 2, /answered 400: limit: at least 1/],
+    [503, error('Try again.'), 1, /answered 503: Try again\./],
+    [200, '<html>', 2, /answered 200, but not like Pennon's private API\..*--host.*PENNON_ADMIN_PORT/],
+    [200, '[1]', 2, /not like Pennon's/],
+    [404, '<html>', 2, /answered 404, but not like/],
+    [302, '', 2, /answered 302, but not like/],
   ]
   for (const [status, body, exitCode, message] of refusals)
     it(`says what to do about ${status} ${body}`, async t => {
@@ -87,7 +87,7 @@ describe('the private API as commands call it', () => {
   it('names no project where none was asked in', async t => {
     const { instance: url } = await open(t, answering(404, error('Gone.')))
     const { message } = await failureOf(new PrivateApi({ instance: url, personalKey: 'k', project: '' }).ownKey())
-    assert.equal(message, `Gone. Asked for at ${url}.`)
+    assert.equal(message, `Gone. (at ${url})`)
   })
 
   it('gives up on an instance that never answers, and says so', async t => {
@@ -134,7 +134,7 @@ describe('the private API as commands call it', () => {
     )
     assert.deepEqual(limits, [200, 100, 50, 50, 50])
     fittingCount = 0
-    assert.match((await failureOf(api.list('/x/'))).message, /answers 400: limit: Too large\.$/)
+    assert.match((await failureOf(api.list('/x/'))).message, /answered 400: limit: Too large\.$/)
     assert.equal(limits.at(-1), 1)
   })
 

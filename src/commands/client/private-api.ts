@@ -178,7 +178,7 @@ export class PrivateApi {
         exitCode: 1,
       })
     return new ClientError(
-      `No instance answers at ${this.instance} (${explainNoAnswer(cause)}). Start one with ${startCommand}, or say where it is with --host.`,
+      `No instance answers at ${this.instance} (${explainNoAnswer(cause)}). Start one with ${startCommand}, or set its URL with --host.`,
     )
   }
 
@@ -194,18 +194,18 @@ export class PrivateApi {
     switch (status) {
       case 401:
         return new ClientError(
-          `${this.instance} does not know the key in PENNON_PERSONAL_KEY: ${detail} ` +
-            'A new one: pennon new-key, where the instance runs.',
+          `${this.instance} rejected the key in PENNON_PERSONAL_KEY: ${detail} ` +
+            'To create another key, run pennon new-key where the instance runs.',
           { status },
         )
       case 403:
-        return new ClientError(`The key in PENNON_PERSONAL_KEY may not do this at ${this.instance}: ${detail}`, {
+        return new ClientError(`The key in PENNON_PERSONAL_KEY lacks permission at ${this.instance}: ${detail}`, {
           status,
         })
       case 404:
         return new ClientError(this.#notFound(detail), { status })
       default:
-        return new ClientError(`${this.instance} answers ${status}: ${attr === null ? '' : `${attr}: `}${detail}`, {
+        return new ClientError(`${this.instance} answered ${status}: ${attr === null ? '' : `${attr}: `}${detail}`, {
           ...{ status, attr, detail },
           exitCode: status >= 500 ? 1 : 2,
         })
@@ -215,16 +215,16 @@ export class PrivateApi {
   /** The private API has a path for whatever a command asks, so where there is none the address is wrong. */
   #notFound(detail: string): string {
     if (isNoPath(detail))
-      return `The private API is not at ${this.instance}, which says: ${detail} Its address, that of --host or PENNON, is what comes before /api/, such as http://127.0.0.1:8000; with PENNON_ADMIN_PORT, the private API is on that port.`
+      return `There is no private API at ${this.instance}, which answered: ${detail} Set --host or PENNON to the part of its URL before /api/, such as http://127.0.0.1:8000; with PENNON_ADMIN_PORT, the private API is on that port.`
     return this.project === ''
-      ? `${detail} Asked for at ${this.instance}.`
-      : `${detail} Asked for in project ${this.project} at ${this.instance}; see --project.`
+      ? `${detail} (at ${this.instance})`
+      : `${detail} (in project ${this.project} at ${this.instance}; see --project)`
   }
 
   #unexpected(status: number): ClientError {
     return new ClientError(
-      `${this.instance} answers ${status}, but not as Pennon's private API does. ` +
-        'Is it the right address? --host says another one; with PENNON_ADMIN_PORT, the private API is on that port.',
+      `${this.instance} answered ${status}, but not like Pennon's private API. ` +
+        'Check the URL in --host or PENNON; with PENNON_ADMIN_PORT, the private API is on that port.',
       { status },
     )
   }

@@ -31,7 +31,7 @@ export async function ask(question: string, byDefault = ''): Promise<string> {
   } catch (error) {
     if (!stop.signal.aborted) throw error
     terminal.close()
-    process.stderr.write('\npennon: stopped; nothing was changed.\n')
+    process.stderr.write('\npennon: canceled; nothing was changed.\n')
     process.exit(130)
   } finally {
     terminal.off('close', abort)

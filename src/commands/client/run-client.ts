@@ -35,7 +35,7 @@ export async function runClient(
   const { personalKey } = read.value
   if (personalKey === null)
     refuse(
-      `Set PENNON_PERSONAL_KEY to a personal API key with the scope ${scope}. A new one: pennon new-key, where the instance runs.`,
+      `Set PENNON_PERSONAL_KEY to a personal API key with the scope ${scope}. To create one, run pennon new-key where the instance runs.`,
     )
   endWithOutput()
   try {

@@ -12,7 +12,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { badFinding, type Finding, goodFinding, reasonOf, warningFinding } from './finding.ts'
 
 const what = 'deferred projects'
-const remedy = `nothing is lost or refused: their events took so long that other projects waited, so they take turns with them now, and the lag counts them. If it lasts, see how large the persons of these projects are: each event is stored with all properties of its person${inDocs('operating/overload.md')}`
+const remedy = `nothing is lost or refused: their events take so long to process that they are processed separately, so that other projects need not wait; the lag includes them. If it lasts, check how large the persons of these projects are: each event is stored with all properties of its person${inDocs('operating/overload.md')}`
 
 /** One finding for each stream that has any; none without a state that this version can read, which other checks report. */
 export async function checkDeferredProjects(config: Config, nowMs: number): Promise<readonly Finding[]> {
@@ -26,9 +26,7 @@ export async function checkDeferredProjects(config: Config, nowMs: number): Prom
       const finding = await checkStream(stream, { management, log, nowMs })
       if (finding !== null) found.push(finding)
     }
-    return found.length === 0
-      ? [goodFinding(what, 'none: the events of every project are processed in their turn')]
-      : found
+    return found.length === 0 ? [goodFinding(what, 'none')] : found
   } finally {
     await Promise.all([log.close(), management.close()])
   }
@@ -47,11 +45,11 @@ async function checkStream(
       ? `project ${projectId} (deleted)`
       : `project ${projectId} (${JSON.stringify(project.name)})`
   })
-  const found = `${stream}: ${(await Promise.all(names)).join(', ')}; at most ${offset - doneOffset} records behind the other projects`
+  const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
   try {
     const { appendedAtMs } = await log.status(stream, doneOffset)
     // A log that was begun anew does not have the records any more.
-    const age = appendedAtMs === null ? '' : `, the oldest of them ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
+    const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
     return warningFinding(what, found + age, remedy)
   } catch (cause) {
     return badFinding(

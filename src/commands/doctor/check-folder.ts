@@ -12,18 +12,18 @@ export function checkFolder(config: Config): Finding {
   if (!statSync(folder).isDirectory())
     return badFinding(
       'data folder',
-      `${folder} is no folder`,
-      'set PENNON_DATA to a folder, or to a path where one can be made',
+      `${folder} is not a folder`,
+      'set PENNON_DATA to a folder, or to a path where one can be created',
     )
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
     const isThere = existsSync(config.dataFolder)
-    return goodFinding('data folder', isThere ? config.dataFolder : `${config.dataFolder} (made at the first start)`)
+    return goodFinding('data folder', isThere ? config.dataFolder : `${config.dataFolder} (created on first start)`)
   } catch {
     return badFinding(
       'data folder',
-      `${folder} cannot be written by this user`,
-      'change its owner, or set PENNON_DATA to a folder of yours',
+      `${folder} is not writable by this user`,
+      'change its owner, or set PENNON_DATA to a writable folder',
     )
   }
 }
@@ -34,7 +34,7 @@ export async function checkDiskSpace(config: Config): Promise<Finding> {
   const found = `${readableBytes(freeBytes)} free; events are refused below ${readableBytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
     ? goodFinding('disk', found)
-    : badFinding('disk', found, 'free space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
+    : badFinding('disk', found, 'free disk space, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
 }
 
 /** The folder itself, or its nearest ancestor that exists. */

@@ -15,13 +15,13 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
     holder = readLockHolder(config.dataFolder)
   } catch (cause) {
     const remedy = 'run doctor as the user that the instance runs as'
-    return [badFinding('instance', `whether one runs cannot be seen (${reasonOf(cause)})`, remedy)]
+    return [badFinding('instance', `cannot tell whether an instance is running (${reasonOf(cause)})`, remedy)]
   }
   if (holder?.command === 'backup' || holder?.command === 'restore')
     return [
       goodFinding(
         'instance',
-        `not running; process ${holder.pid} (pennon ${holder.command}) has the data folder, and a start waits for its end`,
+        `not running; process ${holder.pid} (pennon ${holder.command}) is using the data folder, and a start waits until it ends`,
       ),
     ]
   if (holder !== null) return [await runningInstance(config, holder.pid)]
@@ -52,8 +52,8 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
     } = readiness
     const reasons = [captureReason, processingReason].filter(reason => reason !== undefined).join('; ')
     if (troubles.length === 0 && lostCount > 0)
-      return badFinding('instance', `${running}; ${lostCount} accepted records of its log are missing`, lostRemedy)
-    const imports = importsRefused === undefined ? '' : `; imports are refused for now: ${importsRefused}`
+      return badFinding('instance', `${running}; ${lostCount} accepted records are missing from its log`, lostRemedy)
+    const imports = importsRefused === undefined ? '' : `; imports are currently refused: ${importsRefused}`
     if (troubles.length === 0)
       return goodFinding('instance', `${running}; flags, capture and processing are ok${imports}`)
     const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reasons === '' ? '' : ` (${reasons})`}`
@@ -61,27 +61,28 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
   } catch (cause) {
     return badFinding(
       'instance',
-      `process ${pid} holds the data folder, but ${url} does not answer (${reasonOf(cause)})`,
-      'give doctor the PORT and HOST that it was started with; if they are these, restart it',
+      `process ${pid} holds the data folder, but ${url} does not respond (${reasonOf(cause)})`,
+      'run doctor with the PORT and HOST of the instance; if they are correct, restart it',
     )
   }
 }
 
 const lostRemedy =
-  'log/lost-records.jsonl in the data folder says which, and which damaged file held them if it is still there: have them sent again if you can, then remove that file'
+  'log/lost-records.jsonl in the data folder lists them, and the damaged file that held them if it still exists: send them again if you can, then remove lost-records.jsonl'
 
 /** What to do about the state of a part of `/_readiness`. */
 function remedyOf(part: string, state: string): string {
   if (state === 'log_or_disk_full')
-    return 'free space on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
-  if (state === 'log_files_removed') return 'start Pennon again; what is missing is counted then'
+    return 'free disk space or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
+  if (state === 'log_files_removed') return 'restart Pennon; it then counts the missing records'
   if (state === 'state_files_removed')
-    return 'stop Pennon, put state.db back or restore a backup, and start it again; events that it accepted meanwhile are in its log'
+    return 'stop Pennon, put state.db back or restore a backup, and start it again; events accepted since then are in its log'
   if (state === 'event_store_unavailable')
-    return 'the embedded event store is started again by itself, one of CLICKHOUSE_URL has to be; if it does not come back, the lines of the instance say why, often the disk of the data folder. Accepted events wait in the log'
-  if (part === 'events') return 'see `stored events` below'
-  if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
-  return `look at the log for why ${part} is ${state}`
+    return "the embedded event store restarts automatically; restart an external one (CLICKHOUSE_URL) yourself. If it does not recover, check the instance's output for the reason, often a full disk. Accepted events wait in the log"
+  if (part === 'events') return 'see "stored events" below'
+  if (part === 'processing')
+    return "processing catches up automatically and nothing is lost; if it does not, check the instance's output"
+  return `check the instance's output for why ${part} is ${state}`
 }
 
 async function freePort(name: string, { host, dataFolder }: Config, port: number): Promise<Finding> {
@@ -94,8 +95,8 @@ async function freePort(name: string, { host, dataFolder }: Config, port: number
   if (failure === 'EADDRINUSE' && (await isPennon(host, port)))
     return badFinding(
       'port',
-      `another Pennon serves on ${host}:${port}: its data folder is not ${dataFolder}, or was removed or replaced`,
-      `to check that one, set PENNON_DATA to its folder, which its start printed as Data; to start one here, set ${name} to a free port`,
+      `another Pennon is serving on ${host}:${port}: its data folder is not ${dataFolder}, or was removed or replaced`,
+      `to check that instance, set PENNON_DATA to its folder (printed as Data when it started); to start another, set ${name} to a free port`,
     )
   return badFinding(
     'port',
@@ -117,7 +118,7 @@ async function isPennon(host: string, port: number): Promise<boolean> {
 }
 
 const portRemedies: Readonly<Record<string, (name: string) => string>> = {
-  EADDRINUSE: name => `stop what uses it, or set ${name} to a free port`,
+  EADDRINUSE: name => `stop the program that uses it, or set ${name} to a free port`,
   EACCES: name => `set ${name} to a port above 1023`,
   EADDRNOTAVAIL: () => 'set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them',
 }

@@ -43,10 +43,10 @@ export function checkPackages(): Finding {
 
 /** @param now given only by tests. */
 export function checkClock(config: Config, now: Date = new Date()): Finding {
-  const remedy = 'set the clock and keep it with NTP: events are stored with its error'
+  const remedy = 'set the clock and synchronize it with NTP: its error is stored with every event'
   const installedAtMs = statSync(new URL(import.meta.url)).mtimeMs
   if (now.getTime() < installedAtMs - dayMs)
-    return badFinding('clock', `${now.toISOString()} is before this program was installed`, remedy)
+    return badFinding('clock', `${now.toISOString()} is earlier than the installation of this program`, remedy)
   const writtenAtMs = lastWrittenMs(config.dataFolder)
   if (now.getTime() < writtenAtMs - toleranceMs) {
     const written = new Date(writtenAtMs).toISOString()

@@ -7,11 +7,11 @@ import { silentLogger } from '#telemetry/log.ts'
 import { badFinding, type Finding, goodFinding } from './finding.ts'
 
 const what = 'stored events'
-const remedy = `stop the instance and bring back a copy of the event store that has them, or take it as it is: \`${pennonCommand('doctor --accept-missing-events')}\``
+const remedy = `stop the instance and restore a copy of the event store that has them, or acknowledge the loss: \`${pennonCommand('doctor --accept-missing-events')}\``
 
 /** While rows were missing, the usage of these days kept its earlier figures. */
 const accepted =
-  'what was missing is accepted; it will not be told again. Usage of today and the two days before is counted from what is there now, and may fall'
+  'loss acknowledged; it will not be reported again. Usage of today and the two days before is recounted from the remaining rows, and may decrease'
 
 /**
  * One finding for each missing span; none if this version cannot read the state, which other checks report.
@@ -23,7 +23,7 @@ export async function checkStoredEvents(config: Config, acceptsMissing: boolean)
   const management = opened.value
   try {
     const mark = await management.findEventStoreMark()
-    if (mark === null || mark.missing.length === 0) return [goodFinding(what, 'the worker misses none')]
+    if (mark === null || mark.missing.length === 0) return [goodFinding(what, 'none are missing')]
     if (acceptsMissing) {
       await management.saveEventStoreMark({ ...mark, missing: [] })
       return [goodFinding(what, accepted)]

@@ -61,10 +61,10 @@ async function checkFiles(config: Config): Promise<readonly Finding[]> {
     if (faults.length > 0) return faults
     const foreign = await findForeignLog(config)
     if (foreign !== null) return [badFinding('log', foreign.found, foreign.remedy)]
-    const note = read === 'opened' ? '; state.db is large: it was opened, and not read through' : ''
+    const note = read === 'opened' ? '; state.db is large: it was opened, but not fully checked' : ''
     return [goodFinding(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}${note}`)]
   } catch (cause) {
-    const remedy = 'run doctor as the user that the instance runs as, and look at the disk'
+    const remedy = 'run doctor as the user of the instance, and check the disk'
     return [badFinding(hasState ? 'state and log' : 'log', `cannot be opened (${reasonOf(cause)})`, remedy)]
   }
 }
@@ -81,13 +81,14 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
     return badFinding(
       what,
       message,
-      mayPass ? `start it, or check ${setting} and the network` : `mend it, or change ${setting}`,
+      mayPass ? `start it, or check ${setting} and the network` : `fix it, or change ${setting}`,
     )
   }
   const { version, place, isReplica, state, mayCreate } = checked.value
   const where = `PostgreSQL ${version} at ${place}`
   if (setting !== 'DATABASE_URL') return goodFinding(what, `${where}${isReplica ? ', a replica' : ''}`)
-  if (isReplica) return badFinding(what, `${where} is a replica`, 'name its primary: everything is written there')
+  if (isReplica)
+    return badFinding(what, `${where} is a replica`, 'set the URL of its primary, since Pennon writes to it')
   if ('refusal' in state) {
     const [found, ...remedy] = state.refusal.split('. ')
     return badFinding(what, `${where}: ${found}`, remedy.join('. '))
@@ -96,12 +97,12 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
   if (!mayCreate)
     return badFinding(
       what,
-      `the role of ${where} may not ${isMade ? `create tables in schema ${schema}` : `make the schema ${schema}`}`,
+      `the role of ${where} may not ${isMade ? `create tables in schema ${schema}` : `create the schema ${schema}`}`,
       `let it, as the owner of the database: ${isMade ? `GRANT CREATE ON SCHEMA ${schema} TO` : `CREATE SCHEMA ${schema} AUTHORIZATION`} the role`,
     )
   const unfit = hasState ? await findPostgresProblem(url) : null
   if (unfit !== null) return badLine(what, unfit)
-  return goodFinding(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are made at the first start)'}`)
+  return goodFinding(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are created on first start)'}`)
 }
 
 export async function checkEvents(config: Config): Promise<Finding> {
@@ -126,13 +127,13 @@ async function checkClickHouse(config: Config, clickhouseUrl: string): Promise<F
       signal: AbortSignal.timeout(answerMsMax),
     })
     const text = (await response.text()).trim()
-    if (response.ok) return goodFinding('event store', `${where} answers, version ${text}`)
-    const reason = `it answers ${response.status} ${text.slice(0, 120).split('\n')[0]}`
+    if (response.ok) return goodFinding('event store', `${where} is reachable, version ${text}`)
+    const reason = `it answered ${response.status} ${text.slice(0, 120).split('\n')[0]}`
     return badFinding('event store', `${where}: ${reason}`, 'check user and password of CLICKHOUSE_URL, and its log')
   } catch (cause) {
     return badFinding(
       'event store',
-      `${where} does not answer (${reasonOf(cause)})`,
+      `${where} does not respond (${reasonOf(cause)})`,
       'start it, or check CLICKHOUSE_URL and the network',
     )
   }
@@ -150,7 +151,7 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   if (ageDays <= staleAfterDays) return goodFinding('geoip', found)
   // Nothing to mend on a fresh installation, which has no newer data.
   if (config.geoipDatabase === null)
-    return goodFinding('geoip', `${found}; newer data: set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
-  const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps current${inDocs('operating/settings.md')}`
+    return goodFinding('geoip', `${found}; to update it, set GEOIP_DATABASE${inDocs('operating/settings.md')}`)
+  const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps up to date${inDocs('operating/settings.md')}`
   return warningFinding('geoip', `${found}, ${ageDays} days ago`, remedy)
 }

@@ -17,28 +17,28 @@ describe('what doctor says of deletion by age', () => {
     {
       of: 'a state that no worker has used',
       time: null,
-      found: /^nothing is deleted by its age yet: it begins once .*\(so far 0 of 24 h\)$/,
+      found: /^nothing is deleted by age yet: deletion starts once .*\(so far 0 of 24 h\)$/,
     },
     {
       of: 'the first day of running',
       time: { atMs: 7 * hourMs, aheadMs: atMs, stoodMs: 7 * hourMs },
-      found: /^nothing is deleted by its age yet: it begins once .*\(so far 7\.0 of 24 h\)$/,
+      found: /^nothing is deleted by age yet: deletion starts once .*\(so far 7\.0 of 24 h\)$/,
     },
     {
       of: 'a clock that is believed',
       time: { atMs, aheadMs: 0, stoodMs: 0 },
-      found: /^goes by the clock, as of 2026-11-27T12:00:00\.000Z$/,
+      found: /^uses the system clock, as of 2026-11-27T12:00:00\.000Z$/,
     },
     {
       of: 'a clock that has jumped ahead',
       time: { atMs, aheadMs: 31 * dayMs, stoodMs: 2 * hourMs },
-      found: /^the clock is 31\.0 days ahead of .* goes by 2026-11-27T12:00:00\.000Z$/,
+      found: /^the clock is 31\.0 days ahead of .* deletion by age uses 2026-11-27T12:00:00\.000Z$/,
       isWarning: true,
     },
     {
       of: 'a clock that has jumped back',
       time: { atMs, aheadMs: -1.5 * dayMs, stoodMs: 0 },
-      found: /^the clock is 1\.5 days behind where it should be/,
+      found: /^the clock is 1\.5 days behind the expected time/,
       isWarning: true,
     },
   ]
@@ -47,7 +47,7 @@ describe('what doctor says of deletion by age', () => {
       const finding = findingOf(time)
       assert.match(finding.found, found)
       assert.equal(finding.isGood, true)
-      if (isWarning) assert.match(finding.remedy!, /nothing to do after .*24 h\)\. If it is wrong, set it$/)
+      if (isWarning) assert.match(finding.remedy!, /if the clock is wrong, set it\. .*24 h\)$/)
       else assert.equal(finding.remedy, undefined)
     })
 })

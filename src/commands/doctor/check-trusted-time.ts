@@ -22,17 +22,17 @@ export async function checkTrustedTime(config: Config): Promise<readonly Finding
 
 export function findingOf(time: TrustedTime | null): Finding {
   const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
-  const confirmed = `by a day of running (so far ${ranHours} of ${standingMs / 3_600_000} h)`
+  const confirmed = `by running for a day (so far ${ranHours} of ${standingMs / 3_600_000} h)`
   if (time === null || !hasBegun(time))
     return goodFinding(
       what,
-      `nothing is deleted by its age yet: it begins once a worker has confirmed the clock ${confirmed}`,
+      `nothing is deleted by age yet: deletion starts once a worker has confirmed the clock ${confirmed}`,
     )
-  if (isBelieved(time)) return goodFinding(what, `goes by the clock, as of ${new Date(time.atMs).toISOString()}`)
+  if (isBelieved(time)) return goodFinding(what, `uses the system clock, as of ${new Date(time.atMs).toISOString()}`)
   const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
   return warningFinding(
     what,
-    `the clock is ${days} days ${time.aheadMs > 0 ? 'ahead of' : 'behind'} where it should be: what is deleted goes by ${new Date(time.atMs).toISOString()}`,
-    `nothing to do after a stop of that length, on a machine that is off every night, or once the clock was set right: it is believed to be there when a worker has confirmed it ${confirmed}. If it is wrong, set it`,
+    `the clock is ${days} days ${time.aheadMs > 0 ? 'ahead of' : 'behind'} the expected time: deletion by age uses ${new Date(time.atMs).toISOString()}`,
+    `if the clock is wrong, set it. Otherwise nothing to do: after a stop of that length, or a correction of the clock, it is trusted again once a worker has confirmed it ${confirmed}`,
   )
 }

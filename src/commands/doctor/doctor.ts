@@ -18,12 +18,14 @@ export async function doctor(options: { acceptMissingEvents?: boolean } = {}): P
   const findings = await examine(read.value, options.acceptMissingEvents === true)
   const width = Math.max(...findings.map(({ what }) => what.length))
   for (const { what, isGood, found, remedy } of findings) {
-    const verdict = isGood ? (remedy === undefined ? 'ok  ' : 'WARN') : 'MEND'
+    const verdict = isGood ? (remedy === undefined ? 'ok  ' : 'WARN') : 'FAIL'
     console.log(`${verdict}  ${what.padEnd(width)}  ${found}`)
     if (remedy !== undefined) console.log(`      ${' '.repeat(width)}  → ${remedy}`)
   }
   const badCount = findings.filter(({ isGood }) => !isGood).length
-  console.log(badCount === 0 ? '\nNothing to mend.' : `\n${badCount} to mend.`)
+  console.log(
+    badCount === 0 ? '\nNo problems found.' : `\n${badCount === 1 ? '1 problem' : `${badCount} problems`} found.`,
+  )
   process.exit(badCount === 0 ? 0 : 1)
 }
 

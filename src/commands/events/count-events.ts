@@ -116,7 +116,9 @@ export function countLines(
     { title: bar, value: ({ chart }) => chart, style: () => 'cyan' },
   ]
   const more =
-    namesLeftOut === 0 ? [] : [`${namesLeftOut} more names are in "all events" only: choose some with --event.`]
-  const span = days.length === 0 ? [] : [`${days[0]} to ${days.at(-1)}; each row has a scale of its own`]
+    namesLeftOut === 0
+      ? []
+      : [`${namesLeftOut} more names are included only in "all events": select names with --event.`]
+  const span = days.length === 0 ? [] : [`${days[0]} to ${days.at(-1)}; each row has its own scale`]
   return [...tableLines(columns, rows, terminal), ...[...span, ...more].map(line => terminal.paint('dim', line))]
 }

@@ -12,31 +12,31 @@ export function addEventsCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY; \`pennon new-key\` makes one where the instance
-runs. The instance is the one at the address in PENNON, else that of the settings (HOST, PORT, PENNON_ADMIN_PORT); --host names another.
+Set PENNON_PERSONAL_KEY to a personal API key with the scope query:read; \`pennon new-key\` creates one where the
+instance runs. The instance is the one at PENNON, otherwise at HOST and PORT or PENNON_ADMIN_PORT; --host overrides both.
 
   $ export PENNON_PERSONAL_KEY=phx_…
   $ pennon events count --from -7d
   $ pennon events export orders.jsonl --event 'order placed' --host https://pennon.example
 
-Exit codes: 0 done; 1 it broke off or the instance failed; 2 no key, no instance, or a file that is in the way; 130 Ctrl-C.`,
+Exit codes: 0 success; 1 aborted, or the instance failed; 2 no key, no instance, or the file already exists; 130 Ctrl-C.`,
     )
 
-  addAddressOptions(events.command('count').description('how many events there are, by name and day'))
-    .option('--event <name>', 'only events of this name; may be repeated', collectOption)
-    .option('--from <date>', 'from when: a date, or a span such as -7d, which begins with its whole day', '-30d')
-    .option('--to <date>', 'until when; until now unless given')
+  addAddressOptions(events.command('count').description('count events by name and day'))
+    .option('--event <name>', 'only events with this name; repeatable', collectOption)
+    .option('--from <date>', 'start: a date, or a span such as -7d, which includes the whole first day', '-30d')
+    .option('--to <date>', 'end (default: now)')
     .addOption(
-      new Option('--interval <interval>', 'what a bar stands for')
+      new Option('--interval <interval>', 'time span of one bar')
         .choices(['hour', 'day', 'week', 'month'])
         .default('day'),
     )
-    .option('--json', 'print the figures as JSON')
+    .option('--json', 'print the counts as JSON')
     .addHelpText(
       'after',
       `
-A row for each name, the most frequent first, and one for all events together. Names are looked up with the scope
-event_definition:read; a key without it needs --event.
+Prints a row per event name, most frequent first, and one for all events. Looking up names requires the scope
+event_definition:read; without it, use --event.
 
   $ pennon events count
   $ pennon events count --event '$pageview' --event 'order placed' --from 2026-01-01 --interval month
@@ -48,30 +48,26 @@ event_definition:read; a key without it needs --event.
     events.command('export <file>').description('download events into a file, exactly as they were sent'),
   )
     .addOption(
-      new Option('--format <format>', 'by the end of the name of the file unless given').choices([
-        'jsonl',
-        'csv',
-        'parquet',
-      ]),
+      new Option('--format <format>', 'file format (default: from the file name)').choices(['jsonl', 'csv', 'parquet']),
     )
-    .option('--event <name>', 'only events of this name')
-    .option('--distinct-id <id>', 'only events of this distinct id')
+    .option('--event <name>', 'only events with this name')
+    .option('--distinct-id <id>', 'only events with this distinct id')
     .option('--person-id <uuid>', 'only events of this person')
     .option('--uuid <uuid>', 'only the event with this uuid')
-    .option('--property <key=value>', 'only events with this property; repeated, with all of them', collectOption)
-    .option('--from <time>', 'only later events: a time, a date, or a span such as -7d, to the second')
-    .option('--to <time>', 'only earlier events')
-    .option('--oldest-first', 'in the order of time; newest first unless given')
-    .option('--limit <rows>', 'end after so many rows')
-    .option('--resume', 'go on with a file that broke off, with the options that it was begun with')
-    .option('--force', 'replace the file, and what an earlier try left')
-    .option('--json', 'print what was written as JSON')
+    .option('--property <key=value>', 'only events with this property; repeat to require several', collectOption)
+    .option('--from <time>', 'only events after this time: a time, a date, or an exact span such as -7d')
+    .option('--to <time>', 'only events before this time')
+    .option('--oldest-first', 'oldest first (default: newest first)')
+    .option('--limit <rows>', 'stop after this many rows')
+    .option('--resume', 'resume an interrupted export, with the options it was started with')
+    .option('--force', 'overwrite the file and the remains of an earlier attempt')
+    .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
       `
-Until it is complete the file is called FILE.part, with FILE.part.json beside it, which says what was asked for. Nothing is
-overwritten without --force. --resume cuts off a half row at the end and goes on behind the last whole one; Parquet cannot be
-gone on with, since a file without its end has nothing that can be read.
+Until the export is complete, the file is named FILE.part; FILE.part.json beside it stores the options. Nothing is
+overwritten without --force. --resume removes an incomplete last row and continues after the last complete one. Parquet
+exports cannot be resumed, since a Parquet file is unreadable without its end.
 
   $ pennon events export events.jsonl
   $ pennon events export orders.csv --event 'order placed' --from -30d

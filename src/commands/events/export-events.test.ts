@@ -6,6 +6,6 @@ it('an export that broke off says how many rows there are, and whether their fil
   assert.equal(describeWritten(1_200, 'all.jsonl.part', null), '1,200 rows are in all.jsonl.part.')
   assert.equal(
     describeWritten(3, 'all.jsonl.part', new Error('EIO: i/o error, close')),
-    '3 rows are in all.jsonl.part, or fewer: it could not be closed (EIO: i/o error, close).',
+    '3 rows are in all.jsonl.part, or fewer: the file could not be closed (EIO: i/o error, close).',
   )
 })

@@ -49,7 +49,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
     try {
       const next = await download(api, file, asked, part, written, stop.signal)
       if (asked.format === 'parquet' && asked.limit === null && !(await hasWholeExport(partialPath(file))))
-        throw new ClientError(`The export is larger than one Parquet file: make several, with --from and --to.`)
+        throw new ClientError(`The export is too large for one Parquet file: split it with --from and --to.`)
       await completeFile(file, part.handle)
       printResult(file, asked, written, next, options.json === true)
     } catch (error) {
@@ -76,14 +76,15 @@ function askedAgain(file: string, api: PrivateApi): AskedExport {
   const asked = readAsked(file)
   if (asked.instance === api.instance && asked.project === api.project) return asked
   throw new ClientError(
-    `${partialPath(file)} is of project ${asked.project} at ${asked.instance}: name them with --project and --host.`,
+    `${partialPath(file)} belongs to project ${asked.project} at ${asked.instance}: set these with --project and --host.`,
   )
 }
 
 function askedNow(file: string, options: ExportOptions, api: PrivateApi): AskedExport {
   const format = options.format ?? formatOf(file)
   const { event, distinctId, personId, uuid, from, to, limit } = options
-  if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit)) throw new ClientError('--limit is a whole number above 0.')
+  if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit))
+    throw new ClientError('--limit must be a whole number above 0.')
   // The instance would take it as absent, and send everything.
   for (const [name, value] of Object.entries({
     event,
@@ -93,7 +94,7 @@ function askedNow(file: string, options: ExportOptions, api: PrivateApi): AskedE
     from,
     to,
   }))
-    if (value === '') throw new ClientError(`--${name} needs a value that is not empty.`)
+    if (value === '') throw new ClientError(`--${name} must not be empty.`)
   const query: Query = {
     ...{ event, distinct_id: distinctId, person_id: personId, uuid, after: from, before: to },
     properties: options.property === undefined ? undefined : JSON.stringify(options.property.map(equalityOf)),
@@ -111,14 +112,14 @@ function askedNow(file: string, options: ExportOptions, api: PrivateApi): AskedE
 function formatOf(file: string): FileFormat {
   const end = /\.(jsonl|ndjson|csv|parquet)$/i.exec(file)?.[1]?.toLowerCase()
   if (end === undefined)
-    throw new ClientError(`What is ${file} to be? Name it .jsonl, .csv or .parquet, or say --format.`)
+    throw new ClientError(`Unknown format of ${file}: end its name in .jsonl, .csv or .parquet, or set --format.`)
   return end === 'ndjson' ? 'jsonl' : (end as FileFormat)
 }
 
 /** A value that is JSON, such as 3 or true, is meant as that; anything else is text. */
 function equalityOf(text: string): { key: string; value: unknown } {
   const at = text.indexOf('=')
-  if (at < 1) throw new ClientError('--property is key=value, such as plan=pro.')
+  if (at < 1) throw new ClientError('--property must be key=value, such as plan=pro.')
   const [key, value] = [text.slice(0, at), text.slice(at + 1)]
   return { key, value: /^(true|false|-?\d+(\.\d+)?)$/.test(value) ? JSON.parse(value) : value }
 }
@@ -202,14 +203,14 @@ function printResult(
   }
   const what = rows === null ? '' : `${rows.toLocaleString('en')} rows, `
   const most = isParquet && limit !== null ? `, at most ${limit.toLocaleString('en')} rows` : ''
-  const cut = isCut ? ', as many as --limit allows' : most
+  const cut = isCut ? ', the maximum set by --limit' : most
   process.stdout.write(`${file}: ${what}${readableBytes(written.bytes)}${cut}\n`)
 }
 
 function describePartialFile(file: string, format: FileFormat, rowCount: number, unclosed: Error | null): string {
   const part = partialPath(file)
-  if (format === 'parquet') return `${part} cannot be gone on with: begin anew with --force.`
-  return `${describeWritten(rowCount, part, unclosed)} Go on with: pennon events export ${quoteFile(file)} --resume`
+  if (format === 'parquet') return `${part} cannot be resumed: start again with --force.`
+  return `${describeWritten(rowCount, part, unclosed)} Continue with: pennon events export ${quoteFile(file)} --resume`
 }
 
 /**
@@ -218,16 +219,16 @@ function describePartialFile(file: string, format: FileFormat, rowCount: number,
  */
 export function describeWritten(rowCount: number, part: string, unclosed: Error | null): string {
   const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`
-  return unclosed === null ? `${rows}.` : `${rows}, or fewer: it could not be closed (${unclosed.message}).`
+  return unclosed === null ? `${rows}.` : `${rows}, or fewer: the file could not be closed (${unclosed.message}).`
 }
 
 function explainFailure(error: unknown, file: string): string {
   const { code, message } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
-    return `The disk with ${file} is full. Free space for the rest.`
+    return `The disk of ${file} is full. Free disk space for the rest.`
   if (error instanceof ClientError) return message
   const cause = (error as Error).cause
-  return `The download broke off (${cause instanceof Error ? cause.message : message}).`
+  return `The download was interrupted (${cause instanceof Error ? cause.message : message}).`
 }
 
 function quoteFile(file: string): string {

@@ -7,8 +7,8 @@ import { beginFile, partialPath, readAsked, writeAsked } from './partial-file.ts
 
 it('names only what can be done about a file that is in the way', async t => {
   for (const [format, advice] of [
-    ['jsonl', /has what came\. --resume goes on with it, --force begins anew\.$/],
-    ['parquet', /has what came\. --force begins anew\.$/],
+    ['jsonl', /has the rows received so far\. Use --resume to continue, or --force to start again\.$/],
+    ['parquet', /has the rows received so far\. Use --force to start again\.$/],
   ] as const) {
     const file = join(tempDir(t), `events.${format}`)
     writeFileSync(partialPath(file), 'rows')

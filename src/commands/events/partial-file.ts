@@ -35,10 +35,10 @@ export async function beginFile(
   { format }: Pick<AskedExport, 'format'>,
   force: boolean,
 ): Promise<PartialFile> {
-  if (!force && existsSync(file)) throw new ClientError(`${file} is there already. --force replaces it.`)
+  if (!force && existsSync(file)) throw new ClientError(`${file} already exists. Use --force to overwrite it.`)
   if (!force && existsSync(partialPath(file)))
     throw new ClientError(
-      `An export to ${file} broke off: ${partialPath(file)} has what came. ${format === 'parquet' ? '' : '--resume goes on with it, '}--force begins anew.`,
+      `An export to ${file} was interrupted: ${partialPath(file)} has the rows received so far. ${format === 'parquet' ? 'Use ' : 'Use --resume to continue, or '}--force to start again.`,
     )
   await discardFile(file)
   const handle = await openFile(partialPath(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
@@ -63,14 +63,14 @@ export function readAsked(file: string): AskedExport {
   if (!existsSync(partialPath(file)))
     throw new ClientError(
       existsSync(file)
-        ? `${file} is complete: there is nothing to go on with.`
-        : `There is no ${partialPath(file)} to go on with. Begin without --resume.`,
+        ? `${file} is complete: there is nothing to resume.`
+        : `There is no ${partialPath(file)} to resume. Run the export without --resume.`,
     )
   try {
     return JSON.parse(readFileSync(askedOf(file), 'utf8')) as AskedExport
   } catch {
     throw new ClientError(
-      `${askedOf(file)}, which says what the export was begun with, cannot be read. --force begins anew.`,
+      `${askedOf(file)}, which stores the options of the export, is unreadable. Use --force to start again.`,
     )
   }
 }
@@ -79,7 +79,7 @@ export function readAsked(file: string): AskedExport {
 export async function continueFile(file: string, { format }: AskedExport): Promise<PartialFile> {
   if (format === 'parquet')
     throw new ClientError(
-      `A Parquet file that broke off cannot be gone on with. --force begins anew; --limit makes smaller files, and so does jsonl.`,
+      `An interrupted Parquet export cannot be resumed. Use --force to start again, with --limit for smaller files, or export jsonl.`,
     )
   const handle = await openFile(partialPath(file), constants.O_RDWR | constants.O_NOFOLLOW)
   const scanner = new RowScanner(format)
@@ -106,7 +106,7 @@ function endOfLines({ rowCount, lastStart, lastEnd }: RowScanner, last: string, 
   if (row?.export_error !== undefined)
     return { rowCount: rowCount - 1, cursor: row.export_error.cursor, bytes: lastStart }
   if (typeof row?.cursor !== 'string')
-    throw new ClientError(`The last line of ${partialPath(file)} is none of an export. --force begins anew.`)
+    throw new ClientError(`The last line of ${partialPath(file)} is not from an export. Use --force to start again.`)
   return { rowCount, cursor: row.cursor, bytes: lastEnd }
 }
 

@@ -65,5 +65,5 @@ export function describeFlagState({ key, active, archived, filters, version }: F
 
 /** Empty for a flag that is on or archived. */
 export function wayToSwitchOn({ key, active, archived }: FlagJson): string {
-  return active || archived ? '' : printableName(` Switch it on: pennon flags enable ${key}`)
+  return active || archived ? '' : printableName(` To enable it: pennon flags enable ${key}`)
 }

@@ -25,7 +25,7 @@ describe('the difference that a change makes', () => {
       '- plan exact pro, 10 % of them',
       '+ switched off',
       '+ archived',
-      '+ no conditions: nobody gets the flag',
+      '+ no conditions: off for all users',
     ])
   })
 
@@ -38,13 +38,13 @@ describe('the difference that a change makes', () => {
   it('is for as many as were counted, or says why they were not', () => {
     const reach = { evaluated: 1200, population: 'persons', gained: 1100, lost: 0, moved: 3 }
     for (const [line, message] of [
-      [reach, 'Of 1,200 persons stored, 1,100 gain it, 3 get another value of it.'],
+      [reach, 'Of 1,200 persons stored, 1,100 gain it, 3 change to another value.'],
       [
         { ...reach, population: 'groups', evaluated: 1, gained: 0, moved: 0, lost: 1 },
         'Of 1 group stored, 1 loses it.',
       ],
-      [{ ...reach, gained: 0, moved: 0 }, 'Of 1,200 persons stored, none gets another value.'],
-      [{ error: { code: 'x', detail: 'The key ended.' } }, 'Who is affected could not be counted: The key ended.'],
+      [{ ...reach, gained: 0, moved: 0 }, 'Of 1,200 persons stored, none changes value.'],
+      [{ error: { code: 'x', detail: 'The key ended.' } }, 'The affected persons could not be counted: The key ended.'],
     ] as [JsonObject, string][])
       assert.equal(reachLine(line), message)
   })

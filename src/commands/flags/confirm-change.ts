@@ -26,7 +26,7 @@ export interface PlannedChange {
 
 /** @throws ClientError for `--json` without `--yes`: the question would stand in the output. */
 export function checkAsking({ json, yes }: ChangeOptions): void {
-  if (json === true && yes !== true) throw new ClientError('--json asks nothing, so it needs --yes.')
+  if (json === true && yes !== true) throw new ClientError('--json cannot ask for confirmation: add --yes.')
 }
 
 /**
@@ -42,11 +42,11 @@ export async function confirmChange(
     printLines([printableName(title), ...diffLines(before, after, terminalOf(process.stdout)).map(line => `  ${line}`)])
   if (yes === true) return true
   const canAsk = personAtTerminal.canAsk()
-  if (canAsk) printLines(['Counting who is affected. Ctrl-C changes nothing.'])
+  if (canAsk) printLines(['Counting affected persons. Ctrl-C cancels without changes.'])
   printLines([printableName(await whoIsAffected(api, definition))])
   if (!canAsk)
     throw new ClientError(
-      'Nothing was changed, since there is no terminal to ask. --yes changes it without a question.',
+      'Nothing was changed: there is no terminal to ask for confirmation. Add --yes to change without asking.',
     )
   if (await isMeant(personAtTerminal, before === null ? 'Make it' : 'Change it')) return true
   printLines(['Nothing was changed.'])
@@ -71,6 +71,6 @@ export async function whoIsAffected(
   } catch (error) {
     // A change may be right although it cannot be counted, such as for a flag by device, or without the scope.
     if (!(error instanceof ClientError) || error.status === null || error.exitCode === 1) throw error
-    return `Who is affected could not be counted. ${error.message}`
+    return `The affected persons could not be counted. ${error.message}`
   }
 }

@@ -50,7 +50,7 @@ async function refuseTaken(api: PrivateApi, key: string): Promise<void> {
     if (error instanceof ClientError && error.status === 404) return
     throw error
   }
-  throw new ClientError(`There is a flag ${key} already. What it is: pennon flags show ${key}`)
+  throw new ClientError(`The flag ${key} already exists. To see it: pennon flags show ${key}`)
 }
 
 /** Rules as they can be read: the service gives them their ids and seeds when they are written. */
@@ -64,9 +64,11 @@ export function newFlag(
   key: string,
   { name, tag, rollout, filters, active, inactive }: Omit<CreateOptions, 'project'>,
 ): JsonObject & { readonly active: boolean; readonly filters: JsonObject } {
-  if (active === true && inactive === true) throw new ClientError('--active and --inactive exclude each other.')
+  if (active === true && inactive === true) throw new ClientError('--active and --inactive cannot be combined.')
   if (rollout !== undefined && filters !== undefined)
-    throw new ClientError('--rollout is a condition for everybody, and --filters has the conditions: give one of them.')
+    throw new ClientError(
+      '--rollout and --filters cannot be combined: --rollout is a condition for all users, --filters contains all conditions.',
+    )
   const share = rollout === undefined ? 100 : rollout === 'everyone' ? 100 : percentageOf(rollout)
   const everybody = { groups: [{ properties: [], rollout_percentage: share }] }
   const given = filters === undefined ? undefined : filtersOf(filters)
@@ -88,6 +90,6 @@ function filtersOf(text: string): JsonObject {
     value = null
   }
   if (!isJsonObject(value))
-    throw new ClientError(`--filters is a JSON object, such as '{"groups": [{"rollout_percentage": 10}]}'.`)
+    throw new ClientError(`--filters must be a JSON object, such as '{"groups": [{"rollout_percentage": 10}]}'.`)
   return value
 }

@@ -77,9 +77,9 @@ describe('the conditions of a flag in words', () => {
 describe('the remedy for a flag that is not there', () => {
   const keys = ['pl', 'new-checkout']
   const cases: [flag: string, says: RegExp][] = [
-    ['new-chekout', /^Did you mean new-checkout\? All of them: /],
+    ['new-chekout', /^Did you mean new-checkout\? To list all flags: /],
     ['checkout', /^Did you mean new-checkout\? /],
-    ['something-else', /^All of them: pennon flags list;/],
+    ['something-else', /^To list all flags: pennon flags list\./],
   ]
   for (const [flag, says] of cases) it(`is ${says} for ${flag}`, () => assert.match(suggestFlag(flag, keys), says))
 

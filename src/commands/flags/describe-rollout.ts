@@ -50,7 +50,7 @@ export function conditionLines(filters: JsonObject): string[] {
   if (document !== null)
     return [...document.rules.map((rule, index) => `${index + 1}. ${describeRule(rule)}`), describeDefault(document)]
   return readLines(filters, ({ sets }) => {
-    if (sets.length === 0) return ['none: nobody gets the flag']
+    if (sets.length === 0) return ['none: off for all users']
     return sets.map((set, index) => `${index + 1}. ${describeSet(set)}`)
   })
 }
@@ -102,7 +102,7 @@ function describePredicate({ key, operator, value, negation }: Predicate): strin
 
 function readLines(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
   if (configVersion(filters) !== 1 && rulesOf(filters) === null)
-    return ['unreadable: of a version that is not known, or malformed']
+    return ['unreadable: of an unknown version, or malformed']
   try {
     return linesOf(readFilters(filters))
   } catch (cause) {

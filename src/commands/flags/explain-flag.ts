@@ -39,7 +39,7 @@ function pairOf(
   read: (value: string) => JsonValue,
 ): [string, JsonValue] {
   const at = text.indexOf('=')
-  if (at < 1) throw new ClientError(`${option} has a name and a value, such as ${example}, not ${text}`)
+  if (at < 1) throw new ClientError(`${option} must be a name and a value, such as ${example}, not ${text}`)
   return [text.slice(0, at), read(text.slice(at + 1))]
 }
 

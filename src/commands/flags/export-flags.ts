@@ -52,9 +52,7 @@ export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedL
   const kept = new Map(lists.flags.filter(isKept).map(flag => [String(flag.key), flag]))
   const unknown = keys.find(key => !kept.has(key))
   if (unknown !== undefined)
-    throw new ClientError(
-      `There is no flag ${unknown} that could be exported. ${suggestFlag(unknown, [...kept.keys()])}`,
-    )
+    throw new ClientError(`There is no flag ${unknown} to export. ${suggestFlag(unknown, [...kept.keys()])}`)
   const cohorts = new Map<string, FileCohort>()
   const twice = new Set<string>()
   for (const cohort of lists.cohorts.filter(isThere).map(naming.cohort)) {
@@ -85,7 +83,9 @@ export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedL
   for (const key of keys.length === 0 ? kept.keys() : keys) if (!flags.has(key)) addFlag(key)
   const clash = [...used.keys()].find(name => twice.has(name))
   if (clash !== undefined)
-    throw new ClientError(`Several cohorts are named "${clash}", and a file knows them by name: rename all but one.`)
+    throw new ClientError(
+      `Several cohorts are named "${clash}", and the file refers to cohorts by name: rename all but one.`,
+    )
   const file = { groupTypes: [...typeNames], cohorts: [...used.values()], flags: [...flags.values()] }
   return { file, notes: notesOf(lists, file, keys.length === 0) }
 }
@@ -101,11 +101,11 @@ function notesOf({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[
     hasAny('experiment_set')(flag) || referencesOfFlag(flag.filters ?? null).some(({ kind }) => kind === 'experiment')
   const statics = file.cohorts.filter(cohort => cohort.is_static).map(({ name }) => `"${name}"`)
   return [
-    ...note(encrypted, 'left out, since encrypted payloads can be read nowhere else: '),
-    ...note(surveys, 'left out, since surveys make these flags themselves: '),
-    ...note(inFileWith(hasExperiment), 'flags of experiments, which are not in the file: '),
-    ...note(inFileWith(hasAny('features')), 'flags of early access features, which are not in the file: '),
-    ...note(statics, 'static cohorts, whose members are not in the file: '),
+    ...note(encrypted, 'omitted, since encrypted payloads cannot be decrypted elsewhere: '),
+    ...note(surveys, 'omitted, since surveys create these flags themselves: '),
+    ...note(inFileWith(hasExperiment), 'exported without their experiments: '),
+    ...note(inFileWith(hasAny('features')), 'exported without their early access features: '),
+    ...note(statics, 'static cohorts, exported without their members: '),
   ]
 }
 

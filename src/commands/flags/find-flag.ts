@@ -29,5 +29,5 @@ export function suggestFlag(flag: string, keys: readonly string[]): string {
   if (keys.length === 0) return 'The project has no flags.'
   const near = nearMiss(flag, keys) ?? keys.find(key => flag !== '' && key.includes(flag))
   const guess = near === undefined ? '' : `Did you mean ${near}? `
-  return `${guess}All of them: pennon flags list; a deleted flag is found by the id that it had.`
+  return `${guess}To list all flags: pennon flags list. Deleted flags are found by id only.`
 }

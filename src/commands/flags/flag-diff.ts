@@ -28,7 +28,7 @@ function factsOf({ active, archived, filters }: NarrowFlag): string[] {
   return [
     active ? 'switched on' : 'switched off',
     ...(archived ? ['archived'] : []),
-    ...(conditions.length === 0 ? ['no conditions: nobody gets the flag'] : conditions),
+    ...(conditions.length === 0 ? ['no conditions: off for all users'] : conditions),
     ...variantLines(filters).map(line => `variant ${line}`),
   ]
 }
@@ -47,12 +47,12 @@ function linesWithout(lines: readonly string[], others: readonly string[]): stri
 export function reachLine(reach: JsonObject): string {
   const count = (name: string) => Number(reach[name] ?? 0)
   const error = reach.error as JsonObject | undefined
-  if (error !== undefined) return `Who is affected could not be counted: ${error.detail}`
+  if (error !== undefined) return `The affected persons could not be counted: ${error.detail}`
   const [one, many] = reach.population === 'groups' ? ['group', 'groups'] : ['person', 'persons']
   const parts = [
     [count('gained'), 'gain it', 'gains it'],
     [count('lost'), 'lose it', 'loses it'],
-    [count('moved'), 'get another value of it', 'gets another value of it'],
+    [count('moved'), 'change to another value', 'changes to another value'],
   ] as const
   const affected = parts
     .filter(([number]) => number > 0)

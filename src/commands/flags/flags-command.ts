@@ -14,13 +14,13 @@ import type { UsageOptions } from './show-usage.ts'
 export function addFlagsCommand(program: Command): void {
   const flags = program
     .command('flags')
-    .description('feature flags of a running instance: read, create, switch, roll out, and move to another project')
+    .description('feature flags of a running instance: list, create, enable, roll out, export and import')
     .addHelpText(
       'after',
       `
-The personal API key, with the scope feature_flag:read or feature_flag:write, is in PENNON_PERSONAL_KEY; \`pennon new-key\`
-makes one where the instance runs. The instance is the one at the address in PENNON, else that of the settings (HOST,
-PORT, PENNON_ADMIN_PORT); --host names another, whose key is another, too.
+Set PENNON_PERSONAL_KEY to a personal API key with the scope feature_flag:read or feature_flag:write; \`pennon new-key\`
+creates one where the instance runs. The instance is the one at PENNON, otherwise at HOST and PORT or
+PENNON_ADMIN_PORT; --host overrides both, and needs a key of that instance.
 
   $ export PENNON_PERSONAL_KEY=phx_…
   $ pennon flags list --host https://pennon.example
@@ -28,33 +28,33 @@ PORT, PENNON_ADMIN_PORT); --host names another, whose key is another, too.
   $ pennon flags explain new-checkout ada@example.com --property plan=pro
   $ pennon flags rollout new-checkout 25
 
-What changes a flag shows first what will change and how many of the stored persons get another value, which takes the
-scope person:read, and asks. --yes changes it without a question and a count, for scripts; where nobody can be asked,
-nothing is changed without it. What is that way already stays, and nothing is written. What no command changes is changed
-in a file: export, an editor, import.
+Commands that change a flag first show what will change and how many stored persons get another value (this count needs
+the scope person:read), then ask for confirmation. --yes skips the count and the confirmation, for scripts; without a
+terminal, nothing is changed unless --yes is given. If the flag already has the requested state, nothing is written. For
+all other changes: export the flag, edit the file, import it.
 
-A terminal gets tables and colours, a file or a pipe tables without colours, and --json what the private API answers.
+A terminal gets coloured tables, a file or pipe plain tables, and --json prints the private API's response.
 
 Exit codes: 0 done; 1 the instance failed or did not answer in time, or the output could not be written; 2 no key, a key
 without the right, no instance at the address, or no such flag; one line on stderr says which, and the remedy.`,
     )
 
   asking(flags.command('list').description('list flags, newest first'))
-    .option('--search <text>', 'only those with this text in key or name')
+    .option('--search <text>', 'only flags with this text in their key or name')
     .addOption(
-      new Option('--active <state>', 'only those that are switched on or off, or that are on and stale').choices([
+      new Option('--active <state>', 'only enabled (true), disabled (false) or stale flags').choices([
         'true',
         'false',
         'stale',
       ]),
     )
-    .option('--archived', 'only those that are archived, which are left out otherwise')
+    .option('--archived', 'only archived flags (default: only unarchived ones)')
     .addHelpText(
       'after',
       `
-ROLLOUT says whom the conditions let in: everybody, nobody, or the largest percentage of those whom a condition is for.
-STALE flags are likely safe to remove: not called for 30 days; or without a known call and the same for everybody for 30
-days; or rolled out to nobody for 30 days. \`pennon flags show\` says which.
+ROLLOUT shows the reach of the conditions: everybody, nobody, or the largest percentage of any condition. STALE flags are
+likely safe to remove: not called for 30 days; or without a recorded call and the same for all users for 30 days; or
+rolled out to no users for 30 days. \`pennon flags show\` prints the reason.
 
   $ pennon flags list
   $ pennon flags list --search checkout --active true
@@ -63,19 +63,19 @@ days; or rolled out to nobody for 30 days. \`pennon flags show\` says which.
     )
     .action(async (options: ListOptions) => (await import('./list-flags.ts')).listFlags(options))
 
-  asking(flags.command('show <flag>').description('show one flag, by key or id: its conditions, variants and payloads'))
+  asking(flags.command('show <flag>').description('show the conditions, variants and payloads of a flag, by key or id'))
     .addHelpText('after', '\n  $ pennon flags show new-checkout\n  $ pennon flags show 17 --json | jq .filters')
     .action(async (flag: string, options: ClientOptions) => (await import('./show-flag.ts')).showFlag(flag, options))
 
-  asking(flags.command('usage <flag>').description('how often a flag was called, and by how many persons, per value'))
-    .option('--from <date>', 'from when: a date, or a span such as -7d', '-30d')
-    .option('--to <date>', 'until when; until now unless given')
-    .addOption(new Option('--interval <interval>', 'what a bar stands for').choices(['day', 'hour']).default('day'))
+  asking(flags.command('usage <flag>').description('count the calls and persons of a flag by value'))
+    .option('--from <date>', 'start: a date, or a span such as -7d', '-30d')
+    .option('--to <date>', 'end (default: now)')
+    .addOption(new Option('--interval <interval>', 'time span of one bar').choices(['day', 'hour']).default('day'))
     .addHelpText(
       'after',
       `
-A row for each value that the flag was answered with, and a bar for each day; all rows have one scale. CALLS are all calls
-that SDKs reported. PERSONS is the largest number of persons of one day, since the same person may come on several.
+Prints a row per flag value, with a bar per day; all rows have the same scale. CALLS counts all calls reported by SDKs.
+PERSONS is the largest number of persons on one day, since the same person can appear on several days.
 
   $ pennon flags usage new-checkout
   $ pennon flags usage new-checkout --from -48h --interval hour
@@ -83,14 +83,14 @@ that SDKs reported. PERSONS is the largest number of persons of one day, since t
     )
     .action(async (flag: string, options: UsageOptions) => (await import('./show-usage.ts')).showUsage(flag, options))
 
-  asking(flags.command('explain <flag> <distinct-id>').description('why a flag has its value for somebody'))
-    .option('--property <key=value>', 'a person property that replaces the stored one; may be repeated', collectOption)
-    .option('--group <type=key>', 'a group that the person belongs to; may be repeated', collectOption)
+  asking(flags.command('explain <flag> <distinct-id>').description('explain the value of a flag for a person'))
+    .option('--property <key=value>', 'person property that overrides the stored one; repeatable', collectOption)
+    .option('--group <type=key>', 'group of the person; repeatable', collectOption)
     .addHelpText(
       'after',
       `
-Each condition set in order, with what its filters were compared with. A value that is JSON (true, 18, ["a"]) is taken as
-that, anything else as text. Nothing is written or counted.
+Prints each condition set in order, with the values its filters were compared with. Property values are read as JSON if
+possible (true, 18, ["a"]), otherwise as text. Nothing is stored or counted.
 
   $ pennon flags explain new-checkout ada@example.com
   $ pennon flags explain new-checkout ada@example.com --property plan=pro --property age=18
@@ -105,18 +105,18 @@ that, anything else as text. Nothing is written or counted.
 }
 
 function addChangingCommands(flags: Command): void {
-  changing(flags.command('create <key>').description('make a flag; without conditions it stays off'))
-    .option('--name <text>', 'what it is for')
-    .option('--tag <tag>', 'may be repeated', collectOption)
-    .option('--rollout <percentage>', 'one condition: this share of everybody')
-    .option('--filters <json>', 'conditions, variants and payloads, as the private API takes them')
-    .option('--active', 'switch it on, for everybody where no conditions are given')
-    .option('--inactive', 'keep it off although conditions are given')
+  changing(flags.command('create <key>').description('create a flag; without conditions it is disabled'))
+    .option('--name <text>', 'description of the flag')
+    .option('--tag <tag>', 'a tag; repeatable', collectOption)
+    .option('--rollout <percentage>', 'one condition for this percentage of all users')
+    .option('--filters <json>', 'conditions, variants and payloads, as in the private API')
+    .option('--active', 'enable the flag; without conditions, for all users')
+    .option('--inactive', 'keep the flag disabled even with conditions')
     .addHelpText(
       'after',
       `
-With --rollout or conditions in --filters the flag is on at once, for those whom they let in. One with rules, a document
-of version 2 in --filters, is off without --active.
+With --rollout or conditions in --filters, the flag is enabled immediately for the users they match. A version 2 flag
+(--filters with rules) stays disabled without --active.
 
   $ pennon flags create new-checkout --name 'The checkout of 2027'
   $ pennon flags create new-checkout --rollout 10
@@ -126,14 +126,10 @@ of version 2 in --filters, is off without --active.
     .action(async (key: string, options: CreateOptions) => (await import('./create-flag.ts')).createFlag(key, options))
 
   for (const [name, description, more] of [
-    ['enable', 'switch a flag on', 'Not while it is archived, nor while a flag that it depends on is off.'],
-    ['disable', 'switch a flag off', 'Not while active flags depend on it; the answer names them.'],
-    [
-      'archive',
-      'put a flag out of the way, and so switch it off',
-      'Not while anything uses it; the answer names what.',
-    ],
-    ['restore', 'take a flag out of the archive', 'It stays off until pennon flags enable.'],
+    ['enable', 'enable a flag', 'Refused if it is archived, or if a flag it depends on is disabled.'],
+    ['disable', 'disable a flag', 'Refused while enabled flags depend on it; the message names them.'],
+    ['archive', 'archive a flag, which also disables it', 'Refused while it is in use; the message says by what.'],
+    ['restore', 'unarchive a flag', 'It stays disabled until pennon flags enable.'],
   ] as const)
     changing(flags.command(`${name} <flag>`).description(description))
       .addHelpText(
@@ -144,14 +140,16 @@ of version 2 in --filters, is off without --active.
         (await import('./switch-flag.ts')).switchFlag(flag, name, options),
       )
 
-  changing(flags.command('rollout <flag> <share>').description('set the percentage of a condition, or let everyone in'))
-    .option('--condition <number>', 'which one, as pennon flags show counts; needed where there are several')
-    .option('--variant <key>', 'with everyone: the variant that everyone gets; needed where there are variants')
+  changing(
+    flags.command('rollout <flag> <share>').description('set the percentage of a condition, or roll out to everyone'),
+  )
+    .option('--condition <number>', 'number of the condition in pennon flags show; required if there are several')
+    .option('--variant <key>', 'with everyone: variant for all users; required if the flag has variants')
     .addHelpText(
       'after',
       `
-SHARE is a percentage, or everyone: a condition for all in front of the others, which stay. Neither switches the flag on.
-Who changes the flag at the same moment is not overwritten: then it ends with exit code 2, and can be repeated.
+SHARE is a percentage, or everyone, which inserts a condition for all users before the existing ones. Neither enables the
+flag. If the flag is changed by someone else at the same time, the command exits with code 2 and can be repeated.
 
   $ pennon flags rollout new-checkout 25
   $ pennon flags rollout new-checkout 0 --condition 2 --yes
@@ -164,22 +162,19 @@ Who changes the flag at the same moment is not overwritten: then it ends with ex
 
 function addFileCommands(flags: Command): void {
   addAddressOptions(
-    flags
-      .command('export [flag...]')
-      .description('write flags, and the cohorts they use, as a file for another project'),
+    flags.command('export [flag...]').description('export flags, and the cohorts they use, for another project'),
   )
     .addHelpText(
       'after',
       `
-The file goes to stdout, notes about what is not in it to stderr. It has names where definitions have ids, is sorted, and
-is the same for the same definitions, so that a version control shows what changed. With keys only these flags are in
-it, with all that they use. Rules keep their seeds: with the same keys and seeds everybody keeps the value that they have.
+The file is written to stdout, notes about omitted data to stderr. It refers to objects by name instead of id, and is
+sorted, so that version control shows changes. With flag keys, only these flags are exported, with everything they use.
+Rules keep their seeds: with the same keys and seeds, users keep their values.
 
-In it: flags, archived ones too, tags, the cohorts and names of group types that flags use. Not in it: deleted flags,
-encrypted payloads, the members of static cohorts, and experiments, surveys and early access features, of which only the
-flags come along.
+Included: flags (also archived ones), tags, and the cohorts and group type names that flags use. Not included: deleted
+flags, encrypted payloads, members of static cohorts, experiments, surveys, and early access features except their flags.
 
-The key needs the scopes feature_flag:read, cohort:read and group:read.
+Requires a key with the scopes feature_flag:read, cohort:read and group:read.
 
   $ pennon flags export > flags.json
   $ pennon flags export new-checkout search > two.json
@@ -190,26 +185,25 @@ The key needs the scopes feature_flag:read, cohort:read and group:read.
     )
 
   addAddressOptions(
-    flags.command('import <file...>').description('write the flags of a file, or of PostHog, to a project'),
+    flags.command('import <file...>').description('import flags from a file, or from PostHog, into a project'),
   )
-    .option('--json', 'print what is written, or with --dry-run would be, as JSON')
-    .option('--yes', 'write without a question')
-    .option('--dry-run', 'show what would be written, and for whom it is another value')
-    .option('--cohorts <file>', "PostHog's list of cohorts; may be repeated", collectOption)
+    .option('--json', 'print the changes as JSON')
+    .option('--yes', 'import without confirmation')
+    .option('--dry-run', 'show the changes and affected persons, and write nothing')
+    .option('--cohorts <file>', "PostHog's list of cohorts; repeatable", collectOption)
     .option('--group-types <file>', "PostHog's list of group types", collectOption)
     .addHelpText(
       'after',
       `
-FILE is one of pennon flags export, or what PostHog answers to GET /api/projects/:id/feature_flags/, all its pages. Where
-flags use cohorts or group types, PostHog's lists of these (/cohorts/, /groups_types/) name them.
+FILE is a file from pennon flags export, or all pages of PostHog's response to GET /api/projects/:id/feature_flags/. If
+PostHog's flags use cohorts or group types, also pass its lists of these (/cohorts/, /groups_types/).
 
-A flag of the same key, and a cohort of the same name, become as the file has them; what is that way already is left
-alone, and what the file does not name stays. All is looked up and checked before anything is written, and shown with the
-numbers of those who get another value. Should it stop on the way it says what was written, and goes on there when it is
-run again.
+Existing flags with the same key, and cohorts with the same name, are overwritten if they differ; everything else in the
+project is unchanged. The whole file is checked before anything is written, and the changes are shown with the number of
+persons who get another value. If the import stops early, it says what was written; run it again to continue.
 
-The key is one of the instance that is written to. It needs the scopes feature_flag:write, cohort:write, group:read, and
-person:read for the numbers; all scopes for flags with rules.
+Requires a key of the target instance with the scopes feature_flag:write, cohort:write and group:read, person:read for
+the counts, and all scopes for flags with rules.
 
   $ pennon flags import flags.json --dry-run
   $ PENNON_PERSONAL_KEY=phx_of_the_other pennon flags import flags.json --host https://other.example
@@ -222,11 +216,11 @@ person:read for the numbers; all scopes for flags with rules.
 }
 
 function changing(command: Command): Command {
-  return asking(command).option('--yes', 'change it without a question')
+  return asking(command).option('--yes', 'change without confirmation')
 }
 
 function asking(command: Command): Command {
-  return addAddressOptions(command).option('--json', 'print what the private API answers, as JSON')
+  return addAddressOptions(command).option('--json', "print the private API's response as JSON")
 }
 
 function collectOption(value: string, before: readonly string[] = []): string[] {

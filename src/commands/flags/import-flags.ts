@@ -42,13 +42,13 @@ export function importFlags(paths: readonly string[], options: ImportOptions): P
 /** @throws ClientError, after a part was written too: it says which. */
 export async function importInto(api: PrivateApi, paths: readonly string[], options: ImportOptions): Promise<void> {
   const { json = false, yes = false, dryRun = false } = options
-  if (json && !yes && !dryRun) throw new ClientError('--json asks nothing, so it needs --yes or --dry-run.')
+  if (json && !yes && !dryRun) throw new ClientError('--json cannot ask for confirmation: add --yes or --dry-run.')
   const { file, notes } = readFlagFiles(paths, options)
   const plan = await planImport(file, await listDefinitions(api))
   const problems = plan.problems.length > 0 ? plan.problems : await rightsProblems(api, plan)
   if (problems.length > 0) {
     for (const problem of problems) process.stderr.write(`pennon: ${printableName(problem)}\n`)
-    throw new ClientError(`Nothing was written: ${formatCount(problems.length, 'fault')}, named above.`)
+    throw new ClientError(`Nothing was written: ${formatCount(problems.length, 'problem')}, listed above.`)
   }
   if (!json)
     printLines([...planLines(plan, terminalOf(process.stdout)), ...notes.map(note => `Note: ${printableName(note)}`)])
@@ -68,7 +68,7 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
   try {
     await writePlan(api, plan, (write, answer) => {
       written.set(write, answer)
-      const line = `${write.before === null ? 'made' : 'changed'} ${titleOf(write)}, version ${answer.version}`
+      const line = `${write.before === null ? 'created' : 'changed'} ${titleOf(write)}, version ${answer.version}`
       if (!json) printLines([printableName(line)])
     })
   } finally {
@@ -83,13 +83,17 @@ async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<
   const { scopes } = await api.ownKey()
   return Array.isArray(scopes) && scopes.includes('*')
     ? []
-    : [`${titleOf(ofRules)}: a flag with rules keeps its seeds only with a key of all scopes, ["*"]: pennon new-key.`]
+    : [
+        `${titleOf(ofRules)}: importing a flag with rules requires a key with all scopes, ["*"]. To create one: pennon new-key.`,
+      ]
 }
 
 async function isConfirmed(api: PrivateApi, plan: ImportPlan): Promise<boolean> {
   if (!personAtTerminal.canAsk())
-    throw new ClientError('Nothing was written, since there is no terminal to ask. --yes writes without a question.')
-  printLines(['Counting who is affected. Ctrl-C changes nothing.', ...(await reachLines(api, plan))])
+    throw new ClientError(
+      'Nothing was written: there is no terminal to ask for confirmation. Add --yes to write without asking.',
+    )
+  printLines(['Counting affected persons. Ctrl-C cancels without changes.', ...(await reachLines(api, plan))])
   const isYes = await isMeant(personAtTerminal, `Write ${amountOf(plan.writes)}`)
   if (!isYes) printLines(['Nothing was written.'])
   return isYes
@@ -108,7 +112,7 @@ export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal)
       return [`${title}, new${write.wanted.is_static ? ': static, and without members' : ''}`]
     return [`${title}, new`, ...newFlagLines(write, ids, terminal).map(line => `  ${line}`)]
   })
-  return same.length === 0 ? lines : [...lines, `The same there already: ${amountOf(same)}.`]
+  return same.length === 0 ? lines : [...lines, `Already up to date: ${amountOf(same)}.`]
 }
 
 function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
@@ -147,7 +151,8 @@ async function reachLines(api: PrivateApi, plan: ImportPlan): Promise<string[]> 
 }
 
 async function reachOf(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): Promise<string> {
-  if (!ids.areKnown(write.wanted.filters)) return 'it uses what this import makes, so it cannot be counted before.'
+  if (!ids.areKnown(write.wanted.filters))
+    return 'it uses objects that this import creates, so affected persons cannot be counted yet.'
   const { version: _, ...fields } = bodyOf(write, ids)
   const id = write.before?.id
   return whoIsAffected(api, id === undefined ? fields : { id, ...fields }, { keepsIdentity: hasRules(write) })

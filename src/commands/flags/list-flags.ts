@@ -23,7 +23,7 @@ export function listFlags(options: ListOptions): Promise<void> {
       ...(archived === true ? { archived: 'true' } : {}),
     })
     if (options.json === true) printJson(flags)
-    else if (flags.length === 0 && (search ?? active ?? archived) !== undefined) printLines(['No flags fit.'])
+    else if (flags.length === 0 && (search ?? active ?? archived) !== undefined) printLines(['No matching flags.'])
     else printLines(flagTable(flags as unknown as FlagJson[], terminalOf(process.stdout)))
   })
 }

@@ -13,5 +13,5 @@ it('an import of cohorts that stand in a row without end is refused in words', a
   })
   const none = { flags: [], cohorts: [], groupTypes: [] }
   const { problems } = await planImport({ groupTypes: [], cohorts, flags: [] }, none)
-  assert.deepEqual(problems, ['cohort "c0": more than 500 cohorts and flags stand in a row behind it.'])
+  assert.deepEqual(problems, ['cohort "c0": more than 500 cohorts and flags depend on each other in a chain.'])
 })

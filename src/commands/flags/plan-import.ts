@@ -56,7 +56,8 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
   const problems: string[] = []
   const cohorts = file.cohorts.map((wanted): CohortWrite => {
     const found = cohortsThere.get(wanted.name) ?? []
-    if (found.length > 1) problems.push(`cohort "${wanted.name}": the project has ${found.length} of this name.`)
+    if (found.length > 1)
+      problems.push(`cohort "${wanted.name}": the project has ${found.length} cohorts with this name.`)
     const before = found[0] ?? null
     const named = before === null ? null : naming.cohort(before)
     if (named !== null && named.is_static !== wanted.is_static)
@@ -69,7 +70,7 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
     return { kind: 'flag', name: wanted.key, wanted, before, changes }
   })
   const all: PlannedWrite[] = [...cohorts, ...flags]
-  for (const name of findRepeated(all.map(titleOf))) problems.push(`${name}: is in the file twice.`)
+  for (const name of findRepeated(all.map(titleOf))) problems.push(`${name}: appears twice in the file.`)
   const ids = new ReferenceIds(there, cohortsThere)
   const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
   const toWrite = all.filter(isToWrite)
@@ -159,12 +160,12 @@ const lackOf = {
   flag: (name: JsonValue) => `neither the file nor the project has a flag ${name}.`,
   cohort: (name: JsonValue) =>
     isId(name)
-      ? `no cohort ${name} is named; --cohorts takes PostHog's list of them.`
+      ? `unknown cohort ${name}: pass PostHog's list of cohorts with --cohorts.`
       : `neither the file nor the project has a cohort "${name}".`,
   group_type: (name: JsonValue) =>
     isId(name)
-      ? `no group type ${name} is named; --group-types takes PostHog's list of them.`
-      : `the project has no group type "${name}"; it comes with the first event of such a group.`,
+      ? `unknown group type ${name}: pass PostHog's list of group types with --group-types.`
+      : `the project has no group type "${name}"; it is created by the first event of such a group.`,
 }
 
 function isId(name: JsonValue): boolean {
@@ -222,7 +223,7 @@ function inOrder(
       return null
     }
     if (way.length === wayLengthMax) {
-      problems.push(`${way[0]}: more than ${wayLengthMax} cohorts and flags stand in a row behind it.`)
+      problems.push(`${way[0]}: more than ${wayLengthMax} cohorts and flags depend on each other in a chain.`)
       return null
     }
     const write = byTitle.get(title)
@@ -233,7 +234,7 @@ function inOrder(
       if (reached === null) continue
       if (write !== undefined)
         problems.push(
-          `${title}: ${path}: it leads to the ${reached}, whose rules are of version 2: no filter can test its value.`,
+          `${title}: ${path}: it refers to the ${reached}, a version 2 flag (with rules), which filters cannot test.`,
         )
       behind ??= reached
     }

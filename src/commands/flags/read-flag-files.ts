@@ -26,7 +26,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
   const own = read.find(({ value }) => isFlagFile(value))
   if (own !== undefined) {
     if (read.length > 1 || cohorts.length > 0 || groupTypes.length > 0)
-      throw new ClientError(`${own.path} is a file of pennon flags export, which has all in it: give it alone.`)
+      throw new ClientError(`${own.path} is a complete file from pennon flags export: pass it alone.`)
     const decoded = decodeFlagFile(own.value as JsonObject)
     if (!decoded.ok) throw new ClientError(`${own.path}: ${decoded.error}`)
     const { flags, cohorts: ofFile } = decoded.value
@@ -51,7 +51,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     file,
     notes: [
       ...notes,
-      ...(deletedCount === 0 ? [] : [`left out: ${formatCount(deletedCount, 'deleted flag')}.`]),
+      ...(deletedCount === 0 ? [] : [`skipped: ${formatCount(deletedCount, 'deleted flag')}.`]),
       ...missingPages(
         read.map(({ value }) => value),
         flags.length,
@@ -70,12 +70,12 @@ function readJson(path: string): JsonValue {
   } catch (cause) {
     throw new ClientError(`${path} cannot be read: ${(cause as NodeJS.ErrnoException).code ?? cause}.`)
   }
-  if (nestsDeeperThan(text, nestingMax)) throw new ClientError(`${path} nests too deeply.`)
+  if (nestsDeeperThan(text, nestingMax)) throw new ClientError(`${path} is nested too deeply.`)
   let value: JsonValue
   try {
     value = parseJson(text)
   } catch {
-    throw new ClientError(`${path} is no JSON.`)
+    throw new ClientError(`${path} is not valid JSON.`)
   }
   const repeated = repeatedKey(text)
   if (repeated !== null) throw new ClientError(`${path} has an object with the key "${repeated.slice(0, 80)}" twice.`)
@@ -86,11 +86,11 @@ function readJson(path: string): JsonValue {
 function rowsOf(path: string, value: JsonValue, what: string, names: readonly string[]): JsonObject[] {
   const results = isJsonObject(value) ? ownValue(value, 'results') : value
   if (!Array.isArray(results))
-    throw new ClientError(`${path} is neither a file of pennon flags export nor a list as PostHog's API answers it.`)
+    throw new ClientError(`${path} is neither a file from pennon flags export nor a list from PostHog's API.`)
   return results.map((row: JsonValue, index) => {
     const lacked = names.find(name => !isJsonObject(row) || (ownValue(row, name) ?? null) === null)
     if (lacked !== undefined)
-      throw new ClientError(`${path} is no list of ${what}: the entry ${index} has no ${lacked}.`)
+      throw new ClientError(`${path} is not a list of ${what}: entry ${index} has no ${lacked}.`)
     return row as JsonObject
   })
 }
@@ -111,5 +111,7 @@ function withoutExperiments(flag: FileFlag): FileFlag {
 function missingPages(pages: readonly JsonValue[], rowCount: number): string[] {
   const counts = pages.map(page => (isJsonObject(page) ? numberOf(ownValue(page, 'count') ?? null) : undefined))
   const said = Math.max(...counts.map(count => count ?? 0))
-  return said > rowCount ? [`the list says ${formatCount(said, 'flag')}, the files have ${rowCount}.`] : []
+  return said > rowCount
+    ? [`the list should have ${formatCount(said, 'flag')}, but the files have ${rowCount}: pass all pages.`]
+    : []
 }

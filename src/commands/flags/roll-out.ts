@@ -27,24 +27,26 @@ export function rolloutOf(
 ): FlagChange {
   if (configVersion(filters) !== 1)
     throw new ClientError(
-      `${key} has rules, which have the percentages in them. Change it in a file: ` +
+      `${key} has rules, which contain the percentages. Change them in a file: ` +
         `pennon flags export ${key} > ${key}.json, then pennon flags import ${key}.json`,
     )
   if (share === 'everyone') {
-    if (condition !== undefined) throw new ClientError('everyone is a condition of its own: leave --condition out.')
+    if (condition !== undefined) throw new ClientError('everyone adds a new condition: omit --condition.')
     const body = { version, ...(variant !== undefined && { variant_key: variant }) }
     return { action: 'roll_out_to_everyone', write: rollOutToEveryone(variant ?? null), body }
   }
-  if (variant !== undefined) throw new ClientError('--variant goes with everyone, not with a percentage.')
+  if (variant !== undefined) throw new ClientError('--variant can only be used with everyone, not with a percentage.')
   const percentage = percentageOf(share)
   const conditionCount = describeConditions(filters).length
   if (condition === undefined && conditionCount > 1)
     throw new ClientError(
-      `Say which condition with --condition, 1 to ${conditionCount}: ${conditionLines(filters).join('; ')}.`,
+      `Select a condition with --condition, 1 to ${conditionCount}: ${conditionLines(filters).join('; ')}.`,
     )
   const number = condition ?? '1'
   if (!/^[1-9]\d{0,5}$/.test(number) || Number(number) > Math.max(1, conditionCount))
-    throw new ClientError(`--condition is a number of ${conditionCount}, as pennon flags show counts, not ${number}.`)
+    throw new ClientError(
+      `--condition must be a number from 1 to ${conditionCount}, as in pennon flags show, not ${number}.`,
+    )
   const conditionIndex = Number(number) - 1
   return {
     action: 'set_release_condition_rollout',
@@ -57,6 +59,6 @@ export function rolloutOf(
 export function percentageOf(text: string): number {
   const [, digits] = /^(\d{1,3}(?:\.\d{1,10})?) ?%?$/.exec(text) ?? []
   if (digits === undefined || Number(digits) > 100)
-    throw new ClientError(`A rollout is a percentage from 0 to 100, or everyone, not ${text}.`)
+    throw new ClientError(`A rollout must be a percentage from 0 to 100, or everyone, not ${text}.`)
   return Number(digits)
 }

@@ -26,7 +26,7 @@ export function flagLines(flag: FlagJson, reason: string, terminal: Terminal): s
     ['id', `${flag.id}, version ${flag.version}`],
     ['name', flag.name],
     ['status', `${flag.status.toLowerCase()}: ${reason}`],
-    ['called', flag.last_called_at ?? 'never, as far as is known'],
+    ['called', flag.last_called_at ?? 'never recorded'],
     ['rollout', describeRollout(flag.filters)],
     ['conditions', conditionLines(flag.filters)],
     ['variants', variantLines(flag.filters)],

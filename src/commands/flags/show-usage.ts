@@ -47,7 +47,7 @@ const chartWidthMin = 10
 
 /** What PostHog's insights call values that are not values. */
 const valueNames: Readonly<Record<string, string>> = {
-  $$_posthog_breakdown_null_$$: '(no answer)',
+  $$_posthog_breakdown_null_$$: '(no value)',
   $$_posthog_breakdown_other_$$: '(others)',
 }
 
@@ -60,8 +60,8 @@ interface Row {
 
 /** @param isOpen whether the last bucket still runs, so that its bar may grow. */
 export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal, isOpen = false): string[] {
-  const lastCall = `last called ${usage.last_called_at ?? 'never, as far as is known'}`
-  if (usage.results.length === 0) return ['No calls in this time.', lastCall]
+  const lastCall = usage.last_called_at === null ? 'no call recorded' : `last called ${usage.last_called_at}`
+  if (usage.results.length === 0) return ['No calls in this period.', lastCall]
   const rows = usage.results.map(({ value, calls, persons }) => ({
     value: valueNames[value] ?? value,
     calls: groupDigits(calls.reduce((sum, count) => sum + count, 0)),
@@ -79,8 +79,8 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
   const bucketName = (bucket: string) => bucket.slice(0, interval === 'day' ? 10 : 16).replace('T', ' ')
   const lastCount = buckets.length % perSum
   const last = [
-    ...(isOpen ? ['not over yet'] : []),
-    ...(lastCount === 0 ? [] : [`the last bar is of ${formatCount(lastCount, interval, `${interval}s`)}`]),
+    ...(isOpen ? ['still in progress'] : []),
+    ...(lastCount === 0 ? [] : [`the last bar covers ${formatCount(lastCount, interval, `${interval}s`)}`]),
   ]
   return [
     ...tableLines(columnsOf(bar), charted, { ...terminal, width: null }),

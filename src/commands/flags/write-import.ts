@@ -43,10 +43,10 @@ function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writt
   const isOpen = error.status === null || error.status >= 500
   const unwritten = isOpen ? after : [failed!, ...after]
   return new ClientError(
-    `${failed}: ${error.message} Written before it: ${amountOf(writes.slice(0, writtenCount))}. ` +
-      `${isOpen ? `Whether the ${failed} was written is not known. ` : ''}` +
+    `${failed}: ${error.message} Written so far: ${amountOf(writes.slice(0, writtenCount))}. ` +
+      `${isOpen ? `It is unknown whether the ${failed} was written. ` : ''}` +
       `Not written: ${unwritten.length === 0 ? 'nothing' : firstFew(unwritten).join(', ')}. ` +
-      'Run it again to go on: what is written is left alone.',
+      'Run the command again to continue: unchanged objects are skipped.',
     { exitCode: error.exitCode, status: error.status },
   )
 }

@@ -44,7 +44,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       const chosen = choiceLines(planChoices(plan, targetAnswer))
       if (chosen.length > 0) printLines(['Options of the plan:', ...chosen.map(line => `  ${line}`)])
       const told = readFetchedParts(folder.path)?.warnings ?? []
-      if (told.length > 0) printLines(['While it was fetched:', ...firstFew(told).map(line => `  ${line}`)])
+      if (told.length > 0) printLines(['During the download:', ...firstFew(told).map(line => `  ${line}`)])
       await confirmTarget(target.projectName ?? target.address, options.project, {
         what: 'approve',
         scripted: `pennon import approve ${at}`,
@@ -75,7 +75,7 @@ function refuseSent(job: Job, at: string): void {
   if (!isEnded && changesSince(approval, approvedParts(job)).length > 0) return
   const what = isEnded ? endedMessage[ending.how] : sent.isAll ? 'sent' : 'sent in part'
   refuse(
-    `it was approved at ${approval.approvedAt} and is ${what} since, so there is nothing to approve: what is sent is sent. Where it stands: pennon import status ${at}`,
+    `it was approved at ${approval.approvedAt} and has been ${what} since, so there is nothing to approve. To see its state: pennon import status ${at}`,
   )
 }
 
@@ -84,14 +84,13 @@ const endedMessage = { publish: 'published', discard: 'discarded' } as const
 /** Refuses unless the report belongs to the present bytes and rules, and nothing in it stops the import. */
 async function checkRehearsed(job: Job, at: string): Promise<void> {
   for (const each of [stage, scan, rehearsal])
-    if (!(await each.isDone(job)))
-      refuse(`there is no rehearsal of what is planned now. First: pennon import run ${at}`)
+    if (!(await each.isDone(job))) refuse(`the current plan has not been rehearsed. First: pennon import run ${at}`)
   const report = readReport(job.folder)!
   if (report.hashes.manifest !== manifestSha256(manifestOf(job.folder)))
-    refuse(`the staged bytes changed. First: pennon import run ${at}`)
+    refuse(`the staged files changed. First: pennon import run ${at}`)
   if (!report.balance.isBalanced)
     refuse(
-      `the figures of the rehearsal do not balance, so nothing can be approved: pennon import report ${at} shows them. Please report it as a defect of Pennon`,
+      `the counts of the rehearsal do not add up, so it cannot be approved. To see them: pennon import report ${at}. Please report this as a bug in Pennon`,
     )
   const stop = stopOf(report, job.plan, at)
   if (stop !== null) refuse(stopText(stop))

@@ -75,7 +75,7 @@ function prepare(
   findFact: (kind: string, key: string) => string | null,
 ): RecordConverter {
   const nowUs = readTime(now, { zone: 'UTC' }, 'now')
-  if (nowUs === null) refuse(`--now has to be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(now)}`)
+  if (nowUs === null) refuse(`--now must be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(now)}`)
   const own = config === undefined ? {} : readJsonFile(config, '--config')
   const holdLiveWindow = holdsLiveWindow(own)
   delete own.hold_live_window
@@ -129,10 +129,10 @@ function hintAtFormat(beginning: Buffer): void {
 
 function formatHint(beginning: Buffer, text: string): string {
   if (packedBeginnings.some(bytes => beginning.subarray(0, bytes.length).equals(bytes)))
-    return 'these are packed bytes. Give the records as text, such as by: gunzip -c FILE | pennon import convert …'
+    return 'the input is compressed. Pass the records as text, for example: gunzip -c FILE | pennon import convert …'
   return text.startsWith('[')
-    ? "these are elements of a JSON list. Give one record a line, such as by: jq -c '.[]'"
-    : 'the first line is no JSON. If it is the header of CSV, say so: --format csv'
+    ? "the input is a JSON list. Pass one record per line, for example with: jq -c '.[]'"
+    : 'the first line is not JSON. For CSV with a header line, add: --format csv'
 }
 
 /** Of gzip, zstd and zip, which an import recognises in files. */

@@ -67,11 +67,10 @@ interface Request {
 }
 
 const interruptedMessages: Record<Request['state'], (how: string, at: string) => string> = {
-  'not sent': (how, at) =>
-    `stopped. The service was not asked to ${how} anything, so nothing has changed. To do it: pennon import ${how} ${at}`,
+  'not sent': (how, at) => `canceled. Nothing was changed. To ${how}: pennon import ${how} ${at}`,
   sent: (how, at) =>
-    `stopped. The service has not said that it takes the request to ${how} it. Whether it did: pennon import status ${at}. To ask again: pennon import ${how} ${at}`,
-  accepted: (how, at) => `no longer waiting. The service goes on by itself; look again: pennon import ${how} ${at}`,
+    `canceled. The service has not confirmed the request to ${how}. To check: pennon import status ${at}. To repeat the request: pennon import ${how} ${at}`,
+  accepted: (how, at) => `no longer waiting. The service continues; to wait again: pennon import ${how} ${at}`,
 }
 
 async function end(
@@ -93,7 +92,7 @@ async function end(
   if (before === wanted) {
     request.state = 'accepted'
     await keepDone(folder, serviceJob.id, how, api)
-    say(`Import job ${serviceJob.id} is ${wanted} already.`)
+    say(`Import job ${serviceJob.id} is already ${wanted}.`)
     const differing = how === 'publish' ? await differingPersons(job, serviceJob.id, api) : 0
     return say(how === 'publish' ? afterPublish(at, differing) : afterDiscard)
   }
@@ -120,7 +119,7 @@ async function end(
   } catch (error) {
     if (!(error instanceof JobStopped)) throw error
     throw new JobStopped(
-      `${error.message.replace(/\.$/, '')}. Next: pennon import ${how} ${at} tries again, pennon import status ${at} asks how it is`,
+      `${error.message.replace(/\.$/, '')}. Next: to retry: pennon import ${how} ${at}; to see its state: pennon import status ${at}`,
     )
   }
   const { notes } = await readJobReport(api, serviceJob.id)
@@ -132,9 +131,9 @@ async function end(
     return say(afterPublish(at, differing))
   }
   say(`Discarded import job ${serviceJob.id}: ${takenBackMessage(folder)}.`)
-  if (before === 'published') say('Events that another import or live traffic sent as well stay visible through these.')
-  if (left.length > 0) say(`Not everything could be taken back${inDocs('import.md')}:`)
-  else if (before === 'published') say('All that it did to persons and groups is taken back.')
+  if (before === 'published') say('Events that were also sent by another import or by live traffic remain visible.')
+  if (left.length > 0) say(`Not everything could be undone${inDocs('import.md')}:`)
+  else if (before === 'published') say('All its changes to persons and groups are undone.')
   for (const note of left) say(`  ${noteSentence(note)}`)
   say(afterDiscard)
 }
@@ -151,15 +150,15 @@ async function keepDone(folder: JobFolder, serviceJobId: string, how: Ending['ho
 /** @returns such as `its 2,000 events are taken back`. */
 function takenBackMessage(folder: JobFolder): string {
   const sent = sentSoFar(folder)
-  if (sent === null) return 'its events are taken back'
-  return `its ${formatCount(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} taken back`
+  if (sent === null) return 'its events were removed'
+  return `its ${formatCount(sent.events + (sent.repaired?.sent ?? 0), 'event was', 'events were')} removed`
 }
 
 /** The service does not know a job that was never sent: removing the folder is enough. */
 async function nothingSentText(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
   const next = nextLine(nextStep(path, await standingOf(job), null))
-  const end = how === 'publish' ? '' : ` To throw the plan away, remove the folder ${path} with all that is in it.`
-  return printable(`nothing was sent yet, so there is nothing to ${how}.${end} ${next}`)
+  const end = how === 'publish' ? '' : ` To delete the plan, remove the folder ${path}.`
+  return printable(`nothing has been sent yet, so there is nothing to ${how}.${end} ${next}`)
 }
 
 const leftPrefix = 'undo_left:'
@@ -167,10 +166,10 @@ const afterDiscard = 'Next: pennon import plan ANOTHER-FOLDER (only to import ag
 
 /** @param differing persons, of those that were compared. */
 function afterPublish(at: string, differing: number): string {
-  const takenBack = `Only to take it back, within 30 days: pennon import discard ${at}`
+  const takenBack = `To undo it within 30 days: pennon import discard ${at}`
   return differing === 0
-    ? `All is done. ${takenBack}`
-    : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from what the import says. ${takenBack}`
+    ? `Done. ${takenBack}`
+    : `Next: find out why ${formatCount(differing, 'person differs', 'persons differ')} from the import. ${takenBack}`
 }
 
 /** Compares only if no earlier command has: the user may have stopped waiting before. */
@@ -186,7 +185,7 @@ async function printPersonsCheck(
   api: ServiceApi,
 ): Promise<number> {
   // This may read everything that was sent: minutes for millions of events.
-  say('publish: comparing persons with what the import says of them')
+  say('publish: comparing persons with the import')
   const manifest = manifestOf(folder)
   const staged = openStagedJob({ folder, plan, manifest, source })
   try {
@@ -205,9 +204,9 @@ async function printPersonsCheck(
 }
 
 function describeComparison({ compared, equal, newer }: PersonsCheck): string {
-  if (compared === 0) return 'No person was compared, since the import has neither properties nor links of persons.'
+  if (compared === 0) return 'No persons were compared, since the import has no person properties and no links.'
   const values = newer === 0 ? '' : `, ${formatCount(newer, 'has', 'have')} newer values`
-  return `${formatCount(compared, 'person')} at random: ${formatCount(equal, 'is', 'are')} as the import says${values}.`
+  return `${formatCount(compared, 'person')} at random: ${formatCount(equal, 'matches', 'match')} the import${values}.`
 }
 
 async function checkVerified(
@@ -216,16 +215,17 @@ async function checkVerified(
   api: ServiceApi,
   at: string,
 ): Promise<void> {
-  if (readCheckpoint(folder)?.phase !== 'sent') refuse(`not everything is sent yet: pennon import run ${at}`)
+  if (readCheckpoint(folder)?.phase !== 'sent') refuse(`not everything has been sent yet: pennon import run ${at}`)
   const verification = readVerification(folder)
-  if (verification === null) refuse(`what is stored was not compared with what was sent yet: pennon import run ${at}`)
+  if (verification === null)
+    refuse(`the stored events have not been compared with the sent ones yet: pennon import run ${at}`)
   if (!verification.ok)
     refuse(
-      `what is stored was found to differ from what was sent: pennon import report ${at} shows where, pennon import run ${at} compares again, --unverified publishes it all the same`,
+      `the stored events differ from the sent ones. To see the differences: pennon import report ${at}; to compare again: pennon import run ${at}; to publish anyway: --unverified`,
     )
   if (readFinalReport(folder)?.balance.isBalanced !== true)
     refuse(
-      `the figures of the import do not balance, or are not there; see pennon import report ${at}. To publish it all the same: --unverified`,
+      `the counts of the import do not add up, or are missing; see pennon import report ${at}. To publish anyway: --unverified`,
     )
   // A service that was restored from a backup does not know which events it lost.
   const { rows } = await readJobReport(api, serviceJobId)
@@ -233,7 +233,7 @@ async function checkVerified(
   if (rows > verification.stored_rows) refuse(`${had}. To compare again: pennon import run ${at}`)
   if (rows < verification.stored_rows)
     refuse(
-      `${had}: persons may have been erased since, or it was put back to an earlier state. To see what is missing: pennon import run ${at}. To take back what is there, and import again from another folder: pennon import discard ${at}`,
+      `${had}: persons may have been erased since, or the service was restored to an earlier state. To see what is missing: pennon import run ${at}. To remove the stored events and import again from another folder: pennon import discard ${at}`,
     )
 }
 

@@ -9,26 +9,26 @@ import { addFetchCommand } from './fetch/fetch-command.ts'
 import { addJobCommands } from './job-commands.ts'
 
 /** Ends the help of every command about an import; docs/import.md has the same table. */
-const exitCodes = `Exit codes: 0 done; 1 it failed on the way, such as for a broken disk: run it again; 2 it would not begin, or cannot go on as it
-is, and a line on stderr says what to do; 130 Ctrl-C or SIGTERM paused it: the same command goes on.`
+const exitCodes = `Exit codes: 0 success; 1 failed, for example because of a disk error: run it again; 2 refused: a line on stderr says what to
+do; 130 paused by Ctrl-C or SIGTERM: run the same command to continue.`
 
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
-    .description('history of another product, brought in whole and once: fetch, plan, run, report, approve, …')
+    .description('import the history of another product: fetch, plan, run, report, approve, …')
     .addHelpText(
       'after',
       `
-An import is a folder. Each command says which one is next, and \`pennon import status FOLDER\` says it at any time:
+Each import has its own folder. Each command prints the next one, and so does \`pennon import status FOLDER\`:
 
-  $ pennon import plan history export/ --source mixpanel    fixes what is imported, and to which project
-  $ pennon import run history                               rehearses all of it; nothing is sent
-  $ pennon import report history                            what would happen
-  $ pennon import approve history                           signs it off
-  $ pennon import run history                               sends it and compares what is stored; nothing is visible
-  $ pennon import publish history                           makes it visible; discard takes it back
+  $ pennon import plan history export/ --source mixpanel    select the files and the target project
+  $ pennon import run history                               rehearse the whole import; nothing is sent
+  $ pennon import report history                            show what would happen
+  $ pennon import approve history                           approve it
+  $ pennon import run history                               send and verify it; nothing is visible yet
+  $ pennon import publish history                           make it visible; discard undoes it
 
-The public key of the project is in PENNON_PROJECT_KEY, and a personal key in PENNON_PERSONAL_KEY, with the scopes
+Set PENNON_PROJECT_KEY to the project API key, and PENNON_PERSONAL_KEY to a personal API key with the scopes
 ${importKeyScopeList}${inDocs('import.md')}.
 
 ${exitCodes}`,
@@ -40,18 +40,15 @@ ${exitCodes}`,
   command
     .command('convert')
     .description(
-      'show the events that each record gives, to try a mapping: one record a line from stdin, one answer a line',
+      'show the events that each record produces, to test a mapping: one record per line on stdin, one result per line',
     )
-    .requiredOption('--source <name>', 'the product that the records are from')
-    .option('--config <file>', 'JSON with what the source needs to know, such as {"source_timezone": "Europe/Berlin"}')
-    .option('--mapping <file>', 'JSON that says where the parts of an event stand, for the source generic')
-    .option('--source-timezone <zone>', 'zone of times that name none, such as Europe/Berlin')
-    .requiredOption(
-      '--now <time>',
-      'the time that counts as now, such as 2026-01-15T00:00:00Z: for records of the future',
-    )
+    .requiredOption('--source <name>', 'product the records come from')
+    .option('--config <file>', 'JSON file with options of the source, such as {"source_timezone": "Europe/Berlin"}')
+    .option('--mapping <file>', 'JSON file that maps record fields to events, for the source generic')
+    .option('--source-timezone <zone>', 'time zone of times without a zone, such as Europe/Berlin')
+    .requiredOption('--now <time>', 'time to use as now, such as 2026-01-15T00:00:00Z, for records in the future')
     .addOption(
-      new Option('--format <format>', 'how the records are written; csv has a header line before its rows')
+      new Option('--format <format>', 'format of the records; csv needs a header line')
         .choices(['json', 'csv'])
         .default('json'),
     )
@@ -61,14 +58,14 @@ ${exitCodes}`,
 Sources:
 ${sourceLines()}
 
-Nothing is sent and nothing is kept. Each record gives one line:
+Nothing is sent or stored. Each record produces one line:
 
-  {"events":[…]}                            in the order in which they are sent: groups, links, then its own
-  {"rejected":{"reason":"…","field":"…"}}   it cannot be sent, and which field is why
-  {"skipped":"…"}                           nothing is wrong with it, but it gives no event
+  {"events":[…]}                            the events in sending order: groups, links, then the record's own
+  {"rejected":{"reason":"…","field":"…"}}   the record cannot be sent; the field that causes it
+  {"skipped":"…"}                           the record is valid but produces no event
 
-Records are read in order, and later ones build on earlier ones: a user and a device are linked once, a group is told of when
-something about it is new. Events are shown without the four properties that every event of an import has: $geoip_disable,
+Records are read in order, and later ones build on earlier ones: a user and a device are linked once, and a group is sent
+only when something about it is new. The output omits the four properties of every imported event: $geoip_disable,
 historical_migration, analytics_source, $import_job_id.
 
   $ head -5 export.jsonl | pennon import convert --source mixpanel --now 2026-01-15T00:00:00Z

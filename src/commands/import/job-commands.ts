@@ -18,12 +18,12 @@ export function addJobCommands(command: Command): void {
   addRun(command)
   command
     .command('status <folder>')
-    .description('where an import stands, also while it runs in another terminal')
-    .option('--json', 'print it as JSON')
+    .description('show the state of an import, also while it runs in another terminal')
+    .option('--json', 'print as JSON')
     .addHelpText(
       'after',
       `
-With PENNON_PERSONAL_KEY it also asks the service for the state of the job. The last line is what to type next.
+With PENNON_PERSONAL_KEY, it also shows the state of the import job in the service. The last line is the next command.
 
   $ pennon import status history
   $ pennon import status history --json | jq -r .next.command
@@ -32,15 +32,15 @@ With PENNON_PERSONAL_KEY it also asks the service for the state of the job. The 
     .action(async (folder: string, options: StatusOptions) => (await import('./status.ts')).showStatus(folder, options))
   command
     .command('list')
-    .description('the import jobs of a project, as its instance knows them, and which days they cover')
-    .option('--host <address>', 'of the instance; by PENNON, or HOST and PORT, unless given')
-    .option('--project <id>', 'id of the project', '@current')
-    .option('--json', 'print what the private API answers, and the days, as JSON')
+    .description('list the import jobs of a project, and the days they cover')
+    .option('--host <address>', 'URL of the instance (default: PENNON, otherwise HOST and PORT)')
+    .option('--project <id>', 'project id', '@current')
+    .option('--json', "print the private API's response and the days as JSON")
     .addHelpText(
       'after',
       `
-Needs PENNON_PERSONAL_KEY, with the scope import_job:read. Days that two jobs cover are no harm: an event that is the same
-in both counts once. A job of somebody else is published and discarded from the folder that it was planned in.
+Requires PENNON_PERSONAL_KEY with the scope import_job:read. Two jobs may cover the same days: events that are the same in
+both count once. A job can only be published or discarded from the folder it was planned in.
 
   $ pennon import list
   $ pennon import list --host https://pennon.example --json | jq '.covered[] | select(.ids == [])'`,
@@ -48,17 +48,17 @@ in both counts once. A job of somebody else is published and discarded from the 
     .action(async (options: ClientOptions) => (await import('./service/list-jobs.ts')).listJobs(options))
   command
     .command('report <folder>')
-    .description('what the rehearsal found, or the final report once everything is sent')
-    .option('--json', 'print it as JSON')
-    .option('--markdown', 'print it as Markdown')
-    .option('--samples', 'show records beside the events that they make, or the reason why not')
-    .option('--of <event>', 'samples of this event only, or of reject:REASON or skip:REASON')
-    .option('--day <day>', 'samples of this day only')
+    .description('show the results of the rehearsal, or the final report once everything is sent')
+    .option('--json', 'print as JSON')
+    .option('--markdown', 'print as Markdown')
+    .option('--samples', 'show records with the events they produce, or the reason for rejecting or skipping them')
+    .option('--of <event>', 'only samples of this event, or of reject:REASON or skip:REASON')
+    .option('--day <day>', 'only samples of this day')
     .addHelpText(
       'after',
       `
-Once everything is sent, it is the final report, with what is stored beside what was sent. As a page it is in
-rehearsal/report.html or final/report.html of the folder. Next: pennon import approve, or publish.
+Once everything is sent, this is the final report, which compares stored with sent events. As a web page, the report is in
+rehearsal/report.html or final/report.html in the folder. Next: pennon import approve, or publish.
 
   $ pennon import report history
   $ pennon import report history --samples --of Ordered
@@ -68,15 +68,15 @@ rehearsal/report.html or final/report.html of the folder. Next: pennon import ap
     .action(async (folder: string, options: ReportOptions) => (await import('./report.ts')).showReport(folder, options))
   command
     .command('rejects <folder>')
-    .description('the records that cannot be sent, each with its line and its reason')
-    .option('--group', 'by reason: how many, three of them, and what to do')
-    .option('--reason <reason>', 'only of this reason')
-    .option('--json', 'print whole rejects as JSON')
+    .description('list the records that cannot be sent, each with its line and reason')
+    .option('--group', 'group by reason, with counts, three examples and what to do')
+    .option('--reason <reason>', 'only rejects with this reason')
+    .option('--json', 'print complete rejects as JSON')
     .addHelpText(
       'after',
       `
-Lines are those of your files. Next: mend the mapping or the files and plan again before sending, or repair the records and
-send them afterwards with pennon import retry.
+Line numbers refer to your files. Next: fix the mapping or the files and plan again before sending, or repair the records
+and send them later with pennon import retry.
 
   $ pennon import rejects history --group
   $ pennon import rejects history --reason distinct_id_missing --json > to-repair.jsonl`,
@@ -86,13 +86,13 @@ send them afterwards with pennon import retry.
     )
   command
     .command('approve <folder>')
-    .description('sign off what the rehearsal found, so that it can be sent')
-    .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
+    .description('approve the results of the rehearsal, so that the import can be sent')
+    .option('--project <name>', 'name of the target project (its URL if it has no name), instead of typing it')
     .addHelpText(
       'after',
       `
-What is approved is what was rehearsed: other bytes, another mapping, target or limit need another approval. A terminal asks
-for the name of the project. Next: pennon import run, which sends it.
+The approval covers exactly what was rehearsed: changed files, mapping, target or limits need another approval. In a
+terminal, you must type the name of the project. Next: pennon import run, which sends it.
 
   $ pennon import approve history
   $ pennon import approve history --project 'Default project'`,
@@ -106,16 +106,16 @@ for the name of the project. Next: pennon import run, which sends it.
 function addEnds(command: Command): void {
   command
     .command('retry <folder>')
-    .description('send records that were rejected and are repaired now, as part of the same import')
+    .description('send repaired records that were rejected, as part of the same import')
     .requiredOption(
       '--rejects <file>',
-      'lines of rejects/ with a repaired source, or repaired records as JSON, one a line',
+      'file with lines of rejects/ with a repaired source, or repaired records as JSON, one per line',
     )
     .addHelpText(
       'after',
       `
-Repaired records get the ids that they would have had, so repeating it adds nothing. Next: pennon import run, which compares
-what is stored with what was sent.
+Repaired records get the ids that they would have had, so repeating the command creates no duplicates. Next: pennon import
+run, which compares stored with sent events.
 
   $ pennon import rejects history --reason distinct_id_missing --json > repaired.jsonl
   $ pennon import retry history --rejects repaired.jsonl`,
@@ -123,14 +123,14 @@ what is stored with what was sent.
     .action(async (folder: string, options: RetryOptions) => (await import('./retry.ts')).retryRejects(folder, options))
   command
     .command('publish <folder>')
-    .description('make what was sent part of the project; it can be undone for 30 days')
-    .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
-    .option('--unverified', 'although what is stored was not found to be what was sent')
+    .description('make the sent events visible in the project; can be undone for 30 days')
+    .option('--project <name>', 'name of the target project (its URL if it has no name), instead of typing it')
+    .option('--unverified', 'publish even if the stored events were not verified')
     .addHelpText(
       'after',
       `
-The service links persons, joins properties and moves the events; Ctrl-C only ends the waiting. A terminal asks for the name of
-the project. Next: nothing; within 30 days pennon import discard takes it back.
+The service links persons, merges properties and moves the events; Ctrl-C only stops waiting for it. In a terminal, you
+must type the name of the project. To undo it within 30 days: pennon import discard.
 
   $ pennon import publish history
   $ pennon import publish history --project 'Default project'`,
@@ -140,13 +140,13 @@ the project. Next: nothing; within 30 days pennon import discard takes it back.
     )
   command
     .command('discard <folder>')
-    .description('take back all that was sent, before or up to 30 days after publishing')
-    .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
+    .description('undo an import, before or up to 30 days after publishing')
+    .option('--project <name>', 'name of the target project (its URL if it has no name), instead of typing it')
     .addHelpText(
       'after',
       `
-What the import wrote goes back to what was there before. What somebody else has written or built on since stays, and is
-listed with its reason and count${inDocs('import.md')}.
+Everything the import wrote is restored to its previous state. Data that was changed or built upon since then is kept, and
+listed with reason and count${inDocs('import.md')}.
 
   $ pennon import discard history
   $ pennon import discard history --project 'Default project'`,
@@ -159,55 +159,56 @@ listed with its reason and count${inDocs('import.md')}.
 function addPlan(command: Command): void {
   command
     .command('plan <folder> [files...]')
-    .description('begin an import in a folder of its own: which files, of which product, to which project')
+    .description(
+      'start an import in a new folder: select the files, the product they come from, and the target project',
+    )
     .option(
       '--source <name>',
-      'the product that the files are from (convert --help lists them); what was fetched says it, and a terminal is asked',
+      'product the files come from (listed by convert --help); default: from the download, or asked in a terminal',
     )
-    .option('--config <file>', 'JSON with what the source needs to know')
+    .option('--config <file>', 'JSON file with options of the source')
     .option('--mapping <file>', 'JSON that says where the parts of an event stand, for the source generic')
     .option('--source-timezone <zone>', 'zone of times that name none, such as Europe/Berlin')
     .option(
       '--profile-timestamp <time>',
-      'when rows of Mixpanel profiles were exported; the end of what was fetched, or the last event, unless given',
+      'export time of Mixpanel profiles (default: end of the download, or the last event)',
     )
-    .addOption(
-      new Option('--format <format>', 'how texts are written; found from each file unless given').choices([
-        'json',
-        'csv',
-      ]),
+    .addOption(new Option('--format <format>', 'text format (default: detected per file)').choices(['json', 'csv']))
+    .option('--host <address>', 'URL of the target (default: PENNON, otherwise HOST and PORT)')
+    .option('--api-host <address>', 'URL of its private API, if that is on another port (PENNON_ADMIN_PORT)')
+    .option('--project-key <key>', 'project API key of the target (default: PENNON_PROJECT_KEY)')
+    .option(
+      '--max-reject-share <share>',
+      'pause if more than this share of records, and more than 5, are rejected',
+      '1%',
     )
-    .option('--host <address>', 'of the target; by PENNON, or HOST and PORT, unless given')
-    .option('--api-host <address>', 'of its private API, where that has a port of its own (PENNON_ADMIN_PORT)')
-    .option('--project-key <key>', 'the public key of the target project; PENNON_PROJECT_KEY unless given')
-    .option('--max-reject-share <share>', 'pause when more records than this are rejected, and more than 5', '1%')
-    .option('--allow-damaged-files', 'import files that are cut off or damaged as far as they can be read')
-    .option('--hold-live-window', 'leave out events of the last 48 hours instead of sending them')
-    .option('--retention-days <days>', 'what the target keeps; older events are rejected')
-    .option('--keep-identical', 'lines that are the same and have no id are events of their own')
-    .option('--promote-groups', 'take the property groups for $groups')
-    .option('--allow-dangerous-merge', 'join known users where the source says that they are one')
+    .option('--allow-damaged-files', 'import the readable part of truncated or damaged files')
+    .option('--hold-live-window', 'reject events of the last 48 hours')
+    .option('--retention-days <days>', 'retention of the target; older events are rejected')
+    .option('--keep-identical', 'keep identical lines without an id as separate events')
+    .option('--promote-groups', 'use the property groups as $groups')
+    .option('--allow-dangerous-merge', 'merge known users if the source says they are the same person')
     .option(
       '--keep-person-data',
-      'keep $set, $set_once and $unset of PostHog events, also for a project with live events',
+      'keep $set, $set_once and $unset of PostHog events, even if the project has live events',
     )
-    .option('--strip-person-data', 'leave them out, also for a project without live events')
+    .option('--strip-person-data', 'omit them, even if the project has no live events')
     .addOption(
       new Option('--person-properties <how>', 'whether values of the import replace those of live events')
         .choices(['keep', 'overwrite'])
         .default('keep'),
     )
     .option('--first-touch-backdate', 'let first values ($set_once) replace those of later live events')
-    .option('--geoip-from-record', 'let the service look up the address that each event was recorded with')
-    .option('--count-in-experiments', 'count flag calls of the import in the exposures of flags')
-    .option('--accept-old', 'import into a project that drops old events when they come live')
+    .option('--geoip-from-record', 'look up the location of the IP address recorded with each event')
+    .option('--count-in-experiments', "count the import's flag calls as flag exposures")
+    .option('--accept-old', 'import old events even if the project drops them when sent live')
     .option('--json', 'print the plan as JSON')
     .addHelpText(
       'after',
       `
-FILES are files and folders: JSONL, JSON, CSV, Parquet or Avro, also packed with gzip, zip or zstd. Without any, those that
-pennon import fetch put into the folder. The target is only asked whether it knows the keys; nothing is sent. A terminal is
-asked for what is missing. Next: pennon import run.
+FILES are files and folders: JSONL, JSON, CSV, Parquet or Avro, optionally compressed with gzip, zip or zstd. Default: the
+files that pennon import fetch downloaded into the folder. Nothing is sent; the target is only asked whether the keys are
+valid. In a terminal, missing options are asked for. Next: pennon import run.
 
   $ pennon import plan history export/ --source mixpanel --project-key phc_…
   $ pennon import plan orders orders.csv --source generic --mapping mapping.json --source-timezone Europe/Berlin`,
@@ -220,32 +221,24 @@ asked for what is missing. Next: pennon import run.
 function addRun(command: Command): void {
   command
     .command('run <folder>')
-    .description(
-      'stage, scan and rehearse an import, and once approved send and verify it; it goes on where it stopped',
-    )
-    .option('--source-timezone <zone>', 'the zone of the times, when the scan finds that they are no UTC')
-    .option('--max-reject-share <share>', 'pause when more records than this are rejected, and more than 5')
-    .option('--allow-damaged-files', 'go on without what is missing of files that are cut off or damaged')
-    .option(
-      '--rehearsal-project <key>',
-      'send some persons to this project for trying, and show what both projects hold',
-    )
-    .option('--share <share>', 'of the persons, for --rehearsal-project; 1% unless given')
-    .option('--rehearsal-project-name <name>', 'of a rehearsal project that has other events, instead of typing it')
-    .option(
-      '--canary',
-      'stop after groups, links and the first 1,000 events of records, for a look at what is stored of them',
-    )
-    .option('--overlap-ok', 'send although the project has live events of the same days')
-    .option('--rate <events>', 'events per second at first; 1,000 unless given')
-    .option('--rehearse-again', 'rehearse although nothing changed, such as to ask the target again')
+    .description('rehearse an import; once approved, send and verify it; run again to resume')
+    .option('--source-timezone <zone>', 'time zone of the records, if the scan finds that their times are not UTC')
+    .option('--max-reject-share <share>', 'pause if more than this share of records, and more than 5, are rejected')
+    .option('--allow-damaged-files', 'continue with the readable part of truncated or damaged files')
+    .option('--rehearsal-project <key>', 'send a share of the persons to this test project, and compare both projects')
+    .option('--share <share>', 'share of the persons for --rehearsal-project (default: 1%)')
+    .option('--rehearsal-project-name <name>', 'name of a rehearsal project with other events, instead of typing it')
+    .option('--canary', 'stop after groups, links and the first 1,000 record events, to inspect what is stored')
+    .option('--overlap-ok', 'send even if the project has live events on the same days')
+    .option('--rate <events>', 'initial events per second (default: 1,000)')
+    .option('--rehearse-again', 'rehearse again even if nothing changed, for example to query the target again')
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',
       `
-All records are converted as they will be sent, and nothing is sent before somebody approves what is found. Ctrl-C pauses;
-nothing that is done is lost, wherever it is stopped. Once it is approved, the same command sends it and compares what is
-stored. Another terminal asks with pennon import status.
+Converts all records exactly as they will be sent; nothing is sent before you approve the results. Ctrl-C pauses without
+losing progress. Once approved, the same command sends the events and verifies what is stored. To watch it from another
+terminal: pennon import status.
 
   $ pennon import run history
   $ pennon import report history

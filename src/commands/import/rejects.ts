@@ -23,7 +23,7 @@ export interface RejectsOptions {
   readonly json?: boolean
 }
 
-const noRejects = 'No record is rejected.'
+const noRejects = 'No records are rejected.'
 const examplesShown = 3
 const sourceShown = 120
 
@@ -40,7 +40,8 @@ interface Group {
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
   endWithOutput()
   const { folder } = openJob(path)
-  if (!existsSync(folder.file('rehearsal'))) refuse(`nothing is rehearsed yet: pennon import run ${quotePath(path)}`)
+  if (!existsSync(folder.file('rehearsal')))
+    refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
   await orStop(folder, () => (options.group ? showGroups(folder, options) : showLines(folder, options)))
 }
 
@@ -53,7 +54,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
   if (count > 0) return
   // With --json, stdout holds only lines of JSON, of which there are none.
   const stream = json ? process.stderr : process.stdout
-  stream.write(`${printable(reason === undefined ? noRejects : `No record is rejected for ${reason}.`)}\n`)
+  stream.write(`${printable(reason === undefined ? noRejects : `No records are rejected for ${reason}.`)}\n`)
 }
 
 async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {

@@ -11,15 +11,15 @@ const report = { days: [{ day: '2024-06-01', count: 1_200, events: {} }] } as un
 it('a request for missing samples gets the days and names that have some', () => {
   assert.equal(
     noSamples({ day: '2024-06-01' }, samples, report),
-    'There is no sample of the day 2024-06-01. The day has 1,200 events, and samples are only a few records. There are some of the days: 2024-05-01, 2024-05-02.',
+    'There are no samples of the day 2024-06-01. The day has 1,200 events, but only a few records are sampled. There are samples of the days: 2024-05-01, 2024-05-02.',
   )
   assert.equal(
     noSamples({ of: 'Left', day: '2024-05-02' }, samples, report),
-    'There is no sample of Left of the day 2024-05-02. There are some of Left of the days: 2024-05-01.',
+    'There are no samples of Left of the day 2024-05-02. There are samples of Left of the days: 2024-05-01.',
   )
-  assert.equal(noSamples({ of: 'Lft' }, samples, report), 'There is no sample of Lft. There are some of: Paid, Left.')
+  assert.equal(noSamples({ of: 'Lft' }, samples, report), 'There are no samples of Lft. There are some of: Paid, Left.')
   assert.equal(
     noSamples({ day: '2024-05-09' }, [sample('x', null)], report),
-    'There is no sample of the day 2024-05-09. There are some of: x.',
+    'There are no samples of the day 2024-05-09. There are some of: x.',
   )
 })

@@ -44,7 +44,7 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   const { json = false, markdown = false, samples = false } = options
   const { folder } = job
   const report = readReport(folder)
-  if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${quotePath(path)}`)
+  if (report === null) refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
   if (samples) {
     showSamples(folder, report, options)
     return
@@ -67,7 +67,9 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   const about = [...aboutLines(report).map(printable), '']
   const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
   const next = nextLine(nextStep(path, await standingOf(job), service))
-  process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
+  process.stdout.write(
+    `${lines.join('\n')}\nAs a web page: ${printable(folder.file(names.html))}\n${printable(next)}\n`,
+  )
 }
 
 /** The service's answer comes first: the job may have been published or discarded from elsewhere. */
@@ -95,8 +97,8 @@ function textOf(folder: JobFolder, name: string): string {
 export function noSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
   const count = days.find(each => each.day === day)?.count ?? 0
-  const kept = count === 0 ? '' : ` The day has ${formatCount(count, 'event')}, and samples are only a few records.`
-  return `There is no sample${asked}.${kept}${otherSamples({ of, day }, samples)}`
+  const kept = count === 0 ? '' : ` The day has ${formatCount(count, 'event')}, but only a few records are sampled.`
+  return `There are no samples${asked}.${kept}${otherSamples({ of, day }, samples)}`
 }
 
 interface Asked {
@@ -108,9 +110,9 @@ function otherSamples({ of, day }: Asked, samples: readonly Sample[]): string {
   const ofName = samples.filter(each => of === undefined || each.of === of)
   const days = joinList(ofName.flatMap(each => each.day ?? []).toSorted())
   if (day !== undefined && days !== '')
-    return ` There are some${of === undefined ? '' : ` of ${of}`} of the days: ${days}.`
+    return ` There are samples${of === undefined ? '' : ` of ${of}`} of the days: ${days}.`
   const names = joinList(samples.map(each => each.of))
-  return names === '' ? '' : ` There are some of: ${names}.`
+  return names === '' ? '' : ` There are samples of: ${names}.`
 }
 
 function joinList(texts: readonly string[]): string {

@@ -41,7 +41,7 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   const job = openJob(path)
   const unlock = lockJob(job.folder)
   const pausedMessage = () =>
-    `paused. It goes on with: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
+    `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
   const signal = interruptible(pausedMessage)
   try {
     await orStop(job.folder, () => retry(job, path, rejects, signal))
@@ -55,14 +55,14 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
 
 /** Repaired records have the same ids in any import, so nothing counts twice. */
 const elsewhere =
-  'Repaired records can be an import of their own, as whole records in the format of the source: pennon import plan ANOTHER-FOLDER FILE'
+  'Repaired records can be imported separately, as complete records in the format of the source: pennon import plan ANOTHER-FOLDER FILE'
 
 async function retry(job: Job, path: string, rejects: string, signal: AbortSignal): Promise<void> {
   const { folder, plan } = job
   const sent = readCheckpoint(folder)
   const serviceJob = readServiceJob(folder)
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
-    refuse(`the other records have to be sent first: pennon import run ${quotePath(path)}`)
+    refuse(`the other records must be sent first: pennon import run ${quotePath(path)}`)
   const sayWaiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
   const api = apiOf(recordedTarget(job), { waiting: sayWaiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
@@ -114,9 +114,9 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     const compare = `pennon import run ${quotePath(path)}`
     if (wrong > 0)
       throw new JobStopped(
-        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}, where what was sent counts once; or leave ${wrong === 1 ? 'it' : 'them'} out and compare what is stored: ${compare}`,
+        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}(records already sent are not duplicated); or leave ${wrong === 1 ? 'it' : 'them'} out and verify the stored events: ${compare}`,
       )
-    say(nextLine({ command: compare, why: 'compares what is stored with what was sent' }))
+    say(nextLine({ command: compare, why: 'verify the stored events' }))
   } catch (error) {
     progress.end(isInterruption(error, signal) ? 'paused' : 'stopped', (error as Error).message)
     throw error

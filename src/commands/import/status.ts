@@ -55,7 +55,7 @@ export async function showStatus(path: string, options: StatusOptions): Promise<
   await orStop(job.folder, () => printStatus(job, path, options))
 }
 
-/** Nothing is planned yet. */
+/** Nothing has been planned yet. */
 function printFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
   const { config, isComplete, partsWaiting, partsEmpty, parts } = fetched
   const next = nextOfFetch(path, fetched)
@@ -68,11 +68,11 @@ function printFetched(path: string, fetched: FetchedParts, { json = false }: Sta
   }
   const all = parts.length + partsEmpty + partsWaiting
   const lines = [
-    'Nothing is planned yet.',
+    'Nothing has been planned yet.',
     isComplete
-      ? `Fetched of ${source}: all ${formatCount(parts.length, 'part')}.`
-      : `Fetched of ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${formatCount(all, 'part')}.`,
-    isRunning ? `Next: wait for it; this tells how far it is: pennon import status ${quotePath(path)}` : nextLine(next),
+      ? `Downloaded from ${source}: all ${formatCount(parts.length, 'part')}.`
+      : `Downloaded from ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${formatCount(all, 'part')}.`,
+    isRunning ? `Next: wait; to see the progress: pennon import status ${quotePath(path)}` : nextLine(next),
   ]
   printLines(lines)
 }
@@ -156,7 +156,7 @@ function statusLines(
     ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),
     running.kind === 'nothing'
       ? nextLine(next)
-      : `Next: wait for it; this tells how far it is: pennon import status ${quotePath(path)}`,
+      : `Next: wait; to see the progress: pennon import status ${quotePath(path)}`,
   ]
 }
 
@@ -171,7 +171,7 @@ function sentText(sent: SentSoFar | null): string[] {
   if (sent === null) return []
   const count = `${formatCount(sent.events, 'event')}${sent.refused === 0 ? '' : `, ${sent.refused.toLocaleString('en')} refused`}`
   if (!sent.isAll) return [`Sent so far: ${count}.`]
-  const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'found to DIFFER'
+  const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'stored events DIFFER'
   return [
     `Sent: ${count}, ${verified}; import job ${sent.serviceJobId}.`,
     ...(sent.repaired === null ? [] : [describeRepaired(sent.repaired)]),
@@ -182,10 +182,10 @@ function sentText(sent: SentSoFar | null): string[] {
 const heldUpMs = 15_000
 
 function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
-  if (running.kind === 'command') return 'Another process works on it, and does not say how far it is.'
+  if (running.kind === 'command') return 'Another process is working on it, without reporting progress.'
   const { progress } = running
   const silentMs = Date.now() - Date.parse(progress.updatedAt)
-  const silent = silentMs < heldUpMs ? '' : ` It has not said so for ${duration(silentMs / 1_000)}: is it stopped?`
+  const silent = silentMs < heldUpMs ? '' : ` No progress for ${duration(silentMs / 1_000)}; it may have stopped.`
   return `Running (process ${progress.pid}): ${progressLine(progress)}.${silent}`
 }
 
@@ -193,6 +193,6 @@ function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
 function lastRunText(progress: ProgressFigures | null, service: ServiceAnswer): string[] {
   if (progress === null) return ['Not run yet.']
   if (service !== null && 'state' in service && service.state === 'discarded') return ['Nothing is running.']
-  if (progress.state === 'running') return [`Nothing is running: the last run broke off in ${progress.stage}.`]
+  if (progress.state === 'running') return [`Nothing is running: the last run was interrupted in ${progress.stage}.`]
   return [progress.message === null ? 'Nothing is running.' : `Last run: ${progress.message}`]
 }

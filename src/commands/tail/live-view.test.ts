@@ -84,7 +84,7 @@ describe('one connection to a live view', () => {
       return asked.at(-1)!
     }
     const silent = await watched(t, response => void streaming(response), { silentAfterMs: 100, monotonicNowMs })
-    assert.deepEqual([silent.kinds, silent.isFinal, silent.reason], [['ready'], false, 'nothing came for 0.1 s'])
+    assert.deepEqual([silent.kinds, silent.isFinal, silent.reason], [['ready'], false, 'no data for 0.1 s'])
     assert.deepEqual([asked.length, silent.silentMs], [3, 1_000])
   })
 
@@ -126,7 +126,7 @@ describe('one connection to a live view', () => {
     const away = await watched(t, refusing(404, 'no such backend'))
     assert.deepEqual([away.isFinal, away.reason], [false, 'it answered 404: no such backend'])
     const page = await watched(t, refusing(502, '\n<!DOCTYPE html><html>'))
-    assert.deepEqual([page.isFinal, page.reason], [false, 'it answered 502, but not as Pennon does'])
+    assert.deepEqual([page.isFinal, page.reason], [false, 'it answered 502, but not like Pennon'])
     assert.equal((await watched(t, refusing(403, '<html>'))).isFinal, true)
   })
 })

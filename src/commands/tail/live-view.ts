@@ -46,7 +46,7 @@ export async function watchLiveView({
     lastByteAtMs = monotonicNowMs()
   }
   const watch = setInterval(() => {
-    if (++silentQuarters >= 4) leaving.abort(new Error(`nothing came for ${silentAfterMs / 1_000} s`))
+    if (++silentQuarters >= 4) leaving.abort(new Error(`no data for ${silentAfterMs / 1_000} s`))
   }, silentAfterMs / 4)
   try {
     const headers = { authorization: `Bearer ${personalKey}` }
@@ -54,7 +54,7 @@ export async function watchLiveView({
     if (!response.ok || response.body === null) return await readRefusal(response)
     const contentType = response.headers.get('content-type') ?? 'nothing'
     if (!contentType.startsWith('text/event-stream'))
-      return { isFinal: true, reason: `it answered ${contentType}, which is no live view` }
+      return { isFinal: true, reason: `it answered with ${contentType}, which is not a live view` }
     for await (const { kind, data } of messagesOf(response.body, onBytes)) {
       onMessage(kind, data)
       if (kind === 'end') return endWithReason(String(data.reason))
@@ -70,8 +70,8 @@ export async function watchLiveView({
 }
 
 const finalEnds: Readonly<Record<string, string>> = {
-  access_ended: 'access_ended: the personal API key was deleted, or may not read this project any more',
-  project_deleted: 'project_deleted: the project is no more',
+  access_ended: 'access_ended: the personal API key was deleted, or can no longer read this project',
+  project_deleted: 'project_deleted: the project was deleted',
 }
 
 function endWithReason(reason: string): LiveViewEnd {
@@ -95,7 +95,7 @@ async function readRefusal(response: Response): Promise<LiveViewEnd> {
 
 function hintOf(detail: string | null): string {
   return isNoPath(detail)
-    ? 'Check --host: where the instance has PENNON_ADMIN_PORT, its private API is on that port.'
+    ? 'Check --host: if the instance has PENNON_ADMIN_PORT, its private API is on that port.'
     : 'Check --project and --host.'
 }
 
@@ -105,7 +105,7 @@ function saidBy(detail: string | null, text: string): string {
   return /^\s*(<|$)/.test(text) ? `, ${notPennon}` : `: ${text.slice(0, foreignCharsMax)}`
 }
 
-export const notPennon = 'but not as Pennon does'
+export const notPennon = 'but not like Pennon'
 /** How many characters are shown of an answer that did not come from Pennon. */
 const foreignCharsMax = 200
 const retryAfterMsMax = 60_000
@@ -153,7 +153,7 @@ function fieldOf(message: string, name: string): string | undefined {
 /** @throws Error if the text is not a JSON object. */
 function objectOf(text: string): Data {
   const value = parseJson(text)
-  if (!isJsonObject(value)) throw new Error('what came is no message of a live view')
+  if (!isJsonObject(value)) throw new Error('received an invalid live view message')
   return value
 }
 

@@ -54,8 +54,8 @@ describe('the address of a live view', () => {
       [{ event: [''] }, /--event/],
       [{ distinctId: [''] }, /--distinct-id/],
       [{ lane: [''] }, /--lane/],
-      [{ property: ['plan'] }, /--property is key=value/],
-      [{ property: ['=pro'] }, /--property is key=value/],
+      [{ property: ['plan'] }, /--property must be key=value/],
+      [{ property: ['=pro'] }, /--property must be key=value/],
       [{ host: 'ftp://pennon.example' }, /--host/],
     ] as const) {
       const address = tailAddress({ ...nothing, ...options }, here)

@@ -45,13 +45,13 @@ function queryOf(options: TailOptions): Result<URLSearchParams, string> {
     ['--lane', 'lane', lane.length > 0 && historical ? [...lane, 'historical'] : lane],
   ] as const) {
     // The instance would treat an empty value as absent, and show everything.
-    if (values.includes('')) return err(`${option} needs a value that is not empty.`)
+    if (values.includes('')) return err(`${option} must not be empty.`)
     for (const value of values) query.append(name, value)
   }
   if (historical && lane.length === 0) query.set('historical', 'true')
   if (!rejected) query.set('rejected', 'false')
   const properties = property.map(equalityOf)
-  if (properties.includes(null)) return err('--property is key=value, such as plan=pro.')
+  if (properties.includes(null)) return err('--property must be key=value, such as plan=pro.')
   if (properties.length > 0) query.set('properties', JSON.stringify(properties))
   return ok(query)
 }

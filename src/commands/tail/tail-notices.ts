@@ -13,7 +13,7 @@ export interface TailNotices {
 }
 
 const nothingThere = new RegExp(`ECONNREFUSED|ENOTFOUND|${notPennon}`)
-const remedy = '. Name the address of the instance with --host, or give the PORT and HOST that it was started with.'
+const remedy = '. Set the URL of the instance with --host, or the PORT and HOST that it was started with.'
 
 /**
  * @param options.instance the address of the instance's private API.
@@ -32,8 +32,8 @@ export function tailNotices({
   const view = () => `${new Date(nowMs()).toISOString()} the live view of ${instance}`
   const meanwhile = rejected ? '/events/ and /rejected_events/' : '/events/'
   return {
-    lost: reason => `${view()} broke off: ${reason}. Connecting again; what comes meanwhile is in ${meanwhile}`,
-    back: afterMs => `${view()} is back after ${Math.ceil(afterMs / 1_000)} s`,
+    lost: reason => `${view()} was interrupted: ${reason}. Reconnecting; to see what you missed, read ${meanwhile}`,
+    back: afterMs => `${view()} reconnected after ${Math.ceil(afterMs / 1_000)} s`,
     ended: reason => `${view()} ended: ${reason}`,
     unopened: reason =>
       `The live view of ${instance} cannot be opened: ${reason}${nothingThere.test(reason) ? remedy : ''}`,

@@ -20,14 +20,14 @@ describe('the description of a backup', () => {
   it('of a format before names the last version that reads it', () => {
     const { rows: _, ...before } = { ...whole, format: 1, schema: null }
     const expected =
-      'was written by Pennon 0.1.0 or earlier, and 0.1.0 is the last version that opens it: restore it with that version'
+      'was written by Pennon 0.1.0 or earlier, and 0.1.0 is the last version that can open it: restore it with that version'
     assert.equal(decodeDescription(JSON.stringify(before)), expected)
   })
 
   it('that is damaged is refused with the place, in printable words', () => {
     const hostile = '\u001b[2J\u009b31m\n'
     for (const [text, expected] of [
-      ['{"format": 1,', /^is no JSON$/],
+      ['{"format": 1,', /^is not valid JSON$/],
       ['null', /^is damaged$/],
       ['[]', /^is damaged$/],
       ['{}', /^is damaged$/],
@@ -41,7 +41,10 @@ describe('the description of a backup', () => {
         JSON.stringify({ ...whole, rows: { state: {}, events: { events: 1.5 } } }),
         /^is damaged at \/rows\/events\/events$/,
       ],
-      [JSON.stringify({ ...whole, format: 3, pennon: hostile }), /^has format 3, [\x20-\x7e]+ wrote it$/],
+      [
+        JSON.stringify({ ...whole, format: 3, pennon: hostile }),
+        /^has format 3, which this version cannot read; it was written by Pennon [\x20-\x7e]+$/,
+      ],
     ] as const) {
       const decoded = decodeDescription(text)
       assert.match(typeof decoded === 'string' ? decoded : 'it was taken', expected)

@@ -40,13 +40,13 @@ export function decodeDescription(text: string): BackupDescription | string {
   try {
     value = JSON.parse(text)
   } catch {
-    return 'is no JSON'
+    return 'is not valid JSON'
   }
   if (validator.Check(value)) return value
   const { format, pennon } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
   if (format === 1) return `${isTooOld}: restore it with that version`
   if (typeof format === 'number' && format !== backupFormat)
-    return `has format ${format}, which this version does not read; Pennon ${shortText(pennon)} wrote it`
+    return `has format ${format}, which this version cannot read; it was written by Pennon ${shortText(pennon)}`
   const place = validator.Errors(value)[0]?.instancePath ?? ''
   return place === '' ? 'is damaged' : `is damaged at ${printable(place)}`
 }

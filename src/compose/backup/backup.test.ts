@@ -66,7 +66,7 @@ describe('a backup', () => {
     mkdirSync(`${file}.partial`)
     const release = tryFileLock(join(`${file}.partial`, 'lock.db'))!
     const refused = await backUpNow()
-    assert.deepEqual(refused, { ok: false, error: `Another backup to ${file} is under way.` })
+    assert.deepEqual(refused, { ok: false, error: `Another backup to ${file} is running.` })
     release()
     assert.ok((await backUpNow()).ok)
   })

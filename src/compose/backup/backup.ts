@@ -71,13 +71,13 @@ export async function backUp(
     return ok(await backUpOrThrow(config, file, options, undo))
   } catch (cause) {
     if (cause instanceof BackupRefused) return err(cause.message)
-    if (cause instanceof PortError) return err(`There is no backup: ${cause.message}.`)
+    if (cause instanceof PortError) return err(`No backup was made: ${cause.message}.`)
     if (cause instanceof UnfitNameError)
-      return err(`There is no backup: it ${cause.message}. Please report this with the version of Pennon.`)
+      return err(`No backup was made: it ${cause.message}. Please report this with the version of Pennon.`)
     const { code = '' } = cause as { code?: string }
-    if (code === 'ENOSPC') return err(`There is no backup: the disk of ${file} is full.`)
+    if (code === 'ENOSPC') return err(`No backup was made: the disk of ${file} is full.`)
     if (/^E[A-Z]+$/.test(code) || code.startsWith('SQLITE_'))
-      return err(`There is no backup: ${(cause as Error).message}.`)
+      return err(`No backup was made: ${(cause as Error).message}.`)
     throw cause
   } finally {
     for (const step of undo.reverse()) step()
@@ -91,17 +91,17 @@ async function backUpOrThrow(
   undo: (() => void)[],
 ): Promise<BackupReport> {
   const { dataFolder } = config
-  if (existsSync(file)) throw new BackupRefused(`${file} is there already. Give the backup a name of its own.`)
+  if (existsSync(file)) throw new BackupRefused(`${file} already exists. Choose another file name.`)
   const unreadable = findAccessProblem(dataFolder)
   if (unreadable !== null) throw new BackupRefused(unreadable)
   if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
-    throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA as the instance has it.`)
+    throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA to the data folder of the instance.`)
   const unfit = findStateProblem(config)
   if (unfit !== null) throw new BackupRefused(unfit)
   if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
   const drafts = `${file}.partial`
   const removeDrafts = takeDraftFolder(drafts)
-  if (removeDrafts === null) throw new BackupRefused(`Another backup to ${file} is under way.`)
+  if (removeDrafts === null) throw new BackupRefused(`Another backup to ${file} is running.`)
   undo.push(removeDrafts)
   const lock = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
   if (lock.ok) undo.push(lock.value.release)
@@ -161,7 +161,7 @@ async function copyState(dataFolder: string, drafts: string) {
   const damage = findSqliteDamage(drafts)
   if (damage !== null)
     throw new BackupRefused(
-      `${stateFileOf(dataFolder)} is damaged, and so would be its backup: ${damage}. Keep your older backups.`,
+      `${stateFileOf(dataFolder)} is damaged, so its backup would be, too: ${damage}. Keep your older backups.`,
     )
   const rows = countSqliteRows(drafts)
   return { path, schema: findSqliteSchema(drafts), positions: findSqlitePositions(drafts), rows }
@@ -174,7 +174,7 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
   }
   // No engine answers beside another backup or a restore of a stopped instance.
   if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')
-    throw new BackupRefused(`There is no backup: ${lock.error}`)
+    throw new BackupRefused(`No backup was made: ${lock.error}`)
   for (let attempt = 1; ; attempt++) {
     try {
       return await holdFreeze(dataFolder)
@@ -182,7 +182,7 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
       if (!(cause instanceof PortError) || !cause.retryable) throw cause
       if (attempt === engineWait.tries)
         throw new BackupRefused(
-          `There is no backup: ${lock.error.split('.')[0]}, and its event store does not answer (${cause.message}). Try again when /_readiness says that processing is ok.`,
+          `No backup was made: ${lock.error.split('.')[0]}, and its event store does not respond (${cause.message}). Try again when /_readiness reports processing as ok.`,
         )
       await sleep(engineWait.eachMs)
     }
@@ -201,8 +201,8 @@ async function requireSpace(
   // Generous space for headers and padding of small files.
   const bytes = Math.ceil(needed.bytesInAll * 1.02) + needed.draftBytes + 1024 * 1024
   if (bavail * bsize - kept >= bytes) return
-  const beside = kept === 0 ? '' : `, beside the ${kept} bytes of PENNON_MIN_FREE_BYTES,`
+  const beside = kept === 0 ? '' : `, in addition to the ${kept} bytes of PENNON_MIN_FREE_BYTES,`
   throw new BackupRefused(
-    `There is no backup: it needs ${bytes} bytes in ${folder}${beside} and ${bavail * bsize} are free. Choose another disk.`,
+    `No backup was made: it needs ${bytes} bytes in ${folder}${beside} and ${bavail * bsize} are free. Choose another disk.`,
   )
 }

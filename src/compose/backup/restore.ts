@@ -42,9 +42,9 @@ export async function restore(
 ): Promise<Result<RestoreReport, string>> {
   const { dataFolder } = config
   const bytesInAll = statSync(file, { throwIfNoEntry: false })?.size
-  if (bytesInAll === undefined) return err(`There is no ${file}.`)
+  if (bytesInAll === undefined) return err(`${file} does not exist.`)
   // Before the folder is made.
-  if (!(await isBackup(file))) return err(`${file} is no backup: \`pennon backup\` writes one. Nothing was changed.`)
+  if (!(await isBackup(file))) return err(`${file} is not a backup made by \`pennon backup\`. Nothing was changed.`)
   const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
   if (!locked.ok) return locked
   // The unpacked files of an interrupted restore stay beside what it had put into place: without them a start would take
@@ -53,7 +53,7 @@ export async function restore(
   if (taken.length > 0) {
     locked.value.abandon()
     return err(
-      `${dataFolder} has ${taken.join(', ')} in it already. Set PENNON_DATA to an empty folder, or move that away.`,
+      `${dataFolder} already contains ${taken.join(', ')}. Set PENNON_DATA to an empty folder, or move these away.`,
     )
   }
   const unpacked = restoringFolderOf(dataFolder)
@@ -62,7 +62,7 @@ export async function restore(
     rmSync(unpacked, { recursive: true, force: true })
     const { bavail, bsize } = await statfs(dataFolder)
     if (bavail * bsize < bytesInAll)
-      return err(`${file} needs ${bytesInAll} bytes in ${dataFolder}, and ${bavail * bsize} are free.`)
+      return err(`${file} needs ${bytesInAll} bytes in ${dataFolder}, but ${bavail * bsize} are free.`)
     mkdirSync(unpacked, { mode: 0o700 })
     const names = await unpackBackup(file, unpacked, bytes => {
       checkStop()
@@ -115,11 +115,11 @@ function findBackupProblem({ schema, events }: BackupDescription, config: Config
   if (schema === null && config.databaseUrl === null)
     return 'The state of this backup is in PostgreSQL: restore the database, and set DATABASE_URL to it.'
   if (schema !== null && config.databaseUrl !== null)
-    return 'This backup has its state in it, and DATABASE_URL says that the state is in PostgreSQL. Unset it.'
+    return 'This backup contains the state, but DATABASE_URL puts the state in PostgreSQL. Unset DATABASE_URL.'
   if (!events && config.clickhouseUrl === null)
-    return 'The events of this backup are in a ClickHouse of their own: set CLICKHOUSE_URL to it.'
+    return 'The events of this backup are in an external ClickHouse: set CLICKHOUSE_URL to it.'
   if (events && config.clickhouseUrl !== null)
-    return 'This backup has its events in it, and CLICKHOUSE_URL says that they are elsewhere. Unset it.'
+    return 'This backup contains the events, but CLICKHOUSE_URL puts them in an external ClickHouse. Unset CLICKHOUSE_URL.'
   return null
 }
 

@@ -55,11 +55,11 @@ export async function verifyBackup(
   file: string,
   options: VerifyOptions,
 ): Promise<Result<VerifyReport, string>> {
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) return err(`There is no ${file}.`)
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) return err(`${file} does not exist.`)
   try {
     accessSync(dirname(file), constants.W_OK)
   } catch {
-    return err(`${dirname(file)} cannot be written: the backup is restored beside its file, for a while.`)
+    return err(`${dirname(file)} is not writable: the backup is temporarily restored beside its file.`)
   }
   const scratch = `${file}.verifying`
   const remove = takeDraftFolder(scratch)
@@ -71,7 +71,7 @@ export async function verifyBackup(
     const restored = await restore({ ...config, dataFolder }, file, { onProgress, checkStop, isForVerifying: true })
     if (!restored.ok) return restored
     if (restored.value.description.events && engineLibraryPath() === null)
-      return err(`${missingPackage('chdb')}, and the events of a backup are counted with it: ${howToInstall('chdb')}.`)
+      return err(`${missingPackage('chdb')}, which is needed to count the events of a backup: ${howToInstall('chdb')}.`)
     return ok(await lookAt({ ...config, dataFolder }, restored.value, options))
   } finally {
     remove()
@@ -99,7 +99,7 @@ async function lookAt(
   let events: Counts | null = null
   if (description.events) {
     const counted = await countEvents(dataFolder, options)
-    if (counted === null) differences.push('the event store does not start')
+    if (counted === null) differences.push('the event store cannot be started')
     else events = counted
   }
   if (state !== null) differences.push(...compareCounts('the state', description.rows.state, state))
@@ -110,7 +110,7 @@ async function lookAt(
 function compareCounts(what: string, said: Counts, found: Counts): string[] {
   return Object.entries(said)
     .filter(([table, rows]) => (found[table] ?? 0) !== rows)
-    .map(([table, rows]) => `${what} has ${found[table] ?? 0} rows of ${table}, and should have ${rows}`)
+    .map(([table, rows]) => `${what} has ${found[table] ?? 0} rows of ${table} instead of ${rows}`)
 }
 
 async function readLog(config: Config): Promise<Counts> {

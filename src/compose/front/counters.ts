@@ -54,7 +54,7 @@ export function startCounters(
     const written = Promise.all(Object.values(counters).map(counter => counter.close()))
     if ((await Promise.race([written, late])) === 'late')
       logger.warn(
-        'the last flag requests, refused events and uses of personal keys could not be written down before the stop',
+        'cannot save the last counts of flag requests, refused events and uses of personal keys before shutdown',
       )
   })
   return counters

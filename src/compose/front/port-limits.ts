@@ -50,14 +50,14 @@ export function composePortLimits(options: PortLimitsOptions): {
       atPipelining(times =>
         logger.warn(
           { times, unansweredMax },
-          'connections are ended that send more requests than may wait for their answers. Pipeline fewer requests at a time',
+          'closing connections with too many unanswered requests. Pipeline fewer requests at a time',
         ),
       )
     else
       atBound(times =>
         logger.warn(
           { times, bound, openFilesMax },
-          'all connections are taken; those of the address that has most are ended. Raise the limit of open files for more',
+          'connection limit reached; closing connections of the address with the most. Raise the limit of open files for more connections',
         ),
       )
   }
@@ -103,7 +103,7 @@ export function composePortLimits(options: PortLimitsOptions): {
 }
 
 const answerEndTexts: Record<AnswerEnd, string> = {
-  stalled: 'answers are broken off whose readers take nothing',
+  stalled: 'aborting responses whose clients stopped reading',
   no_room:
-    'the budget for answers is used up; those of the slowest readers are broken off, of the address first that has most. A proxy that reads answers to their end keeps slow clients away',
+    'memory budget for responses exhausted; aborting those of the slowest readers, first of the address with the most. Use a proxy that buffers responses to shield Pennon from slow clients',
 }

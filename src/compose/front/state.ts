@@ -64,7 +64,7 @@ async function openSqliteState(dataFolder: string, logger: Logger, { loadChanges
   const missingFile = watchStateFiles(stateFileOf(dataFolder), {
     isOpen: () => isOpen,
     report: missing => {
-      if (missing === null) logger.warn('the state is in its place again')
+      if (missing === null) logger.warn('state.db is back in place')
       else logger.error(stateMissingLine(missing))
     },
   })
@@ -85,8 +85,8 @@ async function openSqliteState(dataFolder: string, logger: Logger, { loadChanges
 
 function stateMissingLine(path: string): string {
   return (
-    `${path} was removed or replaced while it was in use. Flags are answered as they were, and events are accepted as long as the ` +
-    'log is in its place; nothing is written to the state and nothing is processed. Stop Pennon, put it back or restore a backup, and start it again'
+    `${path} was removed or replaced while in use. Flags are still served as they were, and events accepted while the ` +
+    'log is in place, but nothing is written to the state or processed. Stop Pennon, put the file back or restore a backup, and start it again'
   )
 }
 
@@ -104,7 +104,7 @@ async function openPostgresState(
     ...replicaLimits,
     port: 'subject-replica',
     task: 'reading stored persons and groups from DATABASE_READ_URL',
-    without: 'they are read from DATABASE_URL',
+    without: 'reading them from DATABASE_URL',
     logger,
     metrics,
     monotonicNowMs: () => performance.now(),

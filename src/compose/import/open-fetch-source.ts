@@ -38,7 +38,7 @@ export async function openFetchSource(
     }
     if (packageFolder('@aws-sdk/client-s3') === null)
       throw new FetchStop(
-        `${missingPackage('@aws-sdk/client-s3')}. To fetch from S3, ${howToInstall('@aws-sdk/client-s3')}, then this command again.`,
+        `${missingPackage('@aws-sdk/client-s3')}. To fetch from S3, ${howToInstall('@aws-sdk/client-s3')}, then run this command again.`,
       )
     // The client of AWS is a sixth of what it takes to start a command.
     const { s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')

@@ -60,7 +60,7 @@ export function followEmbeddedEngine(
         if (found === null || endpoint === null || found === endpoint.secret) removeEngineEndpoint(dataFolder)
       } catch (err) {
         // The disk may be read-only. Flags still work, and a process that takes the port cannot pose as the engine.
-        logger.warn({ err }, 'the file that says where the embedded event store listens cannot be removed')
+        logger.warn({ err }, 'cannot remove the address file of the embedded event store')
       }
       endpoint = null
     },
@@ -72,15 +72,12 @@ export function followEmbeddedEngine(
     if (listedSecret(dataFolder) === endpoint.secret) return true
     try {
       writeEngineEndpoint(dataFolder, endpoint)
-      logger.warn('the file that says where the embedded event store listens was missing; it is written again')
+      logger.warn('the address file of the embedded event store was missing; writing it again')
       hasComplained = false
       return true
     } catch (err) {
       if (!hasComplained)
-        logger.error(
-          { err },
-          'the file that says where the embedded event store listens is missing and cannot be written',
-        )
+        logger.error({ err }, 'the address file of the embedded event store is missing and cannot be written')
       hasComplained = true
       return false
     }
@@ -98,7 +95,7 @@ export function mendCopiedEngine({ clickhouseUrl, dataFolder }: Config, logger: 
     if (removed.length > 0)
       logger.warn(
         { folderCount: removed.length },
-        'this data folder was copied without its links: folders that the event store had twice are removed (copy it with cp -a)',
+        'this data folder was copied without its symbolic links: removing duplicated event store folders (use cp -a to copy it)',
       )
     return ok(null)
   } catch (cause) {

@@ -63,7 +63,7 @@ export class HeldSegments {
       }
     }
     for (const { segment, reason } of added)
-      if (reason !== null) this.warnings.push(`${segment.path} is damaged (${reason}) and was copied as it is.`)
+      if (reason !== null) this.warnings.push(`${segment.path} is damaged (${reason}) and was copied unchanged.`)
     return added
   }
 

@@ -31,7 +31,7 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
       const checked = await checkPostgres(url)
       if (!checked.ok) return err(checked.error.message)
       place = `PostgreSQL at ${checked.value.place}`
-      if (checked.value.isReplica) return err(`${place} is a replica; DATABASE_URL has to name its primary.`)
+      if (checked.value.isReplica) return err(`${place} is a replica; set DATABASE_URL to its primary.`)
       const { state } = checked.value
       if ('refusal' in state) return err(`${place} cannot be used: ${state.refusal}.`)
       const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
@@ -40,7 +40,7 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
     if (version === null) return err(noState(place))
     if (!isNewestSchema(version))
       return err(
-        `The state in ${place} lacks migrations of this version. Start it once: that brings the state up to date.`,
+        `The state in ${place} lacks migrations of this version. Start the instance once to migrate the state.`,
       )
     management = await openMigratedManagement(config, logger)
     if (await isUntouched(management)) {
@@ -71,10 +71,10 @@ export function findAccessProblem(dataFolder: string): string | null {
     const { code } = cause as NodeJS.ErrnoException
     // What is missing, or no folder, is said by whoever needs it.
     if (code !== 'EACCES' && code !== 'EPERM') return null
-    return `The data folder ${dataFolder} cannot be read by user ${process.geteuid?.()} (${code}). Run this as the user of the instance.`
+    return `The data folder ${dataFolder} is not readable by user ${process.geteuid?.()} (${code}). Run this as the user of the instance.`
   }
 }
 
 function noState(place: string): string {
-  return `There is no state in ${place}. Say where the instance has it, as in PENNON_DATA=/var/lib/pennon, or with its DATABASE_URL; the first start of a new instance makes it and prints a key.`
+  return `There is no state in ${place}. Set PENNON_DATA (such as PENNON_DATA=/var/lib/pennon) or DATABASE_URL as for the instance. For a new instance, start it first: the first start prints a key.`
 }

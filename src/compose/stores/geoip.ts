@@ -11,7 +11,7 @@ export type { GeoipDatabase }
 
 /** For people, where there is no database. */
 export const noGeoip = {
-  found: 'No GeoIP database is installed: events get no $geoip_… properties, and flags see no place',
+  found: 'No GeoIP database is installed: events get no $geoip_… properties, and flags see no location',
   remedy: `Set GEOIP_DATABASE to a MaxMind City file, or ${howToInstall(geoipPackage)}`,
 }
 

@@ -159,14 +159,13 @@ async function checkDatabases(
   const primary = await checkPostgres(url, startConnectMsMax)
   if (!primary.ok) throw new Error(primary.error.message)
   const { place, version, isReplica, state, mayCreate } = primary.value
-  if (isReplica)
-    throw new Error(`PostgreSQL at ${place} is a replica, which takes no writes; DATABASE_URL has to name its primary.`)
+  if (isReplica) throw new Error(`PostgreSQL at ${place} is a read-only replica; set DATABASE_URL to its primary.`)
   if ('refusal' in state) throw new Error(`PostgreSQL at ${place} cannot be used: ${state.refusal}.`)
   if (!state.isMade && !mayCreate)
     throw new Error(
       `PostgreSQL at ${place} cannot be used: permission denied to make the schema ${state.schema}. As the owner of the database: CREATE SCHEMA ${state.schema} AUTHORIZATION the role of DATABASE_URL.`,
     )
-  logger.info({ place, version, schema: state.schema }, 'state is in PostgreSQL')
+  logger.info({ place, version, schema: state.schema }, 'using state in PostgreSQL')
   if (readUrl === null) return state
   const replica = await checkPostgres(readUrl, replicaConnectMsMax)
   if (replica.ok) return state

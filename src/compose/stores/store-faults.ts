@@ -21,7 +21,7 @@ export interface StoreFault {
   readonly remedy: string
 }
 
-const restore = 'restore the data folder from a backup, as a whole, or set PENNON_DATA to a new folder'
+const restore = 'restore the whole data folder from a backup, or set PENNON_DATA to a new folder'
 /** A larger state is only opened, since reading it through takes longer than an operator waits. */
 const readThroughBytesMax = 1024 ** 3
 
@@ -69,7 +69,7 @@ export function findStateFault(config: Config): StoreFault | null {
   if (others.length === 0) return null
   return {
     found: `${path} is ${existsSync(path) ? 'empty' : 'missing'}, and ${others.join(' and ')} beside it ${others.length > 1 ? 'belong' : 'belongs'} to another state`,
-    remedy: `If that is in PostgreSQL, set DATABASE_URL to it; else ${restore}`,
+    remedy: `If that state is in PostgreSQL, set DATABASE_URL to it; otherwise ${restore}`,
   }
 }
 
@@ -127,7 +127,7 @@ export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>
   if (!hasEngineBuild())
     return {
       found: `There is no embedded event store for this system (${process.platform} on ${process.arch}): it runs on Linux with glibc and on macOS, x64 and arm64`,
-      remedy: 'Set CLICKHOUSE_URL to a ClickHouse server, which is the only way here',
+      remedy: 'Set CLICKHOUSE_URL to a ClickHouse server',
     }
   return {
     found: missingPackage('chdb'),
@@ -142,7 +142,7 @@ export async function findEngineDamage({ clickhouseUrl }: Config): Promise<Store
   const reason = await findLibraryProblem(path)
   if (reason === null) return null
   return {
-    found: `The embedded event store is installed and cannot be loaded (${reason})`,
+    found: `The embedded event store is installed but cannot be loaded (${reason})`,
     remedy: `${upperCased(reinstall)}, or set CLICKHOUSE_URL to a ClickHouse server`,
   }
 }
@@ -176,13 +176,13 @@ function faultOf(damage: LogDamage): StoreFault {
     case 'identity':
       return { found: damage.message.split(';')[0]!, remedy: upperCased(restore) }
     case 'set_aside':
-      return { found: `${damage.path} was damaged, and is set aside`, remedy: segmentRemedy }
+      return { found: `${damage.path} was damaged and has been set aside`, remedy: segmentRemedy }
     case 'segment':
       return { ...damageFault(damage.path, damage.cause), remedy: segmentRemedy }
   }
 }
 
-const segmentRemedy = `What is whole in it is processed by itself; the rest comes back only from a backup${inDocs('operating/monitoring.md')}`
+const segmentRemedy = `Its intact records are processed automatically; the others can only be restored from a backup${inDocs('operating/monitoring.md')}`
 
 function upperCased(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)

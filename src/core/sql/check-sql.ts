@@ -76,7 +76,7 @@ export function checkSql(
   kind: keyof typeof statements,
 ): Result<CheckedSql, SqlRefusal> {
   if (sql.length > sqlLengthMax)
-    return refuseSql(null, `A query may have ${sqlLengthMax} characters, and this one has ${sql.length}.`)
+    return refuseSql(null, `The query has ${sql.length} characters; at most ${sqlLengthMax} are allowed.`)
   const read = sqlTokens(sql)
   if (!read.ok) return read
   const tokens = read.value
@@ -92,17 +92,17 @@ export function checkSql(
     const { text, at } = token
     const next = tokens[index + 1]
     if (token.kind === 'symbol') {
-      if (text === ';') return refuseSql(at, 'Only one query is run at a time.')
+      if (text === ';') return refuseSql(at, 'Send only one query per request.')
       if (text === '(') depth++
       if (text === ')') depth--
     }
     if (token.kind !== 'word' && token.kind !== 'quoted') continue
     const lower = text.toLowerCase()
     if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
-      return refuseSql(at, `${text} cannot be used here.`)
+      return refuseSql(at, `${text} is not allowed.`)
     // The engine refuses changes of settings at the end of a query, but not inside of one.
     if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index) && !showsSettings(tokens))
-      return refuseSql(at, 'Settings cannot be changed here. A name `settings` has to be in backticks.')
+      return refuseSql(at, 'SETTINGS is not allowed. Put a name `settings` in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
     if (next?.kind !== 'symbol' || next.text !== '(') continue
     if (token.kind === 'word' && (keywordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
@@ -112,7 +112,7 @@ export function checkSql(
     if (index === 0 && (lower === 'describe' || lower === 'desc')) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
     if (lower === 'values' && areLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
-    return refuseSql(at, `${text}(…) cannot be used here: it is no function of ClickHouse that a query may call.`)
+    return refuseSql(at, `${text}(…) is not allowed: not one of the ClickHouse functions that queries may use.`)
   }
   return ok({ sql: sql.slice(0, end), tokens, hasLimit })
 }

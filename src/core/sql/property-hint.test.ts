@@ -36,7 +36,7 @@ describe('a property that is written as in HogQL', () => {
 
   it('is none of other errors', () => {
     assert.equal(hint(unknown('evnt'), 'SELECT evnt, properties.price FROM events'), null)
-    assert.equal(hint('sleep cannot be used here.', "SELECT JSONExtractString(properties, 'a'), sleep(1)", 41), null)
+    assert.equal(hint('sleep is not allowed.', "SELECT JSONExtractString(properties, 'a'), sleep(1)", 41), null)
     assert.equal(hint(unknown('my_properties.price')), null)
   })
 

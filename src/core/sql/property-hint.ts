@@ -32,9 +32,9 @@ export function propertyHint(
   const of = `${table.replace(/person\.$/, '')}${isPerson ? 'person_properties' : 'properties'}`
   const read = (as: string) => `JSONExtract${as}(${of}, ${keys.join(', ')})`
   const today = isPerson
-    ? ' They are those of the time of the event; for those of today, join persons by person_id.'
+    ? ' These are the properties at the time of the event; for current ones, join persons by person_id.'
     : ''
-  return `Properties are read with functions here: ${read('String')}, or for numbers ${read('Float')}.${today}`
+  return `Properties must be read with functions: ${read('String')}, or for numbers ${read('Float')}.${today}`
 }
 
 type Found = readonly [table: string, column: string, name: string]

@@ -36,40 +36,41 @@ export function sqlTokens(sql: string): Result<SqlToken[], SqlRefusal> {
   for (let at = 0; at < sql.length; ) {
     const char = sql[at]!
     const start = at
-    if (misleading.test(char)) return refuse(at, 'Typographic quotes and NUL cannot be used; write \' or ".')
+    if (misleading.test(char)) return refuse(at, 'Typographic quotes and NUL are not allowed; use \' or ".')
     if (/\s/.test(char)) {
       at++
     } else if (char === '#') {
-      return refuse(at, 'Comments begin with -- here, not with #.')
+      return refuse(at, 'Comments must start with --, not with #.')
     } else if (sql.startsWith('--', at)) {
       const newline = sql.indexOf('\n', at)
       const comment = newline < 0 ? sql.length : newline + 1
-      if (misleading.test(sql.slice(at, comment))) return refuse(at, 'A comment cannot have typographic quotes or NUL.')
+      if (misleading.test(sql.slice(at, comment)))
+        return refuse(at, 'Comments must not contain typographic quotes or NUL.')
       at = comment
     } else if (sql.startsWith('//', at)) {
-      return refuse(at, 'Comments begin with -- here, not with //.')
+      return refuse(at, 'Comments must start with --, not with //.')
     } else if (sql.startsWith('/*', at)) {
       const close = sql.indexOf('*/', at + 2)
-      if (close < 0) return refuse(at, 'This comment has no end.')
+      if (close < 0) return refuse(at, 'Unterminated comment.')
       if (sql.slice(at + 2, close).includes('/*')) return refuse(at, 'Comments cannot be nested.')
       at = close + 2
     } else if (char === "'") {
       at = endOfQuoted(sql, at, "'")
-      if (at < 0) return refuse(start, 'This string has no end.')
+      if (at < 0) return refuse(start, 'Unterminated string.')
       tokens.push({ kind: 'string', text: sql.slice(start, at), at: start, end: at })
     } else if (char === '`' || char === '"') {
       at = endOfQuoted(sql, at, char)
-      if (at < 0) return refuse(start, 'This quoted name has no end.')
+      if (at < 0) return refuse(start, 'Unterminated quoted name.')
       const text = sql.slice(start + 1, at - 1)
-      if (text.includes('\\')) return refuse(start, 'A quoted name cannot have a backslash.')
+      if (text.includes('\\')) return refuse(start, 'Quoted names must not contain a backslash.')
       tokens.push({ kind: 'quoted', text: text.replaceAll(char + char, char), at: start, end: at })
     } else if (char === '$') {
-      return refuse(at, 'A name with $ has to be in backticks (`$browser`), and $…$ is no string here.')
+      return refuse(at, 'Put names with $ in backticks (`$browser`); $…$ is not a string.')
     } else if (wordStart.test(char)) {
       do at++
       while (at < sql.length && wordPart.test(sql[at]!))
       if (sql[at] === "'" && /^[xb]$/i.test(sql.slice(start, at)))
-        return refuse(start, "x'…' and b'…' cannot be used; write unhex('…') or unbin('…').")
+        return refuse(start, "x'…' and b'…' are not allowed; use unhex('…') or unbin('…').")
       tokens.push({ kind: 'word', text: sql.slice(start, at), at: start, end: at })
     } else {
       at++

@@ -40,18 +40,18 @@ export function bindValues(
     if (isSymbol(after, ':') && isSymbol(close, '}')) {
       const typeTokens = tokens.slice(index + 3, closeAt).filter(({ kind }) => kind !== 'symbol')
       if (typeTokens.some(({ text }) => text.toLowerCase() === 'identifier'))
-        return err({ at: open.at, detail: 'A value cannot stand for a name; write the name itself.' })
+        return err({ at: open.at, detail: 'A placeholder cannot replace a name: write the name itself.' })
       if (values === null) continue
     } else if (!isSymbol(after, '}')) {
       return err({
         at: open.at,
-        detail: `{${name.text}…} cannot be used here: a placeholder is {name} or {name:Type}.`,
+        detail: `{${name.text}…} is not supported: a placeholder is {name} or {name:Type}.`,
       })
     }
     if (values === null)
       return err({ at: open.at, detail: `Write {${name.text}:Type}, with the type of the parameter.` })
     const value = Object.hasOwn(values, name.text) ? ownValue(values, name.text)! : undefined
-    if (value === undefined) return err({ at: open.at, detail: `There is no value for {${name.text}} in \`values\`.` })
+    if (value === undefined) return err({ at: open.at, detail: `Missing value for {${name.text}} in \`values\`.` })
     if (value === null) {
       bound += `${sql.slice(copiedTo, open.at)}NULL`
       copiedTo = close!.end
@@ -61,7 +61,7 @@ export function bindValues(
     if (param === null)
       return err({
         at: open.at,
-        detail: `The value of {${name.text}} has to be a text, a number, true, false, null, or a list of one kind of these.`,
+        detail: `The value of {${name.text}} must be a string, number, true, false, null, or a list of values of one of these types.`,
       })
     const type = isSymbol(after, '}') ? param.type : sql.slice(after.end, close!.at).trim()
     const joined = joinedParts(name.text, param.value, type)

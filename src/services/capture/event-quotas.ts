@@ -103,7 +103,7 @@ export function startEventQuotas(options: {
       isFailing = false
     } catch (cause) {
       if (!isFailing)
-        logger.warn({ err: cause }, 'what projects used this month could not be read; quotas go by what was')
+        logger.warn({ err: cause }, "cannot read this month's usage; enforcing quotas with the last known usage")
       isFailing = true
     }
   }

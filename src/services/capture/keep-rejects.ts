@@ -102,5 +102,5 @@ const unreadItem: RefusedItem = { uuid: '', name: '', distinctId: '' }
 function countFailure(error: unknown, { metrics, logger }: Pick<RejectKeeperOptions, 'metrics' | 'logger'>): void {
   const known = error instanceof PortError
   metrics.dependencyFailures.inc({ port: known ? error.port : 'unknown', code: known ? error.code : 'unavailable' })
-  if (!known) logger.error({ err: error }, 'a refused request could not be kept')
+  if (!known) logger.error({ err: error }, 'cannot store a rejected request')
 }

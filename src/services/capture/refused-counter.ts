@@ -72,7 +72,7 @@ export function startRefusedCounter(options: {
       counts.set(key, { projectId, day, reason, count, lastSeenMs, warning: warning?.() ?? null })
     } else if (!isFull) {
       isFull = true
-      logger.warn('refused events of more projects and reasons than can be kept in memory; some are not counted')
+      logger.warn('too many projects and reasons of refused events to count in memory; some are not counted')
     }
   }
 
@@ -95,7 +95,7 @@ export function startRefusedCounter(options: {
         isFailing = false
       } catch (cause) {
         putBack(rows.slice(start))
-        if (!isFailing) logger.warn({ err: cause }, 'refused events could not be written down; tried again')
+        if (!isFailing) logger.warn({ err: cause }, 'cannot save the counts of refused events; retrying')
         isFailing = true
         return
       }

@@ -109,7 +109,7 @@ export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
       }
       const remaining = beyond === null ? 0 : await events.countRejected({ ...query, beyond }, signal)
       const storedCount = results.filter(({ result }) => result === 'stored').length
-      if (!options.isDryRun) logger.info({ projectId: project.id, storedCount, remaining }, 'rejects were replayed')
+      if (!options.isDryRun) logger.info({ projectId: project.id, storedCount, remaining }, 'replayed rejects')
       return { results, next: beyond, remaining }
     },
   }

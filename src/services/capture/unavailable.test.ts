@@ -21,7 +21,7 @@ describe('a store that fails while something is accepted', () => {
       time.nowMs = nowMs
       assert.deepEqual(unavailable(new PortError('event-log', 'full')), { kind: 'unavailable' })
     }
-    assert.deepEqual(lines, Array(2).fill('events cannot be accepted; clients are told to send them again'))
+    assert.deepEqual(lines, Array(2).fill('cannot accept events; clients are asked to retry'))
     const { values } = await metrics.dependencyFailures.get()
     assert.deepEqual(values[0], { labels: { port: 'event-log', code: 'full' }, value: 4 })
   })

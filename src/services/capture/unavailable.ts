@@ -28,9 +28,7 @@ export function createUnavailable(options: {
   return error => {
     if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
     metrics.dependencyFailures.inc({ port: error.port, code: error.code })
-    atRefusal(times =>
-      logger.error({ err: error, times }, `${what} cannot be accepted; clients are told to send them again`),
-    )
+    atRefusal(times => logger.error({ err: error, times }, `cannot accept ${what}; clients are asked to retry`))
     // An operator has to act on this one, so the answer names the setting, too. The log words it for that; what other
     // stores are told by their disks may name files of this machine.
     const isOfLog = error.port === 'event-log' && error.code === 'full'

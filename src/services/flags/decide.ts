@@ -95,7 +95,7 @@ export interface DecideService {
   ): MaybePromise<{ readonly evaluation: FlagEvaluation; readonly subject: EvaluationSubject }>
 }
 
-const without = 'flags that need it are left out'
+const without = 'flags that need it are omitted'
 
 /**
  * Longer than for other stores: a front reads a salt once a day, the first one of all has to get it to the disk, and
@@ -124,7 +124,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   })
   const writes = guardStore({
     port: 'hash-key-overrides',
-    task: 'keeping the flags of people who log in',
+    task: 'saving the flags of users who log in',
     without,
     logger,
     metrics,
@@ -158,8 +158,8 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     visitors: options.visitors,
     saltReads: guardStore({
       port: 'cookieless-salts',
-      task: 'reading the salt of a day',
-      without: 'visitors without cookies get no flags',
+      task: 'reading the salt of the day',
+      without: 'cookieless visitors get no flags',
       logger,
       metrics,
       ...limits,
@@ -258,7 +258,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
       if (outcome?.kind === 'unknown') unknownCounts.set(outcome.reason, (unknownCounts.get(outcome.reason) ?? 0) + 1)
     }
     for (const [reason, count] of unknownCounts) metrics.flagsUnknown.inc({ reason }, count)
-    if (evaluation.fault !== undefined) logger.error({ err: evaluation.fault }, 'evaluating a flag failed')
+    if (evaluation.fault !== undefined) logger.error({ err: evaluation.fault }, 'flag evaluation failed')
   }
 
   function noteRefused(result: DecideResult<never>): DecideResult<never> {

@@ -98,7 +98,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     startsOver = true
     await refreshUpTo(revision)
     if (served >= revision) return
-    const message = `revision ${revision} is not there any more: the state stands at ${served}, an older copy of it took over`
+    const message = `revision ${revision} no longer exists: the state is at ${served}, an older copy`
     throw new PortError('state', 'unavailable', new Error(message))
   }
 
@@ -132,7 +132,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
       const nowMs = performance.now()
       if (nowMs - complainedAtMs < complaintPauseMs) return
       complainedAtMs = nowMs
-      options.logger.warn({ err: cause }, 'definitions could not be refreshed; the last ones are served')
+      options.logger.warn({ err: cause }, 'cannot refresh definitions; serving the last known ones')
     }
   }
 

@@ -122,7 +122,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
       return true
     } catch (cause) {
       waiting = [...flushed, ...waiting] // nothing was written, so the next flush tries again
-      logger.warn({ err: cause }, 'flag requests could not be written down yet')
+      logger.warn({ err: cause }, 'cannot save the counts of flag requests yet; retrying')
       return false
     }
   }
@@ -146,7 +146,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     } catch (cause) {
       logger.warn(
         { err: cause },
-        'the flag requests of this month could not be read; quotas go by what was counted here',
+        "cannot read this month's flag requests; enforcing quotas with the requests counted by this process",
       )
     }
   }

@@ -106,13 +106,13 @@ describe('look-ups of a replica', () => {
 
   it('are counted by the name of the replica as they fail, and told of once a minute, however often it comes and goes', async () => {
     const { world, lines, metrics, source } = start(fails)
-    const told = 'reading the replica: not possible; the primary is read'
+    const told = 'reading the replica: unavailable; the primary is read'
     for (let second = 0; second < 59; second++) {
       world.nowMs = second * 1_000
       world.replica = second % 20 >= 10 ? at : fails
       await source()
     }
-    assert.deepEqual(lines, [told, 'reading the replica: possible again'])
+    assert.deepEqual(lines, [told, 'reading the replica: works again'])
     world.replica = fails
     for (let second = 61; second < 121; second++) {
       world.nowMs = second * 1_000

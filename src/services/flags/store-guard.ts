@@ -119,7 +119,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
   }
 
   function noteSuccess<T>(value: T): Loaded<T> {
-    if (isReported) logger.info(`${task}: possible again`)
+    if (isReported) logger.info(`${task}: works again`)
     isReported = false
     failuresInARow = 0
     return ok(value)
@@ -140,7 +140,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
     if (failuresInARow >= options.failuresMax)
       atOutage(times => {
         isReported = true
-        logger.error({ err: cause, times }, `${task}: not possible; ${options.without}`)
+        logger.error({ err: cause, times }, `${task}: unavailable; ${options.without}`)
       })
     return err(code === 'timeout' ? 'timeout' : code === 'unavailable' ? 'database_unavailable' : 'database_error')
   }

@@ -27,7 +27,10 @@ export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<v
   const reason = found === null ? uncountedRows : fewerRows
   if ((await deps.jobs.listImportNotes(job.id)).some(note => note.reason === reason)) return
   const details: JsonObject = found === null ? { stored } : { stored, found }
-  deps.logger.warn({ importJob: job.id, project: job.projectId, stored, found }, 'rows of an import job may be missing')
+  deps.logger.warn(
+    { importJob: job.id, project: job.projectId, stored, found },
+    'some rows of an import job may be missing',
+  )
   const note = { importJobId: job.id, reason, count: found === null ? 1 : stored - found, samples: [details] }
   const end = await commitChanges(deps, { ...noChunkChanges, imports: { ...noImportChanges, notes: [note] } })
   if (end === 'again') throw new PortError('state', 'conflict', new Error('a note conflicts'))
@@ -44,7 +47,7 @@ async function countOrNull({ id, projectId }: ImportJob, { events, logger }: Imp
     return await events.countPendingRows(projectId, id)
   } catch (cause) {
     if (!isOfQuestion(cause)) throw cause
-    logger.warn({ err: cause, importJob: id }, 'the rows of an import job could not be counted')
+    logger.warn({ err: cause, importJob: id }, 'cannot count the rows of an import job')
     return null
   }
 }

@@ -120,7 +120,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
       )
       if (moved === null) return
       if (isDone) {
-        logger.info({ importJob: job.id, project: job.projectId }, `an import job is ${end}`)
+        logger.info({ importJob: job.id, project: job.projectId }, `import job ${end}`)
         if (end === 'discarded') await jobs.forgetDiscardedJobs(job.projectId, discardedJobsMax)
         return
       }
@@ -140,7 +140,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
         const updatedAtMs = isClosed ? job.updatedAtMs : clock.nowMs()
         const change = { state: 'discarding', step, updatedAtMs } as const
         await jobs.updateImportJob(job.id, change, { states: [job.state], step: job.step })
-        logger.info({ importJob: job.id, project: job.projectId }, 'an import job of a deleted project is discarded')
+        logger.info({ importJob: job.id, project: job.projectId }, 'discarding the import job of a deleted project')
       }
     }
   }
@@ -151,7 +151,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
     await jobs.updateImportJob(job.id, change, { states: ['publishing'] })
     logger.warn(
       { importJob: job.id, project: job.projectId },
-      'the project of an import job is gone: the job is discarded',
+      'the project of an import job was deleted: discarding the job',
     )
   }
 
@@ -213,7 +213,7 @@ export function createImportWork({ retentionClock, ...options }: ImportWorkOptio
         reportFailures()
         await dropFinalUndoRecords()
       }
-      await runPeriodically(task, { everyMs, what: 'publishing or discarding an import job', logger, signal })
+      await runPeriodically(task, { everyMs, what: 'publishing or discarding of an import job', logger, signal })
       await Promise.all(running.values())
     },
   }

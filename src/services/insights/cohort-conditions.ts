@@ -87,9 +87,9 @@ export class CohortConditions {
     if (known === 'open') throw new Refused(`Cohort ${cohortId} refers to itself.`)
     if (known !== undefined) return known
     if (this.#known.size === cohortsMax)
-      throw new Refused(`More than ${cohortsMax} cohorts together, with those that they refer to.`)
+      throw new Refused(`More than ${cohortsMax} cohorts, including those that they refer to.`)
     const cohort = await this.#deps.management.findCohort(this.#project.id, cohortId)
-    if (cohort === null || cohort.deleted) throw new Refused(`There is no cohort ${cohortId} in this project.`)
+    if (cohort === null || cohort.deleted) throw new Refused(`The project has no cohort ${cohortId}.`)
     this.#names.set(cohortId, cohort.name)
     this.#known.set(cohortId, 'open')
     const condition = cohort.isStatic ? await this.#listed(cohort) : await this.#described(cohort)
@@ -102,7 +102,7 @@ export class CohortConditions {
     const personIds = await this.#deps.management.listCohortMemberUuids(this.#project.id, cohort.id, left + 1)
     if (personIds.length > left) {
       throw new Refused(
-        `Static cohorts of a query have at most ${cohortMembersMax} members together; ${cohort.id} has more.`,
+        `The static cohorts of a query may have ${cohortMembersMax} members in total; cohort ${cohort.id} exceeds this.`,
       )
     }
     this.#memberCount += personIds.length
@@ -115,7 +115,7 @@ export class CohortConditions {
       return tree === null ? nobody : await this.#entry(tree.top, cohort)
     } catch (error) {
       if (!(error instanceof UnreadableFilters)) throw error
-      throw new Refused(`Cohort ${cohort.id} cannot be read: ${error.message}.`)
+      throw new Refused(`Cohort ${cohort.id} is invalid: ${error.message}.`)
     }
   }
 
@@ -137,7 +137,7 @@ export class CohortConditions {
         const { type, key, value, operator } = entry.filter
         if (type !== 'person' || key === 'distinct_id') {
           const what = type === 'flag' ? 'flags' : type === 'person' ? 'distinct ids' : 'more than properties'
-          throw new Refused(`Cohort ${cohort.id} tests ${what}, which only an evaluation of flags can.`)
+          throw new Refused(`Cohort ${cohort.id} tests ${what}, which only flag evaluation supports.`)
         }
         const test = { operator: operator ?? 'exact', value, matchingVersion: this.#project.propertyMatchingVersion }
         const condition = onPerson(new PersonKeys().key(key), test)

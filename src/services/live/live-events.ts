@@ -274,7 +274,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     try {
       reason = await watchers[0]!.request.findEndReason()
     } catch (error) {
-      logger.warn({ err: error }, 'whether a live view may go on cannot be found out')
+      logger.warn({ err: error }, 'cannot check whether a live view is still allowed')
       for (const watcher of watchers)
         if (monotonicNowMs() - watcher.allowedAtMs >= believedMs && !watcher.isGone) end(watcher, 'access_ended')
       return

@@ -69,7 +69,7 @@ export function startLogTail(options: LogTailOptions): LogTail {
   let fullSinceMs: number | null = null
   let complainedAtMs = Number.NEGATIVE_INFINITY
   const ended = follow().catch(error => {
-    logger.error({ err: error, stream }, 'the live view of the log failed')
+    logger.error({ err: error, stream }, 'reading the log for live views failed')
     options.onFailed()
   })
 
@@ -184,6 +184,6 @@ export function startLogTail(options: LogTailOptions): LogTail {
   function complain(error: PortError): void {
     if (monotonicNowMs() - complainedAtMs < complaintPauseMs) return
     complainedAtMs = monotonicNowMs()
-    logger.warn({ err: error, stream }, 'the live view cannot read the log')
+    logger.warn({ err: error, stream }, 'live views cannot read the log')
   }
 }

@@ -35,7 +35,7 @@ export async function dependencyVersionIssues(
       if (configVersion(flag.filters) === 1) continue
       // The filter itself, not the field of it that names the flag.
       const path = pathOf.get(flag.id)!.replace(/\.[^.]+$/, '')
-      const message = `This leads to the flag "${flag.key}", whose rules are of version 2: no filter can test its value.`
+      const message = `This refers to the flag "${flag.key}", a version 2 flag (with rules), which filters cannot test.`
       issues.push({ path, code: 'unsupported_dependency_config_version', message })
     }
   }

@@ -57,7 +57,7 @@ export async function copyFlag(
   options: CopyOptions,
 ): Promise<Result<CopiedFlag, CopyRefusal>> {
   if (flag.hasEncryptedPayloads)
-    return refuseCopy(['Its payloads are encrypted for its own project. Create it in the other one.'])
+    return refuseCopy(['Its payloads are encrypted for its project. Create the flag in the target project instead.'])
   const plan = await planCopy(deps, flag, targetProjectId, options)
   if (plan.reasons.length > 0) return refuseCopy(plan.reasons)
   const notes: string[] = []
@@ -76,13 +76,13 @@ export async function copyFlag(
     if (!created.ok)
       return refuseCopy([`The cohort "${cohort.name}" cannot be copied: ${cohortProblem(created.error)}`])
     plan.cohortIds.set(cohort.id, created.value.cohort.id)
-    const members = cohort.isStatic ? ' without its members: persons belong to a project' : ''
+    const members = cohort.isStatic ? ' without its members, because persons belong to one project' : ''
     notes.push(`The cohort "${cohort.name}" was copied${members}.`)
   }
   const isOfRules = configVersion(flag.filters) === 2
   if (referencesOfFlag(flag.filters).some(({ kind }) => kind === 'experiment'))
     notes.push(
-      'Its experiments belong to their project: the copy splits alike, and its rules keep those that they have there.',
+      'Experiments were not copied: the copy splits the same way, and its rules keep the experiments they have in the target project.',
     )
   const filters = isOfRules ? flag.filters : mapToTarget(flag.filters, plan)
   const written = await write(deps, flag, filters, targetProjectId, options)
@@ -160,7 +160,7 @@ async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number,
   plan.cohortsToCreate.push(...cohorts)
   if (cohorts.length > 0 && !options.mayWriteCohorts) {
     const names = cohorts.map(cohort => `"${cohort.name}"`).join(', ')
-    plan.reasons.push(`The key lacks the scope 'cohort:write', which copying these cohorts needs: ${names}.`)
+    plan.reasons.push(`The key lacks the scope 'cohort:write', which is required to copy these cohorts: ${names}.`)
   }
   return plan
 }
@@ -231,7 +231,7 @@ async function planFlag(
   }
   const there = await deps.management.findFlagByKey(targetProjectId, source.key)
   if (there === null)
-    plan.reasons.push(`It depends on the flag "${source.key}", which the project lacks. Copy that one first.`)
+    plan.reasons.push(`It depends on the flag "${source.key}", which the target project lacks. Copy that flag first.`)
   else plan.flagIds.set(id, there.id)
 }
 
@@ -256,7 +256,8 @@ async function planGroupTypes(
     const name = here.find(type => type.index === index)?.name
     const counterpart = there.find(type => type.name === name && type.isBeingDeleted !== true)
     if (name === undefined) plan.reasons.push(`It uses the group type ${index}, which does not exist.`)
-    else if (counterpart === undefined) plan.reasons.push(`It uses the group type "${name}", which the project lacks.`)
+    else if (counterpart === undefined)
+      plan.reasons.push(`It uses the group type "${name}", which the target project lacks.`)
     else plan.groupTypes.set(index, counterpart.index)
   }
 }

@@ -71,7 +71,7 @@ async function makeProject(deps: FirstStartDeps) {
 }
 
 function unusableKey(refusal: string): Error {
-  return new Error(`PENNON_PROJECT_KEY cannot be used (${refusal}); leave it out to have a key made up.`)
+  return new Error(`PENNON_PROJECT_KEY cannot be used (${refusal}). Unset it to have a key generated.`)
 }
 
 async function makePersonalKey(deps: FirstStartDeps): Promise<string> {

@@ -169,7 +169,7 @@ export async function checkedNewFlag(
 /** Features, surveys and experiments set condition sets and variants, so their flags have documents of version 1. */
 function ruleIssues({ filters }: FlagFields): FlagIssue[] {
   if (filters === undefined || configVersion(filters) === 1) return []
-  const message = 'The flag of a feature, a survey or an experiment has filters of version 1.'
+  const message = 'The flag of an early access feature, survey or experiment must have version 1 filters.'
   return [{ path: 'filters.version', code: 'unsupported_config_version', message }]
 }
 

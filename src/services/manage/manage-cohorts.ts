@@ -142,8 +142,7 @@ const staysAsItIs: CohortRefusal = {
     {
       path: 'is_static',
       code: 'invalid_input',
-      message:
-        'A cohort stays static, or not static, as it was created: its members would be lost. Create another one.',
+      message: 'is_static cannot be changed, since the members would be lost. Create another cohort.',
     },
   ],
 }
@@ -177,7 +176,7 @@ const namedUsersMax = 20
 function inUse(users: readonly string[]): FlagIssue {
   const named = users.slice(0, namedUsersMax).join(', ')
   const others = users.length > namedUsersMax ? ` and ${users.length - namedUsersMax} more` : ''
-  const message = `This cohort is used by ${named}${others}. Take it out of their filters before deleting it.`
+  const message = `This cohort is used by ${named}${others}. Remove it from their filters before deleting it.`
   return { path: 'deleted', code: 'invalid_input', message }
 }
 

@@ -46,7 +46,7 @@ export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalK
       // Not retried, since no request depends on it: the key's next use after its minute writes again.
       const code = cause instanceof PortError ? cause.code : 'unavailable'
       metrics.dependencyFailures.inc({ port: 'management-store', code })
-      logger.warn({ err: cause, keyCount: uses.length }, 'when personal keys were last used could not be written down')
+      logger.warn({ err: cause, keyCount: uses.length }, 'could not save when personal keys were last used')
     }
   }
 

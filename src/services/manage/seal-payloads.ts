@@ -101,9 +101,9 @@ function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<Sea
   return ok({ fields, restsOnStored: fields.filters === undefined })
 }
 
-const nothingStored = 'No encrypted payload is stored here that this could stand for; send the payload itself.'
+const nothingStored = 'This placeholder matches no stored encrypted payload: send the payload itself.'
 const staysSecret =
-  'Encrypted payloads are never shown; to stop encrypting, send `filters` with payloads in plain text.'
+  'Encrypted payloads are never returned. To stop encrypting, send `filters` with plain-text payloads.'
 
 function issue(path: string, code: FlagIssue['code'], message: string): FlagIssue {
   return { path, code, message }

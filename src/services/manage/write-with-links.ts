@@ -40,7 +40,7 @@ async function writeChecked<T, E>(
     if (result.ok) return result
     if (result.error !== 'definitions_changed') return err(result.error as E)
   }
-  throw new PortError('management-store', 'conflict', new Error('the definitions keep changing'))
+  throw new PortError('management-store', 'conflict', new Error('the definitions changed during every attempt'))
 }
 
 /** Types that were deleted in between: a new type with the same index is not the one that was meant. */

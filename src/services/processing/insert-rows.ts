@@ -16,7 +16,7 @@ export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Pr
   if (refused === null) return null
   if (refused.length === 0) return processed.changes
   const { rejected, changes } = rejectRefusedRows(processed, refused)
-  deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store refused rows')
+  deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store rejected rows')
   const nothing = { ...noEventRows, erasures: processed.rows.erasures }
   const done = await insertPatiently({ ...nothing, rejected }, deps)
   return done === null ? null : changes

@@ -31,8 +31,7 @@ export function lossesOf({ stream, missing, records }: LogChunk, noticedAtMs: nu
 
 export function noteDamaged({ stream, records }: LogChunk, { logger }: { readonly logger: Logger }): void {
   for (const { offset, record } of records)
-    if (record.kind === 'damaged')
-      logger.error({ stream, offset }, 'a record of the log is damaged and becomes a reject')
+    if (record.kind === 'damaged') logger.error({ stream, offset }, 'damaged log record stored as a reject')
 }
 
 /** The log lost these records before they were processed, so nothing says which project they belonged to. */
@@ -41,7 +40,7 @@ export function noteMissing(
   { recordCount, fromOffset, toOffset, file }: MissingRecords,
   { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
 ): void {
-  const reason = file === null ? 'a file of it was removed, cut or damaged' : `${file} is damaged`
+  const reason = file === null ? 'a log file was removed, truncated or damaged' : `${file} is damaged`
   logger.error({ stream, recordCount, fromOffset, toOffset }, `records are missing from the log: ${reason}`)
   metrics.eventsProcessed.inc({ lane: stream, outcome: 'rejected', reason: 'log_record_missing' }, recordCount)
 }

@@ -166,10 +166,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const before = cursors.positionOf(cursor)
     await claim(cursor.stream, signal)
     const offset = cursors.positionOf(cursor)
-    logger.warn(
-      { stream: cursor.name, before, offset },
-      'the state stands elsewhere than it was left; processing goes on from there',
-    )
+    logger.warn({ stream: cursor.name, before, offset }, 'the position in the state changed; continuing from there')
   }
 
   /**
@@ -306,14 +303,14 @@ export function createProcessor(options: ProcessorOptions): Processor {
       const second = deferredCursorOf(stream)
       const triedBefore = isFirst ? 0 : (perhapsTried.get(second) ?? 0)
       perhapsTried.set(second, Math.max(triedBefore, perhapsTried.get(cursor.name) ?? 0))
-      logger.info({ stream, projectId }, 'the events of a project that takes very long wait by themselves now')
+      logger.info({ stream, projectId }, 'project deferred: its events take too long')
     })
     await options.faultPoint?.('defer')
   }
 
   async function noteReleased(stream: LogStream): Promise<void> {
     if (!(await cursors.releaseIfCaughtUp(stream))) return
-    logger.info({ stream }, 'what waited by itself is processed')
+    logger.info({ stream }, 'the events of a deferred project are processed')
     await options.faultPoint?.('release')
   }
 
@@ -330,7 +327,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
         if (!(cause instanceof PortError)) throw cause
         enter(waiting)
         metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
-        if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing waits for a store')
+        if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing is waiting for a store')
         await waitOrStop(backOffMs(attempt, random()), signal)
       }
     }

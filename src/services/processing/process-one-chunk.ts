@@ -83,7 +83,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
       }
       failureCount++
       const offset = firstOffsetOf(chunk)
-      deps.logger.warn({ err: cause, lane: chunk.stream, offset }, 'a chunk could not be processed')
+      deps.logger.warn({ err: cause, lane: chunk.stream, offset }, 'cannot process a chunk')
       const known = cause instanceof RecordError && !failures.has(cause.offset) ? cause.offset : null
       if (known === null && chunk.records.length > 1) return await processHalves(chunk, deps, published)
       if (failureCount >= recordTryCount) setAside(failures, known ?? offset, cause, deps)
@@ -306,5 +306,5 @@ async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDeps): Prom
 
 function setAside(failures: Map<number, string>, offset: number, cause: unknown, { logger }: ChunkDeps): void {
   failures.set(offset, cause instanceof Error ? cause.message : String(cause))
-  logger.error({ err: cause, offset }, 'a record cannot be processed and goes to the reject store')
+  logger.error({ err: cause, offset }, 'cannot process a record; storing it as a reject')
 }

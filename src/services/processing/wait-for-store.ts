@@ -35,7 +35,7 @@ export function noteStoreDown(
   { metrics, logger }: Pick<WaitDeps, 'metrics' | 'logger'>,
 ): void {
   metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
-  if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing waits for a store')
+  if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing is waiting for a store')
 }
 
 export function pause(attempt: number, { random, signal }: Pick<WaitDeps, 'random' | 'signal'>): Promise<void> {

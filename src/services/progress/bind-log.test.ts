@@ -101,7 +101,7 @@ describe('bindLog', () => {
     assert.ok((await result).ok)
     assert.equal(done[0], 'folder new')
     assert.match(done[1]!, /^state .*"id":"new","place":"here:\/data\/log","formerId":"a".*main\\":50/)
-    assert.match(done[2]!, /there:\/old: events in there that were not processed/)
+    assert.match(done[2]!, /there:\/old\. Unprocessed events/)
     assert.equal(done.length, 3)
   })
 
@@ -124,7 +124,7 @@ describe('bindLog', () => {
     const { done, result } = bound({ id: 'b', hasSegments: true }, followed(), 'PostgreSQL at db')
     const refused = await result
     assert.ok(!refused.ok)
-    assert.match(refused.error, /^The log in \/data\/log .*PostgreSQL at db follows the one in here:\/a.*PENNON_DATA/)
+    assert.match(refused.error, /^The log in \/data\/log .*PostgreSQL at db follows the log in here:\/a.*PENNON_DATA/)
     assert.doesNotMatch(refused.error, /\n/)
     assert.deepEqual(done, [])
   })

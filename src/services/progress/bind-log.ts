@@ -73,7 +73,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   await management.followLog({ id, place: `${host}:${folder}`, formerId: followed?.id ?? null, begunAt })
   if (followed !== null)
     deps.warn(
-      `The state goes on with the log in ${folder} and leaves the one it followed before, in ${followed.place}: events in there that were not processed yet stay there.`,
+      `The state now follows the log in ${folder} instead of the one in ${followed.place}. Unprocessed events in the old log remain there.`,
     )
   return ok(null)
 }
@@ -106,7 +106,7 @@ export async function findLogMismatch(
     endOffset(stream: LogStream, position: number): Promise<number>
   },
 ): Promise<string | null> {
-  if (found.followedLogId !== log.id) return 'came back as a copy that follows another log'
+  if (found.followedLogId !== log.id) return 'was replaced by a copy that follows another log'
   for (const stream of log.streams) {
     const position = found.positions.get(stream) ?? 0
     // The host was reset to a snapshot, so what it appends from here on would never be read. A restart repairs that.
@@ -128,7 +128,7 @@ export async function readPositions(
 /** The state follows another log, for which the positions of this worker mean nothing. */
 export class LogLeftError extends Error {
   constructor() {
-    super('the state follows another log than the one in this data folder')
+    super('the state follows a different log than the one in this data folder')
     this.name = 'LogLeftError'
   }
 }
@@ -159,10 +159,10 @@ export function claimingOnlyFor(
 
 function refusal(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
   const state = statePlace === null ? 'the state in this data folder' : `the state in ${statePlace}`
-  const follows = followed === null ? 'follows none yet' : `follows the one in ${followed.place}`
+  const follows = followed === null ? 'follows no log yet' : `follows the log in ${followed.place}`
   const remedy =
     statePlace === null
-      ? 'Restore the data folder from a backup, as a whole, or set PENNON_DATA to another folder; if the state of the log is in PostgreSQL, set DATABASE_URL to it.'
-      : 'Set DATABASE_URL and PENNON_DATA to the ones that belong together (no DATABASE_URL for a log beside its state.db), or PENNON_DATA to a new folder.'
+      ? 'Restore the whole data folder from a backup, or set PENNON_DATA to another folder. If the state of this log is in PostgreSQL, set DATABASE_URL to it.'
+      : 'Set DATABASE_URL and PENNON_DATA to a matching state and log (no DATABASE_URL if the log has a state.db beside it), or set PENNON_DATA to a new folder.'
   return `The log in ${folder} belongs to another state: ${state} ${follows}. ${remedy}`
 }

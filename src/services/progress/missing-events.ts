@@ -30,7 +30,7 @@ export function startMissingEvents(options: {
     } catch (cause) {
       if (!(cause instanceof PortError)) throw cause
       // Parts that need the state report at a higher level that it cannot be reached.
-      logger.debug({ err: cause }, 'what the event store lost could not be read')
+      logger.debug({ err: cause }, 'cannot read what the event store lost')
     }
   }
 

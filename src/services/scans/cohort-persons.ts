@@ -141,7 +141,7 @@ export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
       counting.set(cohort.id, result)
       // The caller may no longer wait for the result.
       last = result.catch((error: unknown) => {
-        deps.logger.warn({ err: error, cohortId: cohort.id }, 'the members of a cohort could not be counted')
+        deps.logger.warn({ err: error, cohortId: cohort.id }, 'cannot count the members of a cohort')
       })
       return result
     },

@@ -29,7 +29,7 @@ export class TooManyScansError extends Error {}
 const waitingMax = 16
 
 export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
-  const tooManyScans = () => new TooManyScansError('as many scans of this project wait as may')
+  const tooManyScans = () => new TooManyScansError('too many scans of this project are queued')
   const createQueue = () => new ProjectQueue({ runningMax: 1, waitingMax }, tooManyScans)
   return { pace: createScanPace({ monotonicNowMs }), counts: createQueue(), searches: createQueue() }
 }

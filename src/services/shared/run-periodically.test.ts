@@ -26,11 +26,11 @@ describe('a task that is repeated', () => {
   it('has its stack logged when it fails, and one line without a stack when it takes too long', async () => {
     const [failed, ...others] = await linesOf(new PortError('event-store', 'corrupt', new Error('a part')), false)
     assert.deepEqual(others, [])
-    assert.equal(failed?.msg, 'counting failed and is tried again')
+    assert.equal(failed?.msg, 'counting failed; retrying')
     assert.match((failed!.err as { stack: string }).stack, /at /)
     const slow = await linesOf(new PortError('event-store', 'timeout', new Error('10 minutes')), false)
     const said = slow.map(({ msg, reason, err }) => ({ msg, reason, err }))
-    const msg = 'counting took too long and is tried again'
+    const msg = 'counting took too long; retrying'
     assert.deepEqual(said, [{ msg, reason: 'event-store: timeout: 10 minutes', err: undefined }])
   })
 

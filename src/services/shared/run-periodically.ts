@@ -32,8 +32,8 @@ export async function runPeriodically(
         complaintFromMs = performance.now() + complaintPauseMs
         // It is a matter of size or load, not of the place in the code.
         const isSlow = cause instanceof PortError && cause.code === 'timeout'
-        if (isSlow) logger.warn({ reason: cause.message }, `${what} took too long and is tried again`)
-        else logger.warn({ err: cause }, `${what} failed and is tried again`)
+        if (isSlow) logger.warn({ reason: cause.message }, `${what} took too long; retrying`)
+        else logger.warn({ err: cause }, `${what} failed; retrying`)
       }
     }
     await waitOrStop(everyMs, signal)

@@ -157,7 +157,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
         },
         {
           everyMs: refreshFlagUsageEveryMs,
-          what: 'counting the usage of flags ahead',
+          what: 'precomputing flag usage',
           mayRun: options.mayRun,
           logger,
           signal,

@@ -193,7 +193,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
       cleared.delete(id)
       mentionsDeleted.delete(id)
     }
-    logger.info({ erasures: ids }, 'persons are erased')
+    logger.info({ erasures: ids }, 'persons erased')
   }
 
   async function forget(): Promise<void> {

@@ -93,7 +93,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     if (isStart && mark !== null && mark.missing.length > 0)
       logger.warn(
         { spans: mark.missing.length },
-        'rows of some spans are missing in the event store: `pennon doctor` has them',
+        'rows are missing from the event store: run `pennon doctor` for the time spans',
       )
     const positions = new Map<LogStream, Progress>()
     for (const { stream } of await log.streams()) positions.set(stream, await findProgress(marks, stream))
@@ -109,7 +109,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     }
     logger.error(
       { missing: missing.length, isOurs },
-      'the event store is not as it was left: rows are gone, or it is another copy. What the log has is brought back',
+      'the event store has changed: rows are missing, or it is another copy. Restoring rows from the log',
     )
     if (!isStart) await catchUpErasures()
     // Another copy may have rows of persons that were erased since it was made.
@@ -121,7 +121,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     for (const { table, partition, oldestMs, newestMs } of gone)
       logger.error(
         { table, partition, from: timeText(oldestMs), to: timeText(newestMs) },
-        'rows of what was accepted in this span are gone from the event store, and the log does not have it any more',
+        'rows accepted in this time span are missing from the event store and are no longer in the log',
       )
     await leaveMark(mark, positions, gone)
   }
@@ -150,7 +150,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
 
   function noteRefused(): void {
     if (!wasRefused)
-      logger.warn('the event store does not say what it has (system.tables, system.parts): lost rows go unnoticed')
+      logger.warn("no access to the event store's system.tables and system.parts: lost rows cannot be detected")
     wasRefused = true
   }
 
@@ -163,7 +163,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
         const isLeftOut = (projectId: number, offset: number) => isWaiting(progress, projectId, offset)
         const range = { fromOffset: from[stream] ?? 0, toOffset: progress.offset, isLeftOut }
         const recordCount = await restoreStream(stream, range, signal)
-        if (recordCount > 0) logger.info({ stream, recordCount }, 'records were processed again for the event store')
+        if (recordCount > 0) logger.info({ stream, recordCount }, 'reprocessed records for the event store')
       }
     } finally {
       setRestoring(false)
@@ -176,7 +176,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       return await restoreEvents(stream, range, { ...options, jobs: marks }, signal)
     } catch (cause) {
       if (!(cause instanceof PortError) || cause.retryable) throw cause
-      logger.error({ err: cause, stream }, 'the log cannot be read: not all of it was brought back to the event store')
+      logger.error({ err: cause, stream }, 'cannot read the log: some rows were not restored to the event store')
       return 0
     }
   }
@@ -276,7 +276,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     run: signal =>
       runPeriodically(() => checkOn(signal), {
         everyMs,
-        what: 'looking after the event store',
+        what: 'checking the event store',
         logger,
         signal,
         mayRun,
@@ -286,10 +286,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
         if (await mayRun()) await serialize(() => check(false, new AbortController().signal))
       } catch (cause) {
         if (!(cause instanceof PortError)) throw cause
-        logger.warn(
-          { err: cause },
-          'the event store could not be marked; the next start processes the last records again',
-        )
+        logger.warn({ err: cause }, 'cannot mark the event store; the next start reprocesses the last records')
       }
     },
   }

@@ -51,7 +51,7 @@ export function createLogRetention(options: {
     for (const [stream, offset] of Object.entries(await readProcessed())) {
       count += (await log.deleteBehind(stream, offset, clock.nowMs() - retentionMs)).deletedSegmentCount
     }
-    if (count > 0) logger.info({ segmentCount: count }, 'processed log segments deleted')
+    if (count > 0) logger.info({ segmentCount: count }, 'deleted processed log segments')
     return count
   }
 
@@ -60,10 +60,7 @@ export function createLogRetention(options: {
     if (!isShort && !areImportsShort) return 0
     const { deletedSegmentCount } = await log.reclaimSpace(await readProcessed())
     if (deletedSegmentCount > 0)
-      logger.info(
-        { segmentCount: deletedSegmentCount },
-        'processed log segments deleted before their time to free space',
-      )
+      logger.info({ segmentCount: deletedSegmentCount }, 'deleted processed log segments early to free disk space')
     return deletedSegmentCount
   }
 
@@ -79,7 +76,7 @@ export function createLogRetention(options: {
         }),
         // Every worker on this disk does it, since a full disk takes no lease. Two workers delete the same files.
         repeat(reclaimEveryMs, 'reclaiming log space', undefined, reclaimSpaceNow),
-        repeat(packEveryMs, 'packing the log', mayRun, () => log.pack(signal)),
+        repeat(packEveryMs, 'compressing the log', mayRun, () => log.pack(signal)),
       ])
     },
   }

@@ -52,7 +52,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
   let isCompared = false
   let compareAtMs = 0
   /** Why the mirror is being filled. */
-  let fillReason = 'an earlier worker did not come to the end'
+  let fillReason = 'an earlier worker did not finish'
   /** Whether this worker has copied any row: in a new instance there is nothing to copy, and nothing to log. */
   let isCopying = false
   let wake: (() => void) | null = null
@@ -106,7 +106,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const version = progress.version + 1
     const { rows, next } = await readPage(fill)
     if (next !== null) {
-      if (!isCopying) logger.info({ why: fillReason }, 'persons and groups are copied into the event store')
+      if (!isCopying) logger.info({ why: fillReason }, 'copying persons and groups into the event store')
       isCopying = true
       await events.writeSubjects(rows, version)
       await options.faultPoint?.('written')
@@ -122,7 +122,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const rowsVersion = last.fill?.rowsVersion ?? 0
     const complete: MirrorFill = { ...fill, phase: 'complete', after: null, rowsVersion, held }
     if ((await save({ version: last.version + 1, fill: complete }, last)) && isCopying)
-      logger.info('persons and groups are in the event store')
+      logger.info('persons and groups are copied into the event store')
     return false
   }
 
@@ -211,10 +211,10 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
 
 /** Why the mirror is not the one that the state filled; null when it is. */
 function lossOf({ fill, version }: MirrorProgress, held: HeldMirror, emptied: readonly HeldRange[]): string | null {
-  if (fill === null) return 'they were never copied there'
+  if (fill === null) return 'they were never copied'
   // Begun, but perhaps not yet noted in the event store.
   if (fill.phase === 'begun') return null
-  if (held.fillId !== fill.id) return 'the event store is another one'
+  if (held.fillId !== fill.id) return 'the event store was replaced'
   if (held.version !== null && held.version < fill.rowsVersion) return 'the event store is an older copy'
   // One step may have written its rows without the note of its version.
   if (held.version !== null && held.version > version + 1) return 'the state is an older copy'
@@ -224,6 +224,6 @@ function lossOf({ fill, version }: MirrorProgress, held: HeldMirror, emptied: re
     held.ranges !== null &&
     findMissing(findMissing(fill.held, held.ranges), emptied).length > 0
   )
-    return 'rows of them are gone from the event store'
+    return 'some of their rows are missing from the event store'
   return null
 }

@@ -68,7 +68,7 @@ describe('the clock of retention', () => {
     assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved()], [startMs + 10_000, true])
     assert.deepEqual(
       lines.map(line => (JSON.parse(line) as { msg: string }).msg.split(':')[0]),
-      ['the clock is not where it should be', 'the clock is believed again'],
+      ['the system clock differs from the expected time', 'the system clock is trusted again'],
     )
   })
 

@@ -51,11 +51,11 @@ export function createRetentionClock(options: {
   }
 
   function logBelief(time: TrustedTime): void {
-    if (isBelieved(time)) logger.info('the clock is believed again: what is old by it is deleted')
+    if (isBelieved(time)) logger.info('the system clock is trusted again: deletion by age resumes')
     else
       logger.warn(
         { aheadSeconds: Math.round(time.aheadMs / 1000) },
-        'the clock is not where it should be: nothing is deleted by it until it was there for a day of running, or is back',
+        'the system clock differs from the expected time: deletion by age pauses until the clock is back, or has been running for a day',
       )
   }
 
@@ -63,6 +63,6 @@ export function createRetentionClock(options: {
     nowMs: () => (looked === null ? 0 : Math.min(looked.time.atMs, clock.nowMs())),
     isBelieved: () => looked !== null && isBelieved(looked.time),
     lookNow,
-    run: signal => runPeriodically(lookNow, { everyMs, what: 'looking at the clock', logger, signal }),
+    run: signal => runPeriodically(lookNow, { everyMs, what: 'checking the clock', logger, signal }),
   }
 }

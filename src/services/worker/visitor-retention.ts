@@ -42,6 +42,12 @@ export function createVisitorRetention(options: {
   return {
     forgetNow,
     run: signal =>
-      runPeriodically(forgetNow, { everyMs, what: 'forgetting visitors of closed days', logger, signal, mayRun }),
+      runPeriodically(forgetNow, {
+        everyMs,
+        what: 'deleting cookieless visitors of past days',
+        logger,
+        signal,
+        mayRun,
+      }),
   }
 }

@@ -45,7 +45,7 @@ it('a worker says that it waits for the event store only when that takes longer 
   await pass(20_000)
   assert.deepEqual(
     lines.map(line => JSON.parse(line).msg),
-    ['processing waits for the event store'],
+    ['processing is waiting for the event store'],
   )
   stopping.abort()
   assert.equal(await running, 'stopped')

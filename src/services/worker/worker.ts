@@ -79,7 +79,7 @@ export function createWorker(options: WorkerOptions): Worker {
     if (changes.length === 0) return
     logger.info(
       { changes, durationMs: Math.round(performance.now() - beganAtMs) },
-      'tables of the event store were altered: events that waited meanwhile are processed now',
+      'event store tables migrated: processing the events that waited',
     )
   }
 
@@ -88,10 +88,7 @@ export function createWorker(options: WorkerOptions): Worker {
       await lease.leave()
     } catch (cause) {
       if (!(cause instanceof PortError)) throw cause
-      logger.warn(
-        { err: cause },
-        'the schedules could not be given up; another worker takes them when their lease ends',
-      )
+      logger.warn({ err: cause }, 'cannot release the schedules; another worker takes over when their lease expires')
     }
   }
 
@@ -102,7 +99,7 @@ export function createWorker(options: WorkerOptions): Worker {
       } catch (cause) {
         if (!(cause instanceof PortError)) throw cause
         if (attempt >= quietAttempts && (attempt - quietAttempts) % 20 === 0)
-          logger.warn({ err: cause, attempt }, 'processing waits for the event store')
+          logger.warn({ err: cause, attempt }, 'processing is waiting for the event store')
         await waitOrStop(Math.min(backOffMs(attempt, random()), 1_000), signal)
       }
     }

@@ -16,7 +16,7 @@ export function rowsAnswered(headers: ResponseHeaders): number | null {
 /** @throws PortError `unavailable` for an answer that lacks rows. */
 export function checkAnswer(headers: ResponseHeaders, rowCount: number): void {
   const rows = rowsAnswered(headers)
-  if (rows !== null && rows !== rowCount) throw cutOff(`an answer of ${rows} rows came with ${rowCount}`)
+  if (rows !== null && rows !== rowCount) throw cutOff(`a response of ${rows} rows contained ${rowCount}`)
 }
 
 export function cutOff(what: string): PortError {
@@ -33,7 +33,7 @@ export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
   const exec = client.exec.bind(client)
   client.exec = (async (params: Parameters<typeof exec>[0]) => {
     const result = await exec(params)
-    params.abort_signal?.addEventListener('abort', () => result.stream.destroy(new Error('the query was given up')), {
+    params.abort_signal?.addEventListener('abort', () => result.stream.destroy(new Error('the query was canceled')), {
       once: true,
     })
     return result
@@ -44,7 +44,7 @@ export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
     const json = result.json.bind(result)
     result.json = (async () => {
       const rows = await json().catch((error: unknown) => {
-        throw error instanceof SyntaxError ? cutOff('an answer ended within a row') : error
+        throw error instanceof SyntaxError ? cutOff('a response ended within a row') : error
       })
       if (Array.isArray(rows)) checkAnswer(result.response_headers, rows.length)
       return rows

@@ -249,9 +249,7 @@ export function endpointOfUrl(text: string): ClickHouseEndpoint {
   const url = new URL(text)
   const database = url.pathname === '/' || url.pathname === '' ? 'default' : url.pathname.slice(1).replace(/\/$/, '')
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(database)) {
-    throw new Error(
-      'CLICKHOUSE_URL: its path has to be the name of a database, for example http://localhost:8123/pennon',
-    )
+    throw new Error('CLICKHOUSE_URL: the path must be a database name, for example http://localhost:8123/pennon')
   }
   const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
   // Every process has to know the password, and nobody else: it derives from the one that they all have.

@@ -12,7 +12,7 @@ describe('ProvingAgent', () => {
     ['says nothing', (_: Socket, t: TestContext) => t.mock.timers.tick(proofMs), /did not answer/],
     ['hangs up', (socket: Socket) => socket.end(), /closed the connection/],
     ['is wrong', (socket: Socket) => socket.write(answerOf('0'.repeat(64))), /answer is wrong/],
-    ['never ends', (socket: Socket) => socket.write('x'.repeat(10_000)), /no proof/],
+    ['never ends', (socket: Socket) => socket.write('x'.repeat(10_000)), /not a proof/],
   ] as const) {
     it(`sends no request to a server whose answer ${what}`, async t => {
       const received: string[] = []

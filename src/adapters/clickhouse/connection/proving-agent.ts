@@ -16,7 +16,7 @@ const answerBytesMax = 8 * 1024
 /** Another process, or the engine of another start, has the engine's port. Only a random number was sent to it. */
 export class UnprovedServerError extends Error {
   constructor(place: string, reason: string) {
-    super(`what listens at ${place} did not prove to be the event store that Pennon started: ${reason}`)
+    super(`the server at ${place} did not prove that it is the event store started by Pennon: ${reason}`)
     this.name = 'UnprovedServerError'
   }
 }
@@ -67,7 +67,7 @@ function prove(socket: Socket, secret: string, place: string, waitMsMax: number)
       answer += data.toString('latin1')
       if (answer.endsWith(endOfAnswer))
         end(isProof(answer, expected) ? null : new UnprovedServerError(place, 'its answer is wrong'))
-      else if (answer.length > answerBytesMax) end(new UnprovedServerError(place, 'its answer is no proof'))
+      else if (answer.length > answerBytesMax) end(new UnprovedServerError(place, 'its answer is not a proof'))
     }
     socket.on('data', onData).on('error', onError).on('close', onClose)
     socket.write(`GET /proof/${nonce} HTTP/1.1\r\nHost: ${place}\r\nConnection: keep-alive\r\n\r\n`)

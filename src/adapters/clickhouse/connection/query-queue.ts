@@ -14,6 +14,6 @@ export type Ask = <T>(
 /** A queue that refuses further queries with a PortError `full`. */
 export function createQueryQueue(limits: ProjectQueueLimits): ProjectQueue {
   return new ProjectQueue(limits, () => {
-    return new PortError('event-store', 'full', new Error('too many queries of this project are waiting'))
+    return new PortError('event-store', 'full', new Error('too many queries of this project are queued'))
   })
 }

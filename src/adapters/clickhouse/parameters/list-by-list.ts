@@ -36,7 +36,7 @@ export async function listByList<List, Row>(
       charCount += charsOf(row)
     }
     if (found.length > foundRowsMax || charCount > foundCharsMax)
-      throw new QueryTooLargeError('event-store', 'full', new Error('more is found than may be read at once'))
+      throw new QueryTooLargeError('event-store', 'full', new Error('too many rows for one batch'))
   }
   return found
 }

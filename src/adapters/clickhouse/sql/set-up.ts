@@ -105,7 +105,7 @@ async function grantDescriptions(client: ClickHouseClient, username: string): Pr
 function grantsFor(database: string): string {
   const views = viewsDatabase(database)
   return (
-    'SQL is not set up on this ClickHouse. Its administrator has to run, for the user of CLICKHOUSE_URL: ' +
+    'SQL queries are not set up on this ClickHouse. Ask its administrator to run, for the user in CLICKHOUSE_URL: ' +
     `GRANT CREATE USER, ALTER USER, CREATE ROW POLICY, ALTER ROW POLICY, CREATE DATABASE, SET DEFINER ON *.*; ` +
     `GRANT ALL ON ${views}.* WITH GRANT OPTION; GRANT SELECT ON ${database}.* WITH GRANT OPTION`
   )

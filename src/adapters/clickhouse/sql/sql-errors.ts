@@ -28,7 +28,7 @@ function failureOfMessage(code: string, message: string, database: string): SqlF
   if (tooLargeCodes.has(code))
     return {
       kind: 'too_large',
-      detail: 'The query needs more memory than one may use. Read a shorter span, or group by fewer values.',
+      detail: 'The query exceeds its memory limit. Read a shorter time range, or group by fewer values.',
     }
   // A query may throw by itself (`throwIf`), as the views do while the mirror is filled.
   if (serverCodes.has(code) && !(code === '395' && !message.includes(fillingMessage))) return null
@@ -38,7 +38,7 @@ function failureOfMessage(code: string, message: string, database: string): SqlF
 /** A query took the words behind it, which say the format, for its own end. */
 export const incompleteQuery: SqlFailure = {
   kind: 'failed',
-  detail: 'The query is not complete: something has to follow at its end.',
+  detail: 'The query is incomplete: more is expected at its end.',
 }
 
 /** Whether a failure is about the words that say the format, which are none of the query. */

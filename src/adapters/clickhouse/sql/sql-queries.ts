@@ -74,7 +74,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
       if (Object.keys(bound.value.params).length > 0 && bytes > queryFieldBytesMax)
         return err({
           ...{ kind: 'refused', at: null },
-          detail: `With values, a query may have ${queryFieldBytesMax} bytes, and this one has ${bytes}.`,
+          detail: `With its values, the query has ${bytes} bytes; at most ${queryFieldBytesMax} are allowed.`,
         })
       const rowsMax = checked.value.hasLimit ? rowCountMax : defaultRowCount
       const ran = await queue.run(projectId, signal, () =>
@@ -187,7 +187,7 @@ async function readRows(
         if (bytes > answerBytesMax)
           return err({
             kind: 'too_large',
-            detail: `The answer is larger than ${answerBytesMax / 1024 / 1024} MB. Ask for fewer columns or rows.`,
+            detail: `The result exceeds ${answerBytesMax / 1024 / 1024} MB. Select fewer columns or rows.`,
           })
         rows.push(text)
       }

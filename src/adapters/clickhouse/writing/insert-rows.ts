@@ -117,7 +117,7 @@ async function sendPiece<Row>(
  */
 function requireWritten(writtenText: string | undefined, rowCount: number, table: string): void {
   if (Number(writtenText) >= rowCount) return
-  const written = writtenText === undefined ? 'does not say how many it wrote' : `wrote ${writtenText}`
+  const written = writtenText === undefined ? 'did not report how many it wrote' : `wrote ${writtenText}`
   const cause = new Error(`${rowCount} rows were sent for ${table}, and the event store ${written}`)
   throw new PortError('event-store', 'unavailable', cause)
 }

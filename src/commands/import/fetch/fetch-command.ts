@@ -6,9 +6,9 @@ import type { FetchOptions } from './fetch.ts'
 export function addFetchCommand(command: Command): void {
   command
     .command('fetch <folder>')
-    .description('download the export of another product into a folder; started again it goes on where it stopped')
+    .description('download the data of another product into a folder; run again to resume')
     .addOption(
-      new Option('--source <name>', 'where from; without it, what the folder was begun with').choices([
+      new Option('--source <name>', 'the product to download from (default: the source of the folder)').choices([
         'mixpanel',
         'amplitude',
         'matomo',
@@ -17,35 +17,35 @@ export function addFetchCommand(command: Command): void {
         'http',
       ]),
     )
-    .option('--from <day>', 'first day of the export, such as 2024-05-01')
-    .option('--to <day>', 'last day; it is part of the export')
-    .addOption(new Option('--region <region>', 'of the project; us unless given').choices(['us', 'eu', 'in']))
-    .option('--host <address>', 'of an installation of your own, or of another region')
-    .option('--project-id <id>', 'of a PostHog project, or of a Mixpanel project with a service account')
-    .option('--site-id <id>', 'of a Matomo site')
-    .option('--window-days <days>', 'days of one file, for Mixpanel and Amplitude; 1 unless given')
-    .option('--calls-per-hour <count>', 'for Mixpanel with another limit than 60')
+    .option('--from <day>', 'first day, such as 2024-05-01')
+    .option('--to <day>', 'last day, inclusive')
+    .addOption(new Option('--region <region>', 'region of the project (default: us)').choices(['us', 'eu', 'in']))
+    .option('--host <address>', 'URL of a self-hosted installation, or of another region')
+    .option('--project-id <id>', 'id of a PostHog project, or of a Mixpanel project when using a service account')
+    .option('--site-id <id>', 'id of a Matomo site')
+    .option('--window-days <days>', 'days per file, for Mixpanel and Amplitude (default: 1)')
+    .option('--calls-per-hour <count>', "Mixpanel's rate limit, if it is not 60")
     .option('--s3-url <url>', 's3://BUCKET/PREFIX')
-    .option('--s3-endpoint <address>', 'of storage that is not at AWS')
-    .option('--s3-region <region>', 'of the bucket; AWS_REGION unless given')
-    .option('--s3-path-style', 'the bucket is in the path of the address, as most storage outside AWS wants')
-    .option('--list <file>', 'addresses of files, one a line')
-    .option('--dry-run', 'only say what it would take')
-    .option('--json', 'progress and result as JSON')
+    .option('--s3-endpoint <address>', 'endpoint URL of storage outside AWS')
+    .option('--s3-region <region>', 'region of the bucket (default: AWS_REGION)')
+    .option('--s3-path-style', 'put the bucket in the URL path, as most storage outside AWS requires')
+    .option('--list <file>', 'file with URLs to download, one per line')
+    .option('--dry-run', 'only estimate calls and time; download nothing')
+    .option('--json', 'print progress and result as JSON')
     .addHelpText(
       'after',
       `
-Secrets are in environment variables, or in files that NAME_FILE names; they are neither kept nor shown:
+Secrets are read from environment variables, or from the file in NAME_FILE. They are never stored or shown:
 
   mixpanel   MIXPANEL_API_SECRET, or MIXPANEL_SERVICE_ACCOUNT and MIXPANEL_SERVICE_SECRET with --project-id
   amplitude  AMPLITUDE_API_KEY and AMPLITUDE_SECRET_KEY
   matomo     MATOMO_TOKEN
-  posthog    POSTHOG_PERSONAL_KEY, also for another Pennon
-  s3         what the client of AWS reads: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, a role
+  posthog    POSTHOG_PERSONAL_KEY, also for another Pennon instance
+  s3         the usual AWS settings: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, a role
   http       IMPORT_HTTP_AUTHORIZATION, sent as the header Authorization
 
-Each part becomes a file in FOLDER/raw when all of it has come and was found whole, and is never fetched again. It keeps to the
-limits of the source, waits as long as that asks for, and asks for less where a window is too large. Ctrl-C stops it.
+Each part is saved as a file in FOLDER/raw once it is complete and verified, and is never downloaded again. The command
+respects the source's rate limits, waits when asked to, and requests smaller windows where needed. Ctrl-C pauses it.
 
   $ pennon import fetch history --source mixpanel --region eu --from 2024-01-01 --to 2024-12-31 --dry-run
   $ pennon import fetch history --source mixpanel --region eu --from 2024-01-01 --to 2024-12-31

@@ -61,7 +61,7 @@ export const clock: FetchClock = {
 export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  const pausedMessage = `stopped. What has come is kept; it goes on with: pennon import fetch ${quotePath(folder)}`
+  const pausedMessage = `paused. Downloaded files are kept. To continue: pennon import fetch ${quotePath(folder)}`
   const signal = interruptible(() => pausedMessage)
   checkIsFolder(folder, 'pennon import fetch FOLDER')
   let opened: OpenFetchSource | null = null
@@ -85,7 +85,7 @@ function readConfigOf(folder: string, options: FetchOptions): { readonly config:
   const { dryRun: _, json: _json, ...asked } = options
   const begun = readFetchedParts(folder)
   if (options.source === undefined && begun === null)
-    throw new ImportConfigError('Give --source: nothing has been fetched into this folder yet.')
+    throw new ImportConfigError('Set --source: nothing has been downloaded into this folder yet.')
   const named: JsonObject = Object.fromEntries(
     Object.entries(asked).map(([name, given]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), given]),
   )
@@ -161,8 +161,8 @@ function describeResult({ partsDone, partsEmpty, bytesDone, warnings }: FetchRes
     ...firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`))),
     nextLine(
       existsSync(join(resolve(path), planFile))
-        ? { command: `pennon import run ${quotePath(path)}`, why: 'it is planned already' }
-        : { command: `pennon import plan ${quotePath(path)}`, why: 'says what is imported, and to which project' },
+        ? { command: `pennon import run ${quotePath(path)}`, why: 'it is already planned' }
+        : { command: `pennon import plan ${quotePath(path)}`, why: 'selects what is imported, and into which project' },
     ),
   ]
 }

@@ -16,13 +16,13 @@ describe('the reserve on the disk of an import', () => {
     assert.equal(lackOn({ free: 125, total: 1_000 }, 100 * mebibyte), null)
     assert.match(
       lackOn({ free: 124, total: 1_000 }, 100 * mebibyte)!,
-      /^WARNING: the disk of \/job is full but for a reserve: 124\.0 MiB are free; 125\.0 MiB .* stay free .*free space, and it goes on by itself.* PENNON_MIN_FREE_BYTES lower/,
+      /^WARNING: the disk of \/job is full except for a reserve: 124\.0 MiB are free; 125\.0 MiB .* stay free .*free disk space, and the command continues.* lower PENNON_MIN_FREE_BYTES/,
     )
   })
 
   it('must also remain free beside a file of known size', () => {
     assert.equal(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 75 * mebibyte), null)
-    const message = /200\.0 MiB are free, and files that come need 76\.0 MiB; 125\.0 MiB/
+    const message = /200\.0 MiB are free, and incoming files need 76\.0 MiB; 125\.0 MiB/
     assert.match(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 76 * mebibyte)!, message)
   })
 
@@ -31,7 +31,7 @@ describe('the reserve on the disk of an import', () => {
       () => lackOn({ free: 90, total: 124 }, 100 * mebibyte),
       (error: unknown) =>
         error instanceof JobStopped &&
-        /has 124\.0 MiB in all.*125\.0 MiB.*set PENNON_MIN_FREE_BYTES lower/.test(error.message),
+        /has 124\.0 MiB in total.*125\.0 MiB.*lower PENNON_MIN_FREE_BYTES/.test(error.message),
     )
   })
 

@@ -34,14 +34,14 @@ export function diskReserve(path: string, freeBytesMin: number, look = diskOf): 
     const { freeBytes, totalBytes } = look(path)
     if (totalBytes < keptBytes)
       throw new JobStopped(
-        `the disk of ${path} has ${readableBytes(totalBytes)} in all, and an import leaves ${kept} free for a service on the same disk. ` +
-          'Take a folder on a larger disk, or set PENNON_MIN_FREE_BYTES lower for this command; 0 where there is no service',
+        `the disk of ${path} has ${readableBytes(totalBytes)} in total, but an import leaves ${kept} free for a service on the same disk. ` +
+          'Use a folder on a larger disk, or lower PENNON_MIN_FREE_BYTES for this command (0 if there is no service)',
       )
     if (freeBytes >= keptBytes + bytes) return null
-    const next = bytes === 0 ? '' : `, and files that come need ${readableBytes(bytes)}`
+    const next = bytes === 0 ? '' : `, and incoming files need ${readableBytes(bytes)}`
     return (
-      `WARNING: the disk of ${path} is full but for a reserve: ${readableBytes(freeBytes)} are free${next}; ${kept} stay free for a service on the same disk. ` +
-      'Nothing that is done is lost: free space, and it goes on by itself. Or stop it, set PENNON_MIN_FREE_BYTES lower for this command, and start it again.'
+      `WARNING: the disk of ${path} is full except for a reserve: ${readableBytes(freeBytes)} are free${next}; ${kept} stay free for a service on the same disk. ` +
+      'No progress is lost: free disk space, and the command continues. Or stop it, lower PENNON_MIN_FREE_BYTES for this command, and run it again.'
     )
   }
 }

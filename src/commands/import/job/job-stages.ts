@@ -61,7 +61,7 @@ export const stage: JobStage = {
     const withTime = await planWithProfileTime(folder, plan, await stageBy(plan))
     if (withTime === null) return
     progress.say(
-      `Profiles say no time: they count as of the last event, ${String(withTime.config.profile_timestamp)} (--profile-timestamp says another). Staging anew.`,
+      `Profiles have no time: using that of the last event, ${String(withTime.config.profile_timestamp)} (override with --profile-timestamp). Staging again.`,
     )
     writePlan(folder, withTime)
     folder.remove(manifestFile)
@@ -125,7 +125,7 @@ export function readReport(folder: Job['folder']): RehearsalReport | null {
 export function manifestOf(folder: Job['folder']): Manifest {
   const manifest = readManifest(folder)
   if (manifest === null)
-    throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${quotePath(folder.path)}`)
+    throw new JobStopped(`${folder.path} has not been staged yet: pennon import run ${quotePath(folder.path)}`)
   return manifest
 }
 

@@ -29,7 +29,7 @@ export function overlapDays(folder: JobFolder, answer: TargetAnswer | undefined)
 }
 
 /** When --overlap-ok is right, and the alternative. */
-export const overlapRemedy = `that is right where they are other events than those you import; where they are the same ones, ${otherDaysOnly}`
+export const overlapRemedy = `this is fine if they are different events from those you import; if they are the same, ${otherDaysOnly}`
 
 /**
  * Taken before the first event is sent, so that verifying can tell whether any live event went missing.
@@ -47,8 +47,8 @@ export async function liveEventsBefore(
   if (!('days' in counts)) {
     const message = unknownOverlapMessage(api.address, counts.refused)
     if (!overlapOk)
-      throw new JobStopped(`${message} To send without that look: --overlap-ok`, findUnseenRemedy(counts.refused))
-    progress.say(`WARNING: ${message} It is sent all the same (--overlap-ok).`)
+      throw new JobStopped(`${message} To send without this check: --overlap-ok`, findUnseenRemedy(counts.refused))
+    progress.say(`WARNING: ${message} Sending anyway (--overlap-ok).`)
     folder.writeJson(liveBeforeFile, { days: null })
     return null
   }
@@ -56,7 +56,7 @@ export async function liveEventsBefore(
   if (names.length > 0 && !overlapOk) {
     folder.writeJson(liveOverlapFile, { days: names })
     throw new JobStopped(
-      `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
+      `the project has live events on the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
         `Next: pennon import run ${quotePath(path)} --overlap-ok; ${overlapRemedy}`,
     )
   }
@@ -69,18 +69,18 @@ export async function liveEventsBefore(
 function findUnseenRemedy(refused: number | null): Remedy {
   const mended =
     refused === 403
-      ? 'set PENNON_PERSONAL_KEY to a key that has also the scope query:read'
-      : 'let the instance answer /query/'
+      ? 'set PENNON_PERSONAL_KEY to a key that also has the scope query:read'
+      : 'make /query/ of the instance work'
   return {
     command: null,
-    why: `${mended}, then pennon import run FOLDER; or send without that look: pennon import run FOLDER --overlap-ok`,
+    why: `${mended}, then pennon import run FOLDER; or send without this check: pennon import run FOLDER --overlap-ok`,
   }
 }
 
 function unknownOverlapMessage(address: string, refused: number | null): string {
-  const unseen = `whether the project has live events of the same days cannot be seen: ${address}`
-  if (refused === null) return `${unseen} gives an answer that cannot be read.`
+  const unseen = `cannot check whether the project has live events on the same days: ${address}`
+  if (refused === null) return `${unseen} returned an unreadable response.`
   const scope =
-    refused === 403 ? ' The key in PENNON_PERSONAL_KEY lacks the scope query:read: give it one that has it.' : ''
-  return `${unseen} answers ${refused} to /query/.${scope}`
+    refused === 403 ? ' The key in PENNON_PERSONAL_KEY lacks the scope query:read: use a key that has it.' : ''
+  return `${unseen} answered ${refused} to /query/.${scope}`
 }

@@ -86,7 +86,7 @@ describe('the next step of an import', () => {
   it('for a changed file is to restore it, which no command does', () => {
     const next = nextStep('it', { ...rehearsed, changedFile: 'raw.jsonl' }, null)
     assert.equal(next.command, null)
-    assert.match(nextLine(next), /^Next: make raw\.jsonl again what was staged, then pennon import run it; /)
+    assert.match(nextLine(next), /^Next: restore raw\.jsonl as it was staged, then pennon import run it; /)
   })
 
   it('before a run that would stop again is its remedy, as a command or a sentence', () => {
@@ -107,7 +107,7 @@ describe('the next step of an import', () => {
 
   it('is not to discard a published import, which the line only mentions', () => {
     const line = nextLine(nextStep('it', { ...approved, sent }, inService('published')))
-    assert.equal(line, 'All is done. Only to take it back, within 30 days: pennon import discard it')
+    assert.equal(line, 'Done. To undo it within 30 days: pennon import discard it')
   })
 
   it('can be pasted into a shell, whatever the folder is called', () => {

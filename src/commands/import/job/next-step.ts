@@ -84,18 +84,18 @@ function afterSending(at: string, service: ServiceAnswer, ending: Ending | null)
   const isKnown = service !== null && !('unknownBecause' in service)
   switch (isKnown ? service.state : stateAfter(ending)) {
     case 'publishing':
-      return { command: `pennon import publish ${at}`, why: 'waits until the service is done' }
+      return { command: `pennon import publish ${at}`, why: 'wait until the service is done' }
     case 'discarding':
-      return { command: `pennon import discard ${at}`, why: 'waits until the service is done' }
+      return { command: `pennon import discard ${at}`, why: 'wait until the service is done' }
     case 'published':
-      return { command: `pennon import discard ${at}`, why: 'Only to take it back, within 30 days', isOnlyToUndo: true }
+      return { command: `pennon import discard ${at}`, why: 'To undo it within 30 days', isOnlyToUndo: true }
     case 'discarded':
       return {
         command: 'pennon import plan ANOTHER-FOLDER',
-        why: 'only to import again; the events of this one are taken back',
+        why: 'only to import again; the events of this import are removed',
       }
     case 'failed':
-      return { command: `pennon import discard ${at}`, why: 'the log of the service says why it failed' }
+      return { command: `pennon import discard ${at}`, why: "it failed; see the service's output for the reason" }
     default:
       return null
   }
@@ -108,18 +108,19 @@ function stateAfter(ending: Ending | null): string | null {
 }
 
 function afterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer): NextStep {
-  if (isVerified === null)
-    return { command: `pennon import run ${at}`, why: 'compares what is stored with what was sent' }
+  if (isVerified === null) return { command: `pennon import run ${at}`, why: 'verify the stored events' }
   if (!isVerified)
     return {
       command: `pennon import run ${at}`,
-      why: `compares again; pennon import report ${at} shows what differs, pennon import discard ${at} takes it back`,
+      why: `verify again; to see the differences: pennon import report ${at}; to undo the import: pennon import discard ${at}`,
     }
   const unlessDone =
-    service !== null && 'unknownBecause' in service ? ', unless that was done elsewhere: the service was not asked' : ''
+    service !== null && 'unknownBecause' in service
+      ? ', unless this was already done elsewhere: the service was not asked'
+      : ''
   return {
     command: `pennon import publish ${at}`,
-    why: `makes it visible; it can be taken back for 30 days${unlessDone}`,
+    why: `make it visible; can be undone for 30 days${unlessDone}`,
   }
 }
 
@@ -130,21 +131,21 @@ function beforeSent(
   if (changedFile !== null)
     return {
       command: null,
-      why: `make ${changedFile} again what was staged, then pennon import run ${at}; to import what it holds now: pennon import plan ANOTHER-FOLDER`,
+      why: `restore ${changedFile} as it was staged, then pennon import run ${at}; to import its current content: pennon import plan ANOTHER-FOLDER`,
     }
-  if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearses it; nothing is sent' }
+  if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearse it; nothing is sent' }
   const stop = stopAt(at)
   if (stop !== null) return { command: stop.command, why: stop.wayOut }
   if (!hasTarget)
-    return { command: `pennon import plan ${at} … --project-key phc_…`, why: 'the plan has no project to send it to' }
+    return { command: `pennon import plan ${at} … --project-key phc_…`, why: 'the plan has no target project' }
   if (changed === null)
-    return { command: `pennon import approve ${at}`, why: `once you have read it: pennon import report ${at}` }
+    return { command: `pennon import approve ${at}`, why: `after reading the report: pennon import report ${at}` }
   if (changed.length > 0)
     return { command: `pennon import approve ${at}`, why: `${changed.join(' and ')} changed since the approval` }
   if (sent === null && overlapDays > 0)
     return {
       command: `pennon import run ${at} --overlap-ok`,
-      why: `sends it although the project has live events of ${formatCount(overlapDays, 'day')} of it already: ${overlapRemedy}`,
+      why: `send it even though the project has live events on ${formatCount(overlapDays, 'day')} of it: ${overlapRemedy}`,
     }
-  return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'sends the rest' }
+  return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'send the rest' }
 }

@@ -43,7 +43,7 @@ export function checkIsFolder(path: string, begin: string): void {
     if (found?.isDirectory()) return
     if (found !== undefined)
       refuse(
-        `${at === resolve(path) ? path : at} is a file, and an import is a folder of its own. Name that folder; a new one is begun with ${begin}`,
+        `${at === resolve(path) ? path : at} is a file, but an import needs a folder. Pass the folder of the import, or start a new one: ${begin}`,
       )
     if (at === dirname(at)) return
   }
@@ -62,15 +62,15 @@ export function fetchedPartsIn({ path }: JobFolder): FetchedParts | null {
 
 function noImportText(path: string, fetched: FetchedParts | null): string {
   const at = quotePath(path)
-  if (fetched === null) return `${path} holds no import. Begin one: pennon import plan ${at} FILES --source NAME`
-  return `nothing is planned in ${path} yet, where parts of an export are fetched. ${nextLine(nextOfFetch(path, fetched))}`
+  if (fetched === null) return `${path} contains no import. Start one: pennon import plan ${at} FILES --source NAME`
+  return `${path} contains a download, but no import is planned yet. ${nextLine(nextOfFetch(path, fetched))}`
 }
 
 /** The next step for a folder that has fetched files and no plan. */
 export function nextOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
   return isComplete
-    ? { command: `pennon import plan ${quotePath(path)}`, why: 'all of it is here; says what becomes of it' }
-    : { command: `pennon import fetch ${quotePath(path)}`, why: 'goes on with what is missing' }
+    ? { command: `pennon import plan ${quotePath(path)}`, why: 'the download is complete; plan the import' }
+    : { command: `pennon import fetch ${quotePath(path)}`, why: 'download the missing parts' }
 }
 
 function planIn(folder: JobFolder): ImportPlan | null {
@@ -104,7 +104,7 @@ export function lockJob(folder: JobFolder): () => void {
     if (unlock !== null) return unlock
     if (tries === lockTriesMax)
       refuse(
-        `another pennon import works on ${folder.path}. Wait for its end, or stop it; pennon import status tells of it`,
+        `another pennon import is using ${folder.path}. Wait until it ends, or stop it; to see its state: pennon import status`,
       )
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockTryEveryMs)
   }
@@ -137,5 +137,5 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 export function fullDiskText({ path }: JobFolder): string {
-  return `the disk of ${path} is full. Nothing that is done is lost: free space, then run again: pennon import run ${quotePath(path)}`
+  return `the disk of ${path} is full. No progress is lost: free disk space, then run again: pennon import run ${quotePath(path)}`
 }

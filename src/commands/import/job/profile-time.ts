@@ -38,10 +38,10 @@ export async function planWithProfileTime(
   const { sourceRange } = manifest
   if (sourceRange === null)
     throw new JobStopped(
-      'the rows of profiles say no time, and there is no event beside them to take it from. Say when they were exported: plan it again with --profile-timestamp 2024-06-01T00:00:00Z',
+      'profile rows have no time, and there is no event to take it from. Plan again with their export time: --profile-timestamp 2024-06-01T00:00:00Z',
       {
         command: 'pennon import plan FOLDER … --profile-timestamp TIME',
-        why: 'the rows of profiles say no time: TIME is when they were exported, such as 2024-06-01T00:00:00Z',
+        why: 'profile rows have no time: TIME is their export time, such as 2024-06-01T00:00:00Z',
       },
     )
   return { ...plan, config: { ...plan.config, [key]: sourceRange.last }, isProfileTimeFound: true }

@@ -30,8 +30,8 @@ describe('a rehearsed job', () => {
 
   it('names a share that would be enough, and the mapping only for a source that has one', () => {
     const text = textOf({ rejected: 33 })!
-    assert.match(text, /Mend the records or the --source and plan again, or allow more: .* --max-reject-share 33%$/)
-    assert.match(textOf({ rejected: 33 }, { ...plan, source: 'generic' })!, /Mend the records or the mapping and/)
+    assert.match(text, /Fix the records or the --source and plan again, or allow more: .* --max-reject-share 33%$/)
+    assert.match(textOf({ rejected: 33 }, { ...plan, source: 'generic' })!, /Fix the records or the mapping and/)
     assert.match(
       textOf({ rejected: 33, looksLike: 'segment' })!,
       /source segment\. .* Plan it with --source segment, or/,
@@ -42,15 +42,15 @@ describe('a rehearsed job', () => {
     const balance = { read: 0, rejected: 0, toSend: 0 } as RehearsalReport['balance']
     assert.equal(
       textOf({ rejected: 0, balance }),
-      'The files hold no record, so there is nothing to send. Plan it again with the files of an export that has some: pennon import plan job …',
+      'The files contain no records, so there is nothing to send. Plan again with files that contain records: pennon import plan job …',
     )
   })
 
   it('stops without any event, whatever its limit allows', () => {
     const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
-    assert.match(textOf({ rejected: 100 }, all)!, /^None of the 100 records gives an event \(100 are rejected\)/)
+    assert.match(textOf({ rejected: 100 }, all)!, /^None of the 100 records produces an event \(100 are rejected\)/)
     const one = { read: 1, rejected: 1, toSend: 0 } as RehearsalReport['balance']
-    assert.match(textOf({ rejected: 1, balance: one }, all)!, /^The only record gives no event \(1 is rejected\)/)
+    assert.match(textOf({ rejected: 1, balance: one }, all)!, /^The only record produces no event \(1 is rejected\)/)
   })
 
   it('explains why recent rows of Google Analytics are skipped', () => {
@@ -59,10 +59,10 @@ describe('a rehearsed job', () => {
     const balance = { read: 20, rejected: 0, toSend: 0 } as RehearsalReport['balance']
     assert.equal(
       textOf({ rejected: 0, balance, skips }, { ...plan, source: 'ga4' }),
-      'None of the 20 records gives an event (0 are rejected), so there is nothing to send. ' +
+      'None of the 20 records produces an event (0 are rejected), so there is nothing to send. ' +
         '20 are skipped as filtered: of a day that began less than settle_days ago (4 unless set), whose table still changes; import them when they are older, or set settle_days. ' +
         'See what is wrong: pennon import report job. ' +
-        'Plan it again when its days are older, or now with --config FILE, where FILE holds {"settle_days":0}, to import them as they are: pennon import plan job …',
+        'Plan again when the days are older; or, to import them as they are, plan now with --config FILE, where FILE contains {"settle_days":0}: pennon import plan job …',
     )
   })
 
@@ -73,7 +73,7 @@ describe('a rehearsed job', () => {
       text,
       /^day\.jsonl\.gz is damaged in line 1,235 \(the gzip data ends before its end\): 1,234 records were/,
     )
-    assert.match(text, /Download it again and plan anew: .*; or .*: pennon import run job --allow-damaged-files$/)
+    assert.match(text, /Download it again and plan again: .*; or .*: pennon import run job --allow-damaged-files$/)
     assert.match(
       textOf({ rejected: 5, damagedFiles: files })!,
       /2 more files are damaged: pennon import report job\. Dow/,
@@ -89,7 +89,7 @@ describe('a rehearsed job', () => {
     assert.equal(
       textOf(report),
       'The project drops events that are older than 2 hours (drop_events_older_than_seconds), and the plan does not accept them, so the service will refuse the import. At least 2 events are older. ' +
-        'To import them all the same, plan it again so: pennon import plan job … --accept-old; or set drop_events_older_than_seconds of the project to 0 and ask it again: pennon import run job --rehearse-again',
+        'To import them anyway, plan again: pennon import plan job … --accept-old; or set drop_events_older_than_seconds of the project to 0 and run: pennon import run job --rehearse-again',
     )
     assert.equal(textOf(report, { ...plan, limits: { ...plan.limits, acceptsOld: true } }), null)
   })

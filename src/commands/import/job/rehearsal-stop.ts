@@ -38,7 +38,7 @@ export function stopOf(
       code: 'damaged_files',
       problem:
         more > 0 ? `${named} ${more.toLocaleString('en')} more files are damaged: pennon import report ${at}.` : named,
-      wayOut: `Download ${damagedFiles.length === 1 ? 'it' : 'them'} again and plan anew: ${plan}; or import what was read without the rest: pennon import run ${at} --allow-damaged-files`,
+      wayOut: `Download ${damagedFiles.length === 1 ? 'it' : 'them'} again and plan again: ${plan}; or import the readable part: pennon import run ${at} --allow-damaged-files`,
       command: plan,
     }
   }
@@ -47,19 +47,19 @@ export function stopOf(
   const mend =
     looksLike !== null
       ? `Plan it with --source ${looksLike}`
-      : `Mend the records${mappingHint(source, config)} and plan again`
+      : `Fix the records${mappingHint(source, config)} and plan again`
   if (read === 0)
     return {
       code: 'no_records',
-      problem: 'The files hold no record, so there is nothing to send.',
-      wayOut: `Plan it again with the files of an export that has some: ${plan}`,
+      problem: 'The files contain no records, so there is nothing to send.',
+      wayOut: `Plan again with files that contain records: ${plan}`,
       command: plan,
     }
   if (toSend === 0) {
     const isUnsettled = source === 'ga4' && rejected === 0 && skips.some(({ reason }) => reason === 'filtered')
     return {
       code: 'no_events',
-      problem: `${read === 1 ? 'The only record gives no event' : `None of the ${formatCount(read, 'record')} gives an event`} (${formatCount(rejected, 'is', 'are')} rejected), so there is nothing to send.${skips.map(skipText).join('')}${other}`,
+      problem: `${read === 1 ? 'The only record produces no event' : `None of the ${formatCount(read, 'record')} produces an event`} (${formatCount(rejected, 'is', 'are')} rejected), so there is nothing to send.${skips.map(skipText).join('')}${other}`,
       wayOut: isUnsettled ? `${settledLater}: ${plan}` : mend,
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
@@ -86,7 +86,7 @@ export function stopOf(
 
 /** What to do about a project that refuses old events, without a full stop. */
 export function formatOldEventsRemedy(at: string): string {
-  return `To import them all the same, plan it again so: ${acceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and ask it again: pennon import run ${at} --rehearse-again`
+  return `To import them anyway, plan again: ${acceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and run: pennon import run ${at} --rehearse-again`
 }
 
 export function acceptingPlan(at: string): string {
@@ -95,7 +95,7 @@ export function acceptingPlan(at: string): string {
 
 /** For rows of the last days, which are no mistake in the export. */
 const settledLater =
-  'Plan it again when its days are older, or now with --config FILE, where FILE holds {"settle_days":0}, to import them as they are'
+  'Plan again when the days are older; or, to import them as they are, plan now with --config FILE, where FILE contains {"settle_days":0}'
 
 function skipText({ reason, count, fix }: ReasonCount): string {
   return ` ${formatCount(count, 'is', 'are')} skipped as ${reason}: ${fix}.`

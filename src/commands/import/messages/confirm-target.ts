@@ -30,12 +30,12 @@ export async function confirmTarget(
 ): Promise<void> {
   if (given !== undefined) {
     if (given !== name)
-      refuse(printable(`${option} is ${JSON.stringify(given)}, and the ${whose} is ${JSON.stringify(name)}`))
+      refuse(printable(`${option} is ${JSON.stringify(given)}, but the ${whose} is ${JSON.stringify(name)}`))
     return
   }
-  const inScript = `say which project it is for: ${scripted} ${option} ${JSON.stringify(name)}`
+  const inScript = `confirm the project: ${scripted} ${option} ${JSON.stringify(name)}`
   if (!canAsk()) refuse(printable(reason === undefined ? inScript : `${reason} S${inScript.slice(1)}`))
   for (const fact of reason === undefined ? facts : [reason, ...facts]) process.stdout.write(`${printable(fact)}\n`)
   const typed = await ask(`Type the name of the ${whose} to ${what} (${name})`)
-  if (typed !== name) refuse('that is another name; nothing was changed')
+  if (typed !== name) refuse('the name does not match; nothing was changed')
 }

@@ -10,7 +10,7 @@ export interface NextStep {
 
 /** A command that takes something back never follows `Next:`, which people run without thinking. */
 export function nextLine({ command, why, isOnlyToUndo = false }: NextStep): string {
-  if (isOnlyToUndo) return `All is done. ${why}: ${command}`
+  if (isOnlyToUndo) return `Done. ${why}: ${command}`
   return command === null ? `Next: ${why}` : `Next: ${command} (${why})`
 }
 

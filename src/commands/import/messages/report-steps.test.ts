@@ -14,9 +14,9 @@ describe('the lines of a publishing service', () => {
     for (; seconds < 90; seconds++) report(stepAt(seconds))
     assert.deepEqual(lines, [
       '0 publish: linking persons',
-      '5 publish: joining properties of persons',
-      '35 publish: still joining properties of persons, after 30 s',
-      '65 publish: still joining properties of persons, after 1 min',
+      '5 publish: merging person properties',
+      '35 publish: still merging person properties, after 30 s',
+      '65 publish: still merging person properties, after 1 min',
       '82 publish: making the events visible',
     ])
   })

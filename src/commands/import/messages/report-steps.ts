@@ -8,14 +8,14 @@ const againMs = 30_000
 const stepLabels: Readonly<Record<string, string>> = {
   draining: 'waiting for events that are still being processed',
   links: 'linking persons',
-  persons: 'joining properties of persons',
+  persons: 'merging person properties',
   groups: 'joining groups',
-  person_properties: 'adding to the events what is known of their persons',
+  person_properties: 'adding person properties to the events',
   'publish rows': 'making the events visible',
   'discard rows': 'removing the events',
   undo_merges: 'splitting persons',
-  undo_persons: 'putting persons back',
-  undo_groups: 'putting groups back',
+  undo_persons: 'restoring persons',
+  undo_groups: 'restoring groups',
   clearing: 'clearing up',
 }
 

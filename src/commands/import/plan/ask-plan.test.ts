@@ -19,7 +19,7 @@ describe('planning on a terminal', () => {
     const { person, asked, told } = answering('', `${host}/other`, host)
     const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
     assert.deepEqual([options.host, options.projectKey], [host, 'phc_shop'])
-    assert.deepEqual(asked, Array(3).fill('Address of the instance [http://127.0.0.1:1]'))
+    assert.deepEqual(asked, Array(3).fill('URL of the instance [http://127.0.0.1:1]'))
     assert.match(told[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
   })
 
@@ -51,8 +51,8 @@ describe('planning on a terminal', () => {
     const { person, asked, told } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
     const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
     assert.deepEqual([options.projectKey, asked.length], ['phc_shop', 4])
-    assert.match(told[0]!, /^that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY\. /)
-    assert.match(told[1]!, /^that is no public key of a project\. /)
+    assert.match(told[0]!, /^that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY\. /)
+    assert.match(told[1]!, /^that is not a project API key\. /)
     assert.doesNotMatch(told.join(), /abcdef/)
   })
 
@@ -61,7 +61,7 @@ describe('planning on a terminal', () => {
     writeFileSync(config, '{"mapping":{}}')
     const { person, asked } = answering('')
     await completeOptions({ ...given, source: 'generic', config }, ['x'], undefined, person)
-    assert.match(asked.join(), /^Public key/)
+    assert.match(asked.join(), /^Project API key/)
   })
 })
 

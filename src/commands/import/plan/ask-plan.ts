@@ -39,9 +39,9 @@ export async function completeOptions(
 }
 
 async function askForSource(person: Person): Promise<string> {
-  if (!person.canAsk()) refuse(`say what product it is from: --source is one of ${sourceNames.join(', ')}`)
+  if (!person.canAsk()) refuse(`set the source product: --source is one of ${sourceNames.join(', ')}`)
   for (;;) {
-    const source = await person.ask(`What product is it from? ${sourceNames.join(', ')}`)
+    const source = await person.ask(`Which product is it from? ${sourceNames.join(', ')}`)
     if (sourceNames.includes(source)) return source
     person.print(`there is no source ${JSON.stringify(source)}`)
   }
@@ -50,7 +50,7 @@ async function askForSource(person: Person): Promise<string> {
 async function askForFiles(person: Person): Promise<readonly string[]> {
   if (!person.canAsk()) return []
   for (;;) {
-    const path = atHome(await person.ask('File or folder of the export (one; several can be named after the command)'))
+    const path = atHome(await person.ask('File or folder of the export (for several, pass them as arguments)'))
     const problem = path === '' ? 'an import needs one' : await findFilesProblem(path)
     if (problem === null) return [path]
     person.print(problem)
@@ -74,7 +74,7 @@ async function askForMapping(
   if (config !== undefined && Object.hasOwn(readJsonFile(config, '--config'), 'mapping')) return {}
   for (;;) {
     const path = atHome(
-      await person.ask(`Mapping file, which says where event, id and time stand${inDocs('import-mapping.md')}`),
+      await person.ask(`Mapping file, which maps record fields to event, id and time${inDocs('import-mapping.md')}`),
     )
     const problem = path === '' ? 'the source generic needs one' : findJsonFileProblem(path, 'the mapping')
     if (problem === null) return { mapping: path }
@@ -114,7 +114,7 @@ async function askForTarget(
 
 async function askForKey(person: Person): Promise<string> {
   for (;;) {
-    const typed = await person.ask('Public key (phc_…) of the project that it is for; empty to rehearse only')
+    const typed = await person.ask('Project API key (phc_…) of the target project; empty to rehearse only')
     const problem = typed === '' ? null : findProjectKeyProblem(typed)
     if (problem === null) return typed
     person.print(problem)
@@ -125,7 +125,7 @@ async function askForKey(person: Person): Promise<string> {
 async function askForAddress(person: Person): Promise<string | null> {
   const byDefault = addressByDefault()
   for (;;) {
-    const typed = await person.ask('Address of the instance', byDefault)
+    const typed = await person.ask('URL of the instance', byDefault)
     if (typed === byDefault) return null
     const problem = findAddressProblem(typed)
     if (problem === null) return typed

@@ -34,7 +34,7 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   if (!read.ok) refuse(read.error)
   const { address, api } = addressesOf(options, read.value)
   const unknown = await findKeyProblem(address, projectKey)
-  if (unknown !== null) refuse(unknown.startsWith(noAnswer) ? `${unknown}. Say where it is with --host` : unknown)
+  if (unknown !== null) refuse(unknown.startsWith(noAnswer) ? `${unknown}. Set its URL with --host` : unknown)
   const { notes, isPersonless, ...project } = await projectOf(api, projectKey, read.value)
   const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
   return { target, notes, isPersonless }
@@ -42,17 +42,17 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
 
 /** @returns null if none was given; an empty variable counts as unset. */
 export function saidProjectKey({ projectKey }: AskedTarget): string | null {
-  if (projectKey === '') refuse('--project-key is not set: it is empty. Leave it out to rehearse without a target')
+  if (projectKey === '') refuse('--project-key is empty. Omit it to rehearse without a target')
   return projectKey ?? (process.env.PENNON_PROJECT_KEY || null)
 }
 
 /** @returns why the text cannot be a public key, without quoting it, since it may be a secret; null if it can. */
 export function findProjectKeyProblem(key: string): string | null {
-  const where = 'The public key of a project, such as phc_…, is in its settings'
-  if (key.startsWith('phx_')) return `that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY. ${where}`
+  const where = 'The project API key (phc_…) is in the project’s settings'
+  if (key.startsWith('phx_')) return `that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY. ${where}`
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
   // No `/`: an address is easily typed here by mistake.
-  return /^[\x21-\x2e\x30-\x7e]{1,64}$/.test(key) ? null : `that is no public key of a project. ${where}`
+  return /^[\x21-\x2e\x30-\x7e]{1,64}$/.test(key) ? null : `that is not a project API key. ${where}`
 }
 
 /** Where events are sent, and where the private API is: on a separate port if PENNON_ADMIN_PORT is set. */
@@ -114,7 +114,7 @@ const noAnswer = 'no instance answers'
  */
 async function findKeyProblem(address: string, projectKey: string): Promise<string | null> {
   const wrong = findProjectKeyProblem(projectKey)
-  if (wrong !== null) return `the project key cannot be used: ${wrong}. Nothing was sent`
+  if (wrong !== null) return `the project API key cannot be used: ${wrong}. Nothing was sent`
   let response: Response
   let text: string
   try {
@@ -126,14 +126,14 @@ async function findKeyProblem(address: string, projectKey: string): Promise<stri
   }
   if (response.ok) return null
   if (response.status === 404 && isNoPath((objectIn(text) as { detail?: unknown } | null)?.detail))
-    return `events are not sent to ${address}: it has no /array/, where an instance tells SDKs of their project. The address is what comes before such paths, such as http://127.0.0.1:8000, and not the port of PENNON_ADMIN_PORT. Say it with --host. Nothing was sent`
+    return `${address} does not accept events: it has no /array/, the client configuration. Set --host to the URL before such paths, such as http://127.0.0.1:8000, not to the port of PENNON_ADMIN_PORT. Nothing was sent`
   if ([400, 401, 403, 404].includes(response.status))
-    return `${address} does not know the project key ${projectKey} (${response.status}). Is it the key of another instance or region? Nothing was sent`
-  return `${address} answers ${response.status} to the question for the project's key. Try again later. Nothing was sent`
+    return `${address} rejected the project API key ${projectKey} (${response.status}). Check whether it belongs to another instance or region. Nothing was sent`
+  return `${address} answered ${response.status} when checking the project API key. Try again later. Nothing was sent`
 }
 
 const personlessNote =
-  'The project takes no persons (person_processing_opt_out): nobody is linked, and records that only join persons are rejected.'
+  'The project does not process persons (person_processing_opt_out): no persons are linked, and records that only link persons are rejected.'
 
 /**
  * Only a personal key of the same project can ask; without one, approving asks for the address instead of the name. A key
@@ -149,7 +149,7 @@ async function projectOf(
     return {
       ...unknown,
       notes: [
-        `PENNON_PERSONAL_KEY is not set. Planning and rehearsing need none, but without one nobody can ask what the project is called and has already. From sending on it has to be a key with the scopes ${importKeyScopeList} (pennon new-key, where the instance runs).`,
+        `PENNON_PERSONAL_KEY is not set. Planning and rehearsing work without it, but cannot check the project's name and existing data. Sending requires a key with the scopes ${importKeyScopeList} (create one with pennon new-key where the instance runs).`,
       ],
     }
   const lacking = await scopesLacking(instance, personalKey)
@@ -161,7 +161,7 @@ async function projectOf(
       return {
         ...unknown,
         notes: [
-          `PENNON_PERSONAL_KEY is a key of ${instance}, but sees no project with the key ${projectKey}: sending will be refused.`,
+          `PENNON_PERSONAL_KEY is a key of ${instance}, but has no access to a project with the key ${projectKey}: sending will be refused.`,
         ],
       }
     const api = new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })
@@ -174,9 +174,8 @@ async function projectOf(
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
     if (error.status === 401) refuse(`${error.message} Nothing was sent`)
-    const remedy =
-      error.status === 404 ? ' Where the private API has a port of its own, say its address with --api-host.' : ''
-    return { ...unknown, notes: [`The project was not asked: ${error.message}${remedy}`] }
+    const remedy = error.status === 404 ? ' If the private API is on another port, set its URL with --api-host.' : ''
+    return { ...unknown, notes: [`The project could not be queried: ${error.message}${remedy}`] }
   }
 }
 
@@ -193,7 +192,7 @@ async function scopesLacking(instance: string, personalKey: string): Promise<rea
 
 function lackingNote(scopes: readonly string[]): string {
   const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${listScopes(scopes)}`
-  return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs, and a key keeps the scopes that it was made with: make a new key that has ${importKeyScopeList} (pennon new-key, where the instance runs, makes one with all).`
+  return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs. Scopes of a key cannot be changed: create a new key with ${importKeyScopeList} (pennon new-key, where the instance runs, creates one with all scopes).`
 }
 
 /** Tries the requests of sending and verifying. @returns a sentence for each right that the personal key lacks. */

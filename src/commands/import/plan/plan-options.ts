@@ -57,9 +57,11 @@ export function sourceConfig(options: PlanOptions): JsonObject {
 /** @returns whether the person data of events is left out; null if the project decides. */
 function personDataChoice({ source, keepPersonData = false, stripPersonData = false }: PlanOptions): boolean | null {
   if (!keepPersonData && !stripPersonData) return null
-  if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot both be')
+  if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot be combined')
   if (source !== 'posthog')
-    refuse('--keep-person-data and --strip-person-data are for the source posthog; of the others all is kept')
+    refuse(
+      '--keep-person-data and --strip-person-data are only for the source posthog; other sources keep all person data',
+    )
   return stripPersonData
 }
 
@@ -78,7 +80,7 @@ export function limitsOf(options: PlanOptions): ImportLimits {
 
 /** An option of the whole import, which the configuration of any source may hold. */
 export function holdsLiveWindow({ hold_live_window: value = false }: JsonObject): boolean {
-  return typeof value === 'boolean' ? value : refuse('hold_live_window in the configuration has to be true or false')
+  return typeof value === 'boolean' ? value : refuse('hold_live_window in the configuration must be true or false')
 }
 
 function joiningOf({
@@ -102,11 +104,11 @@ function joiningOf({
 export function shareIn(text: string, option: string): number {
   const [, digits, sign] = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text.trim()) ?? []
   const share = digits === undefined ? Number.NaN : Number(digits) / (sign === '%' ? 100 : 1)
-  return share >= 0 && share <= 1 ? share : refuse(`${option} is a share such as 1% or 0.01, not ${text}`)
+  return share >= 0 && share <= 1 ? share : refuse(`${option} must be a share such as 1% or 0.01, not ${text}`)
 }
 
 function wholeDays(text: string): number {
-  return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days is a number of days, not ${text}`)
+  return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days must be a number of days, not ${text}`)
 }
 
 /** @param name of what is read, for the message. @returns why a file holds no JSON object; null when it does. */
@@ -124,7 +126,7 @@ export function readJsonFile(path: string, option: string): JsonObject {
 function objectOfFile(path: string, name: string): Result<JsonObject, string> {
   try {
     const value = parseJson(readFileSync(path, 'utf8'))
-    return isJsonObject(value) ? ok(value) : err(`${name} ${path} holds no JSON object`)
+    return isJsonObject(value) ? ok(value) : err(`${name} ${path} does not contain a JSON object`)
   } catch (error) {
     return err(`${name} ${path} cannot be read: ${(error as Error).message}`)
   }

@@ -41,7 +41,7 @@ const spaceFactor = 2
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  endAtInterruption(`stopped; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
+  endAtInterruption(`canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
   const folder = new JobFolder(resolve(path))
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const fetched = existsSync(folder.path) ? fetchedPartsIn(folder) : null
@@ -61,7 +61,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
     await orStop(folder, async () => {
       if (existsSync(folder.file(checkpointFile)))
         refuse(
-          `${path} has been sent already, at least in part. Plan the next import in another folder: pennon import plan`,
+          `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,
         )
       const asked = await askTarget(options)
       const { config, notes } = await withPersonUpdates(source.name, sourceConfig(options), asked?.target ?? null)
@@ -123,14 +123,14 @@ async function withPersonUpdates(
     return {
       config,
       notes: [
-        `Whether the project has live events cannot be seen, so $set, $set_once and $unset are kept; --strip-person-data leaves them out.`,
+        `Cannot check whether the project has live events, so $set, $set_once and $unset are kept; to omit them: --strip-person-data.`,
       ],
     }
   return {
     config: { ...config, strip_person_updates: isLive },
     notes: isLive
       ? [
-          `The project has live events, so $set, $set_once and $unset of the events are left out, which the rehearsal counts; --keep-person-data keeps them.`,
+          `The project has live events, so $set, $set_once and $unset of the events are omitted; the rehearsal counts them. To keep them: --keep-person-data.`,
         ]
       : [],
   }
@@ -140,8 +140,8 @@ function fetchedText(source: string, { isComplete, parts, partsWaiting }: Fetche
   const size = readableBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
   const here = `${formatCount(parts.length, 'file')} of ${source}, ${size}, fetched`
   if (isComplete) return `${here}.`
-  const missing = partsWaiting === 0 ? 'what else there is' : formatCount(partsWaiting, 'more part')
-  return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} fetched first.`
+  const missing = partsWaiting === 0 ? 'the remaining parts' : formatCount(partsWaiting, 'more part')
+  return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} downloaded first.`
 }
 
 /** @returns the product that it was fetched from; null for a bucket or a list of addresses. */
@@ -154,7 +154,7 @@ function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string):
   const source = sourceOfFetch(fetched)
   if (source !== null && source !== named)
     refuse(
-      `${path} holds what was fetched of ${source}, and --source says ${named}. Leave --source out, or name the files that are of ${named}`,
+      `${path} contains a download from ${source}, but --source is ${named}. Omit --source, or pass the files that come from ${named}`,
     )
 }
 
@@ -169,7 +169,7 @@ async function rawOf(
 ): Promise<RawOfPlan> {
   if (files.length === 0) {
     if (fetched === null)
-      refuse('name the files of the export, or fetch them into the folder first: pennon import fetch')
+      refuse('pass the files of the export, or download them into the folder first: pennon import fetch')
     return { files: [], fetch: fetched.config as JsonObject, notes: [] }
   }
   for (const file of files) refuseJobFolder(file, own)
@@ -195,11 +195,11 @@ async function rawOf(
 function refuseJobFolder(file: string, own: string): void {
   if (isSame(file, own))
     refuse(
-      `${file} is both the folder of the job and the export. The job keeps files of its own: give it another folder, such as: pennon import plan ${quotePath(`${own}-import`)} ${quotePath(file)}`,
+      `${file} is both the folder of the import and the export. The import needs its own folder, for example: pennon import plan ${quotePath(`${own}-import`)} ${quotePath(file)}`,
     )
   if (isJobFolder(file))
     refuse(
-      `${file} is the folder of an import, and no export. Name the files that it was planned with, or ${quotePath(join(file, 'raw'))} for what was fetched into it`,
+      `${file} is the folder of an import, not an export. Pass the files it was planned with, or ${quotePath(join(file, 'raw'))} for the files downloaded into it`,
     )
 }
 
@@ -211,16 +211,14 @@ function isSame(a: string, b: string): boolean {
 function leftOutNotes(folders: readonly string[]): readonly string[] {
   if (folders.length === 0) return []
   const which = folders.length === 1 ? 'is the folder of an import' : 'are folders of imports'
-  return [`Left out, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${firstFew(folders).join(', ')}.`]
+  return [`Skipped, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${firstFew(folders).join(', ')}.`]
 }
 
 function deadLinkNotes(links: readonly string[]): readonly string[] {
   if (links.length === 0) return []
   const which =
-    links.length === 1
-      ? 'a link to a file that is not there'
-      : `${formatCount(links.length, 'link')} to files that are not there`
-  return [`Left out, ${which}: ${firstFew(links).join(', ')}. To import what is meant, put it in place and plan again.`]
+    links.length === 1 ? 'a link to a missing file' : `${formatCount(links.length, 'link')} to missing files`
+  return [`Skipped, ${which}: ${firstFew(links).join(', ')}. To import them, put the files in place and plan again.`]
 }
 
 function zoneNotes(config: JsonObject): readonly string[] {
@@ -233,9 +231,9 @@ function otherNameNotes(names: readonly string[]): readonly string[] {
   if (names.length === 0) return []
   const which =
     names.length === 1
-      ? 'another name of a file that is read already'
-      : `${formatCount(names.length, 'other name')} of files that are read already`
-  return [`Left out, ${which}: ${firstFew(names).join(', ')}.`]
+      ? 'another name of an included file'
+      : `${formatCount(names.length, 'other name')} of included files`
+  return [`Skipped, ${which}: ${firstFew(names).join(', ')}.`]
 }
 
 function show(
@@ -256,15 +254,15 @@ function show(
     ...(plan.fetch === null
       ? [
           `${formatCount(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
-          `Staging, scan and rehearsal take about ${duration(seconds)}, longer for packed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
+          `Staging, scan and rehearsal take about ${duration(seconds)}, longer for compressed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
         ]
       : [fetchedText(plan.source, fetched!)]),
     target === null
-      ? 'No target: give --project-key to send it later; a rehearsal needs none.'
-      : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,
+      ? 'No target: set --project-key to send it later; a rehearsal needs none.'
+      : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}; the key is valid.`,
     ...notes,
     'Nothing was sent.',
-    nextLine({ command: `pennon import run ${quotePath(path)}`, why: 'rehearses it; nothing is sent' }),
+    nextLine({ command: `pennon import run ${quotePath(path)}`, why: 'rehearse it; nothing is sent' }),
   ]
   printLines(lines)
 }

@@ -7,7 +7,7 @@ import { shareThatAllows } from '#importer/stages/report/reject-share.ts'
  */
 export function afterRefusals({ refused, events }: Pick<TooManyRefused, 'refused' | 'events'>, at: string): string {
   return (
-    `Next: mend the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${shareThatAllows(refused, events)}, ` +
-    `pennon import approve ${at}, pennon import run ${at}; or take it back: pennon import discard ${at}`
+    `Next: fix the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${shareThatAllows(refused, events)}, ` +
+    `pennon import approve ${at}, pennon import run ${at}; or undo it: pennon import discard ${at}`
   )
 }

@@ -19,14 +19,14 @@ export function printSent({ folder }: Job, path: string, { state, report }: Sent
     const erased = verification.notes.find(({ reason }) => reason === rowsErased)
     const reason = erased === undefined ? '' : ` ${noteSentence(erased)}`
     const wayOn =
-      erased === undefined ? '' : `pennon import publish ${quotePath(path)} --unverified publishes what is left, `
+      erased === undefined ? '' : `pennon import publish ${quotePath(path)} --unverified publishes the rest, `
     throw new JobStopped(
-      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${reason} Nothing is published. Next: ${wayOn}pennon import run ${quotePath(path)} compares again, pennon import report ${quotePath(path)} shows all, pennon import discard ${quotePath(path)} takes it back`,
+      `the stored events differ from the sent ones: ${verification.checks.flatMap(({ differences }) => differences)[0]}.${reason} Nothing is published. Next: ${wayOn}pennon import run ${quotePath(path)} verifies again, pennon import report ${quotePath(path)} shows all differences, pennon import discard ${quotePath(path)} undoes the import`,
     )
   }
   if (state === 'sent' && !balance.isBalanced)
     throw new JobStopped(
-      `the figures do not balance, so the import is not done. Next: pennon import report ${quotePath(path)} shows them, pennon import discard ${quotePath(path)} takes it back`,
+      `the counts do not add up, so the import is not complete. Next: pennon import report ${quotePath(path)} shows them, pennon import discard ${quotePath(path)} undoes the import`,
     )
 }
 
@@ -34,16 +34,16 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
   const { balance, verification, seconds, eventsPerSecond, retries, repaired } = report
   const count = (value: number) => value.toLocaleString('en')
   const before =
-    balance.generated === 0 ? '' : `, after ${formatCount(balance.generated, 'event')} that tell of groups and links`
+    balance.generated === 0 ? '' : `, after ${formatCount(balance.generated, 'event')} for groups and links`
   const done =
     state === 'canary'
       ? [
-          `The first ${formatCount(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. The report has their names, times and counts; pennon import report ${quotePath(path)} --samples shows properties.`,
+          `The first ${formatCount(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. The report has their names, times and counts; to see properties: pennon import report ${quotePath(path)} --samples.`,
         ]
       : [
           `${formatCount(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${formatCount(retries, 'retry', 'retries')}), 0 charged.`,
           ...(repaired === null ? [] : [describeRepaired(repaired)]),
-          'Nothing is visible before it is published.',
+          'Nothing is visible until it is published.',
         ]
   return [
     ...done,
@@ -54,7 +54,7 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
         ]),
     ...(verification.ok
       ? [
-          `Verified: ${formatCount(verification.stored_rows, 'unique event is stored, as it was', 'unique events are stored, as they were')} sent.`,
+          `Verified: ${formatCount(verification.stored_rows, 'unique event is stored as sent', 'unique events are stored as sent')}.`,
         ]
       : []),
     `Report: ${html}`,
@@ -64,6 +64,6 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
 
 function afterSend(state: SentJob['state'], path: string): NextStep {
   return state === 'canary'
-    ? { command: `pennon import run ${quotePath(path)}`, why: 'sends the others' }
-    : { command: `pennon import publish ${quotePath(path)}`, why: 'makes it visible; it can be taken back for 30 days' }
+    ? { command: `pennon import run ${quotePath(path)}`, why: 'send the others' }
+    : { command: `pennon import publish ${quotePath(path)}`, why: 'make it visible; can be undone for 30 days' }
 }

@@ -36,13 +36,12 @@ const timeoutMs = 15_000
 export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal | null {
   const { rehearsalProject, share, rehearsalProjectName: name } = options
   if (rehearsalProject === undefined) {
-    if (share !== undefined)
-      refuse('--share is of the persons for --rehearsal-project: give the key of that project too')
-    if (name !== undefined) refuse('--rehearsal-project-name is the name of --rehearsal-project: give its key too')
+    if (share !== undefined) refuse('--share requires --rehearsal-project')
+    if (name !== undefined) refuse('--rehearsal-project-name requires --rehearsal-project')
     return null
   }
   const given = shareIn(share ?? '1%', '--share')
-  if (given === 0) refuse(`--share ${share} sends nobody: it is more than 0, such as 1% or 0.01`)
+  if (given === 0) refuse(`--share must be more than 0, such as 1% or 0.01, not ${share}`)
   const problem = findProjectKeyProblem(rehearsalProject)
   if (problem !== null) refuse(problem)
   return { projectKey: rehearsalProject, share: given, name }
@@ -60,7 +59,7 @@ export async function agreeOnProject(
   path: string,
 ): Promise<string> {
   if (job.plan.target === null)
-    throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
+    throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
   const target = recordedTarget(job)
   if (projectKey === target.projectKey) throw isTarget()
   const { project, hasOthers } = await lookAt(apiAddressOf(target), projectKey)
@@ -73,14 +72,14 @@ export async function agreeOnProject(
       scripted: `pennon import run ${quotePath(path)} --rehearsal-project ${projectKey}`,
       reason:
         hasOthers === null
-          ? 'Whether the rehearsal project has events of its own cannot be seen, and what is sent there is part of it at once.'
-          : 'The rehearsal project has events that are of no rehearsal, and what is sent there is part of it at once.',
+          ? 'Cannot check whether the rehearsal project has its own events. Events sent there become visible immediately.'
+          : 'The rehearsal project has events that do not come from a rehearsal. Events sent there become visible immediately.',
     })
   return project.id
 }
 
 function isTarget(): JobStopped {
-  return new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
+  return new JobStopped('--rehearsal-project is the target itself; use the key of a test project')
 }
 
 /** Finds the project among those that the personal key may see. */
@@ -104,7 +103,7 @@ async function lookAt(
     reason = `: ${error.message}`
   }
   throw new JobStopped(
-    `the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${instance}${reason}`,
+    `the key in PENNON_PERSONAL_KEY has no access to a project with the key ${projectKey} at ${instance}${reason}`,
   )
 }
 

@@ -32,7 +32,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   const { plan, source, progress, signal } = run
   const { projectKey, project, share, rate } = options
   const { target } = plan
-  if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
+  if (target === null) throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
   const rehearsalApi = apiOf({ ...target, projectId: project }, progress, signal)
   const manifest = manifestOf(run.folder)
   const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
@@ -97,11 +97,11 @@ export function diffLines(diff: ProjectDiff, path: string, terminal: Terminal): 
   ]
   const messages = [
     ...(diff.missing.length === 0
-      ? ['All that was sent is in the rehearsal project.']
-      : [`Not all is in the rehearsal project: ${diff.missing.join(', ')}.`]),
+      ? ['All sent events are in the rehearsal project.']
+      : [`Missing from the rehearsal project: ${diff.missing.join(', ')}.`]),
     ...(diff.newInTarget.length === 0 ? [] : [`New to the target: ${diff.newInTarget.join(', ')}.`]),
     'Nothing was sent to the target.',
-    `Next: pennon import approve ${quotePath(path)} (once you have read it: pennon import report ${quotePath(path)})`,
+    `Next: pennon import approve ${quotePath(path)} (after reading the report: pennon import report ${quotePath(path)})`,
   ]
   return [...tableLines(columns, diff.rows, terminal), '', ...messages.map(printable)]
 }

@@ -94,13 +94,13 @@ export async function runImport(path: string, options: RunOptions): Promise<void
 /** Removes the approval too, which was for the removed report. */
 function forgetRehearsal({ folder }: Job, path: string): void {
   if (existsSync(folder.file(checkpointFile)))
-    refuse(`${path} has been sent already, at least in part, so it is not rehearsed again`)
+    refuse(`${path} has already been sent, at least in part, so it cannot be rehearsed again`)
   folder.remove(reportNames.json, approvalFile)
 }
 
 function sendOptionsOf(path: string, { canary = false, overlapOk = false, rate }: RunOptions): SendJobOptions {
   if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
-    refuse(`--rate is events per second, such as 5000, not ${rate}`)
+    refuse(`--rate must be a number of events per second, such as 5000, not ${rate}`)
   return { path, canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
 }
 
@@ -131,13 +131,17 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFil
   let { plan } = job
   const isSent = existsSync(job.folder.file(checkpointFile))
   if (plan.toolVersion !== version) {
-    if (isSent) refuse(`it was begun with Pennon ${plan.toolVersion}, and this is ${version}: finish it with that`)
+    if (isSent)
+      refuse(
+        `it was started with Pennon ${plan.toolVersion}, but this is ${version}: finish it with ${plan.toolVersion}`,
+      )
     plan = { ...plan, toolVersion: version }
   }
   if (sourceTimezone !== undefined) {
-    if (isSent) refuse('--source-timezone comes too late: a part is sent already. Discard the job and plan another')
+    if (isSent)
+      refuse('--source-timezone cannot be changed after sending has started. Discard the import and plan another')
     if (!isZoneName(sourceTimezone))
-      refuse(`--source-timezone has to be an IANA zone such as Europe/Berlin, not ${sourceTimezone}`)
+      refuse(`--source-timezone must be an IANA time zone such as Europe/Berlin, not ${sourceTimezone}`)
     plan = withoutFoundTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
     checkConfig(job.source, plan)
@@ -159,7 +163,7 @@ function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['
 /** Runs the stages that are not done. Exits the process when interrupted. */
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
   const findSpaceProblem = reserveOf(job.folder.path)
-  const pausedMessage = `paused. What is done is kept; it goes on with: pennon import run ${quotePath(path)}`
+  const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${quotePath(path)}`
   const signal = interruptible(() => pausedMessage)
   const progress = runProgress({
     folder: job.folder,
@@ -203,7 +207,7 @@ function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>
   const { balance, warnings, seconds, predicted, choices } = report
   const count = (value: number) => value.toLocaleString('en')
   return [
-    `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'gives', 'give')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (the same record again).`,
+    `${formatCount(balance.read, 'record')}: ${formatCount(balance.givingEvents, 'produces', 'produce')} events, ${formatCount(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed (repeated records).`,
     `${formatCount(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
     ...(choices.length === 0 ? [] : ['Options of the plan:']),
     ...choiceLines(choices).map(line => `  ${line}`),

@@ -70,7 +70,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const changed = changesSince(approval, parts)
   if (changed.length > 0)
     throw new JobStopped(
-      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quotePath(path)}`,
+      `${changed.join(' and ')} changed since the approval. Review and approve again: pennon import approve ${quotePath(path)}`,
     )
   if (approval.hashes.ledger !== null) await checkLedger(folder.file(ledgerFile), approval.hashes.ledger, signal)
   const target = recordedTarget(run)

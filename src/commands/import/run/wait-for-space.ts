@@ -60,7 +60,7 @@ async function waitUntilFreed(
   // Measured before the warning, after which the user may free space at once.
   const enough = freeBytes(folder.path) + spaceBytesMin
   progress.say(
-    `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: free space, and it goes on by itself.`,
+    `WARNING: the disk of ${folder.path} is full. No progress is lost: free disk space, and the command continues.`,
   )
   progress.waiting(fullDisk)
   const untilMs = clock.nowMs() + waitMsMax

@@ -11,7 +11,7 @@ it('the status of an import shows why the service waits, and since when', () => 
   const state = { id: '7', state: 'discarding', step: 'undo_persons', publishedAt: null, discardedAt: null }
   assert.equal(
     describeServiceState({ ...state, failure }),
-    'Import job 7 in the service: discarding (undo_persons). It waits since 2026-11-01T00:00:00.000Z and goes on by itself: ' +
+    'Import job 7 in the service: discarding (undo_persons). Stalled since 2026-11-01T00:00:00.000Z, retrying automatically: ' +
       'the event store cannot be reached (event_store_unavailable).',
   )
   assert.equal(

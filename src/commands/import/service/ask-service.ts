@@ -73,32 +73,32 @@ export function undoUntil(publishedAt: string): string {
 function failureLine(failure: ServiceState['failure']): string {
   return failure === null
     ? ''
-    : ` It waits since ${failure.since} and goes on by itself: ${failure.message} (${failure.code}).`
+    : ` Stalled since ${failure.since}, retrying automatically: ${failure.message} (${failure.code}).`
 }
 
 /** The folder says whether anything runs; the service knows only the last reported state. */
 const openStateLabels: Readonly<Record<string, string>> = {
-  sending: 'open for the rest of its events',
-  verifying: 'not compared with what was sent yet',
+  sending: 'waiting for more events',
+  verifying: 'not verified yet',
 }
 
 /** @returns a line for people; null where there is nothing to say. */
 export function describeServiceState(answer: ServiceAnswer): string | null {
   if (answer === null) return null
   const job = `Import job ${answer.id} in the service`
-  if ('unknownBecause' in answer) return `${job} could not be asked: ${answer.unknownBecause}`
+  if ('unknownBecause' in answer) return `${job}: state unknown: ${answer.unknownBecause}`
   const { state, step, publishedAt, discardedAt, failure } = answer
   switch (state) {
     case 'publishing':
     case 'discarding':
       return `${job}: ${state}${step === null ? '' : ` (${step})`}.${failureLine(failure)}`
     case 'published':
-      return `${job}: published${publishedAt === null ? '' : ` ${publishedAt}; it can be taken back until ${undoUntil(publishedAt)}`}.`
+      return `${job}: published${publishedAt === null ? '' : ` ${publishedAt}; it can be undone until ${undoUntil(publishedAt)}`}.`
     case 'discarded':
       return `${job}: discarded${discardedAt === null ? '' : ` ${discardedAt}`}.`
     case 'failed':
       return `${job}: failed.`
     default:
-      return `${job}: ${openStateLabels[state] ?? state}; nothing of it is visible before it is published.`
+      return `${job}: ${openStateLabels[state] ?? state}; nothing is visible until it is published.`
   }
 }

@@ -23,7 +23,7 @@ export async function askTargetFacts(
 ): Promise<TargetAnswer> {
   const { target } = plan
   if (target === null)
-    return { notAsked: 'no target is planned. Plan it with --project-key, and set PENNON_PERSONAL_KEY.' }
+    return { notAsked: 'the plan has no target. Plan with --project-key, and set PENNON_PERSONAL_KEY.' }
   const kept = findTargetMismatch({ folder, plan })
   if (kept !== null) return { notAsked: kept }
   const read = readConfig(process.env)
@@ -31,7 +31,7 @@ export async function askTargetFacts(
   const { personalKey } = read.value
   if (personalKey === null)
     return {
-      notAsked: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse it again: pennon import run ${quotePath(folder.path)} --rehearse-again.`,
+      notAsked: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse again: pennon import run ${quotePath(folder.path)} --rehearse-again.`,
     }
   const api = new PrivateApi({
     instance: apiAddressOf(target),

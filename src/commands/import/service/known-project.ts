@@ -63,7 +63,7 @@ export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Pro
   }
   writePlan(folder, { ...known, limits: { ...limits, isPersonless: true } })
   throw new JobStopped(
-    `the project takes no persons (person_processing_opt_out), which could not be seen when this was planned. To rehearse it for such a project: pennon import run ${quotePath(folder.path)}`,
+    `the project does not process persons (person_processing_opt_out), which was unknown when this was planned. To rehearse it again: pennon import run ${quotePath(folder.path)}`,
   )
 }
 
@@ -81,10 +81,10 @@ export async function checkOwnProject(
   const { api_token: token, name } = await api.call('GET', '/')
   if (typeof token !== 'string' || token === projectKey) return
   throw new JobStopped(
-    `which project has the key ${projectKey} was not known when this was approved, and the personal key's own project, ${String(name)}, has another. Let it be asked, and approve it again: pennon import run ${quotePath(path)} --rehearse-again`,
+    `the project with the key ${projectKey} was unknown when this was approved, and the personal key's project, ${String(name)}, has another key. Look it up, then approve again: pennon import run ${quotePath(path)} --rehearse-again`,
     {
       command: 'pennon import run FOLDER --rehearse-again',
-      why: 'asks which project has the key; then approve it again',
+      why: 'look up the project of the key; then approve again',
     },
   )
 }

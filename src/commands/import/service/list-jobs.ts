@@ -81,7 +81,7 @@ const columns: readonly Column<ListedJob>[] = [
 ]
 
 function listLines(jobs: readonly ListedJob[], covered: readonly DaySpan[], terminal: Terminal): string[] {
-  if (jobs.length === 0) return ['No import jobs. Begin one: pennon import plan FOLDER FILES --source NAME']
+  if (jobs.length === 0) return ['No import jobs. Start one: pennon import plan FOLDER FILES --source NAME']
   const names = new Map(jobs.map(({ number, state }) => [number, `${number} (${state})`]))
   const days: readonly Column<DaySpan>[] = [
     { title: 'FROM', value: ({ first }) => first },
@@ -100,7 +100,7 @@ function listLines(jobs: readonly ListedJob[], covered: readonly DaySpan[], term
     ...tableLines(columns, jobs, terminal),
     '',
     ...(covered.length === 0
-      ? ['No job says which days it covers.']
+      ? ['No job reports which days it covers.']
       : [terminal.paint('bold', 'Days (UTC), without discarded jobs'), ...tableLines(days, covered, terminal)]),
   ]
 }

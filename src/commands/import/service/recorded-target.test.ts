@@ -59,7 +59,7 @@ describe('the personal key', () => {
     const plan = planTo({ ...project, address: 'https://pennon.example.com', apiAddress: address })
     madeAt('https://pennon.example.com')
     approveFor({ ...project, address: 'https://pennon.example.com' })
-    const message = /not sent to http:\/\/127.*than was approved.*approve it again: pennon import approve/
+    const message = /not sent to http:\/\/127.*than was approved.*approve again: pennon import approve/
     const answer = await askService({ folder, plan })
     assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     const signal = new AbortController().signal
@@ -77,7 +77,7 @@ describe('the personal key', () => {
     const { keys, folder, address, madeAt } = await aFolder(t)
     madeAt('https://pennon.example.com')
     const answer = await askService({ folder, plan: planTo({ ...project, address }) })
-    const message = /import job 7 was made at https:\/\/pennon\.example\.com, and plan\.json names another/
+    const message = /import job 7 was created at https:\/\/pennon\.example\.com, but plan\.json has another/
     assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', message)
     assert.deepEqual(keys, [])
   })

@@ -19,13 +19,13 @@ export function findTargetMismatch({ folder, plan: { target } }: JobOfFolder): s
   const notSent = `PENNON_PERSONAL_KEY was not sent to ${target.apiAddress ?? target.address}`
   const made = readServiceJob(folder)
   if (made !== null && made.target !== target.address)
-    return `${notSent}: import job ${made.id} was made at ${made.target}, and plan.json names another target. Put back the plan.json of before, or plan it in another folder`
+    return `${notSent}: import job ${made.id} was created at ${made.target}, but plan.json has another target. Restore the previous plan.json, or plan in another folder`
   const approval = readApproval(folder)
   if (approval === null) return null
   // The project may have become known since the approval, which does not change where the key goes.
   const beforeKnown = { ...target, projectId: null, projectName: null }
   if (![target, beforeKnown].some(each => targetSha256(each) === approval.hashes.target))
-    return `${notSent}: plan.json names another target than was approved. Put back the plan.json of before; or where you changed it, look at the target and approve it again: pennon import approve ${quotePath(folder.path)}`
+    return `${notSent}: plan.json has a different target than was approved. Restore the previous plan.json; or, if you changed it, check the target and approve again: pennon import approve ${quotePath(folder.path)}`
   return null
 }
 

@@ -22,7 +22,7 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
   const { personalKey } = read.value
   if (personalKey === null)
     throw new JobStopped(
-      `Set PENNON_PERSONAL_KEY to a personal API key with the scopes ${importKeyScopeList}. A new one: pennon new-key, where the instance runs.`,
+      `Set PENNON_PERSONAL_KEY to a personal API key with the scopes ${importKeyScopeList}. To create one, run pennon new-key where the instance runs.`,
       {
         command: null,
         why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopeList}, then pennon import run FOLDER`,

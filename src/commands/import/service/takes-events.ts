@@ -27,12 +27,12 @@ export function endedMessage(state: string, at: string): string | null {
   switch (state) {
     case 'publishing':
     case 'published':
-      return `is ${state === 'published' ? '' : 'being '}published, so nothing more is sent. To take it back: pennon import discard ${at}`
+      return `is ${state === 'published' ? '' : 'being '}published, so nothing more is sent. To undo it: pennon import discard ${at}`
     case 'discarding':
     case 'discarded':
       return `is ${state === 'discarded' ? '' : 'being '}discarded, so nothing more is sent. To import again, plan it in another folder: pennon import plan`
     case 'failed':
-      return `failed at the service, whose log says why, so nothing more is sent. To take it back: pennon import discard ${at}`
+      return `failed at the service (see its output for the reason), so nothing more is sent. To undo it: pennon import discard ${at}`
     default:
       return null
   }

@@ -40,7 +40,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
   const cohortIds = new Set<number>()
   const flagIds = new Set<number>()
   let hasBehavior = false
-  if (!isJsonObject(properties)) throw new UnreadableFilters('"properties" is no object')
+  if (!isJsonObject(properties)) throw new UnreadableFilters('"properties" is not an object')
   const top = readGroup(properties, 0)
   return { top, cohortIds: [...cohortIds], flagIds: [...flagIds], hasBehavior }
 
@@ -49,14 +49,14 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
     if (type !== 'OR' && type !== 'AND' && type !== 'property')
       throw new UnreadableFilters(`a group is OR or AND, not ${formatValue(type)}`)
     const values = ownValue(group, 'values')
-    if (!Array.isArray(values)) throw new UnreadableFilters('the "values" of a group are no list')
+    if (!Array.isArray(values)) throw new UnreadableFilters('the "values" of a group are not a list')
     if (values.length > 0 && groupsAbove > groupsBetweenMax)
-      throw new UnreadableFilters(`it is deeper than ${groupsBetweenMax} groups`)
+      throw new UnreadableFilters(`it is nested deeper than ${groupsBetweenMax} groups`)
     return { kind: 'group', isAny: type === 'OR', entries: values.map(value => readEntry(value, groupsAbove)) }
   }
 
   function readEntry(value: JsonValue, groupsAbove: number): CohortEntry {
-    if (!isJsonObject(value)) throw new UnreadableFilters('an entry of a group is no object')
+    if (!isJsonObject(value)) throw new UnreadableFilters('an entry of a group is not an object')
     if (isGroup(value)) return readGroup(value, groupsAbove + 1)
     if (behaviorTypes.includes(ownValue(value, 'type') ?? null)) {
       hasBehavior = true
@@ -67,7 +67,7 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
     if (filter.type === 'cohort') {
       const { id, wanted } = readCohortReference(filter)
       if (id === null)
-        throw new UnreadableFilters(`the value of a cohort filter is no id: ${formatValue(filter.value)}`)
+        throw new UnreadableFilters(`the value of a cohort filter is not an id: ${formatValue(filter.value)}`)
       cohortIds.add(id)
       return { kind: 'cohort', id, wanted, isNegated }
     }
@@ -102,7 +102,7 @@ export function isGroup(entry: JsonObject): boolean {
 
 function readNegation(leaf: JsonObject): boolean {
   const negation = ownValue(leaf, 'negation') ?? false
-  if (typeof negation !== 'boolean') throw new UnreadableFilters('"negation" is no boolean')
+  if (typeof negation !== 'boolean') throw new UnreadableFilters('"negation" is not a boolean')
   return negation
 }
 

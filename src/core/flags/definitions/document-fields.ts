@@ -44,7 +44,7 @@ export class Fields {
 
   mustBeAmong(known: readonly string[]): void {
     for (const name of this.names()) {
-      if (!known.includes(name)) this.refuse(name, `Unknown field. The fields here are ${known.join(', ')}.`)
+      if (!known.includes(name)) this.refuse(name, `Unknown field. Known fields: ${known.join(', ')}.`)
     }
   }
 

@@ -129,33 +129,33 @@ function readRequired<T>(object: JsonObject, name: string, read: Reader<T>): T {
 }
 
 function readObject(value: JsonValue, name: string): JsonObject {
-  if (!isJsonObject(value)) throw new UnreadableFilters(`"${name}" is no object`)
+  if (!isJsonObject(value)) throw new UnreadableFilters(`"${name}" is not an object`)
   return value
 }
 
 function readList(value: JsonValue, name: string): JsonValue[] {
-  if (!Array.isArray(value)) throw new UnreadableFilters(`"${name}" is no list`)
+  if (!Array.isArray(value)) throw new UnreadableFilters(`"${name}" is not a list`)
   return value
 }
 
 function readText(value: JsonValue, name: string): string {
-  if (typeof value !== 'string') throw new UnreadableFilters(`"${name}" is no text`)
+  if (typeof value !== 'string') throw new UnreadableFilters(`"${name}" is not a string`)
   return value
 }
 
 function readBoolean(value: JsonValue, name: string): boolean {
-  if (typeof value !== 'boolean') throw new UnreadableFilters(`"${name}" is no boolean`)
+  if (typeof value !== 'boolean') throw new UnreadableFilters(`"${name}" is not a boolean`)
   return value
 }
 
 function readNumber(value: JsonValue, name: string): number {
   const number = numberOf(value)
-  if (number === undefined) throw new UnreadableFilters(`"${name}" is no number`)
+  if (number === undefined) throw new UnreadableFilters(`"${name}" is not a number`)
   return number
 }
 
 function readInteger(value: JsonValue, name: string): number {
   const number = readNumber(value, name)
-  if (!Number.isInteger(number)) throw new UnreadableFilters(`"${name}" is no whole number`)
+  if (!Number.isInteger(number)) throw new UnreadableFilters(`"${name}" is not a whole number`)
   return number
 }

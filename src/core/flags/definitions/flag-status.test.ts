@@ -24,10 +24,10 @@ interface Case {
 }
 
 const table: [Case, FlagStatus, reason: RegExp][] = [
-  [{ filters: everybody, settled: 0, called: null }, 'ACTIVE', /^No call of the flag is known yet\.$/],
+  [{ filters: everybody, settled: 0, called: null }, 'ACTIVE', /^No call of the flag has been recorded yet\.$/],
   [{ filters: everybody, settled: 29.999, called: null }, 'ACTIVE', /^No call/],
-  [{ filters: everybody, settled: 30, called: null }, 'STALE', /been true for everybody for 30 days\. No call/],
-  [{ filters: variant, settled: 45.5, called: null }, 'STALE', /been the variant "b" for everybody for 45 days\./],
+  [{ filters: everybody, settled: 30, called: null }, 'STALE', /been true for all users for 30 days\. No call/],
+  [{ filters: variant, settled: 45.5, called: null }, 'STALE', /been the variant "b" for all users for 45 days\./],
   [{ filters: everybody, settled: 400, called: 0 }, 'ACTIVE', /^The flag was called within the last day\.$/],
   [{ filters: everybody, settled: 400, called: 1 }, 'ACTIVE', /^The flag was last called 1 day ago\.$/],
   [{ filters: everybody, settled: 400, called: 29.999 }, 'ACTIVE', /^The flag was last called 29 days ago\.$/],
@@ -36,15 +36,15 @@ const table: [Case, FlagStatus, reason: RegExp][] = [
   [{ filters: some, settled: 400, called: null }, 'ACTIVE', /^No call/],
   [{ filters: some, settled: 400, called: 2 }, 'ACTIVE', /last called 2 days ago/],
   [{ filters: nobody, settled: 29.999, called: null }, 'ACTIVE', /^No call/],
-  [{ filters: nobody, settled: 30, called: null }, 'STALE', /rolled out to nobody for 30 days\. No call/],
+  [{ filters: nobody, settled: 30, called: null }, 'STALE', /rolled out to no users for 30 days\. No call/],
   [
     { filters: nobody, settled: 30, called: 0 },
     'STALE',
-    /rolled out to nobody for 30 days\. The flag was called within/,
+    /rolled out to no users for 30 days\. The flag was called within/,
   ],
-  [{ filters: { groups: [] }, settled: 31, called: null }, 'STALE', /to nobody/],
+  [{ filters: { groups: [] }, settled: 31, called: null }, 'STALE', /to no users/],
   [{ filters: unreadable, settled: 400, called: null }, 'ACTIVE', /^No call/],
-  [{ filters: everybody, settled: 400, called: 99, over: { active: false } }, 'INACTIVE', /switched off/],
+  [{ filters: everybody, settled: 400, called: 99, over: { active: false } }, 'INACTIVE', /is disabled/],
   [{ filters: everybody, settled: 400, called: 99, over: { active: false, archived: true } }, 'ARCHIVED', /archived/],
   [{ filters: everybody, settled: 400, called: 0, over: { deleted: true, archived: true } }, 'DELETED', /deleted/],
   [{ filters: everybody, settled: 0, called: -1 }, 'ACTIVE', /within the last day/],

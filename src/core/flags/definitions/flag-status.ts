@@ -27,8 +27,8 @@ export function statusOfFlag(
 ): { readonly status: FlagStatus; readonly reason: string } {
   if (flag.deleted) return { status: 'DELETED', reason: 'The flag is deleted.' }
   if (flag.archived) return { status: 'ARCHIVED', reason: 'The flag is archived.' }
-  if (!flag.active) return { status: 'INACTIVE', reason: 'The flag is switched off.' }
-  const call = lastCalledAtMs === null ? 'No call of the flag is known yet' : lastCall(nowMs - lastCalledAtMs)
+  if (!flag.active) return { status: 'INACTIVE', reason: 'The flag is disabled.' }
+  const call = lastCalledAtMs === null ? 'No call of the flag has been recorded yet' : lastCall(nowMs - lastCalledAtMs)
   if (lastCalledAtMs !== null && nowMs - lastCalledAtMs >= staleAfterMs)
     return { status: 'STALE', reason: `The flag has not been called for ${describeDays(nowMs - lastCalledAtMs)}.` }
   const settledMs = nowMs - flag.conditionsSinceMs
@@ -37,13 +37,13 @@ export function statusOfFlag(
   if (rollout.kind === 'nobody')
     return {
       status: 'STALE',
-      reason: `The flag has been rolled out to nobody for ${describeDays(settledMs)}. ${call}.`,
+      reason: `The flag has been rolled out to no users for ${describeDays(settledMs)}. ${call}.`,
     }
   if (rollout.kind === 'everybody' && lastCalledAtMs === null) {
     const answer = rollout.variant === null ? 'true' : `the variant "${rollout.variant}"`
     return {
       status: 'STALE',
-      reason: `The flag has been ${answer} for everybody for ${describeDays(settledMs)}. ${call}.`,
+      reason: `The flag has been ${answer} for all users for ${describeDays(settledMs)}. ${call}.`,
     }
   }
   return { status: 'ACTIVE', reason: `${call}.` }

@@ -65,10 +65,10 @@ describe('the percentage of one condition', () => {
 
   it('needs its condition', () => {
     for (const [index, filters, said] of [
-      [2, { groups: [some, everyone] }, 'Condition 2 does not exist. It has 2.'],
+      [2, { groups: [some, everyone] }, 'Condition 2 does not exist. The flag has 2.'],
       [0, { groups: [] }, 'This feature flag has no release conditions.'],
       [0, {}, 'This feature flag has no release conditions.'],
-      [0, { groups: ['x'] }, 'Condition 0 is no object. Repair the filters first.'],
+      [0, { groups: ['x'] }, 'Condition 0 is not an object. Repair the filters first.'],
     ] as [number, JsonObject, string][])
       assert.equal(outcome(setConditionRollout(index, 5), { filters }), `condition_index: ${said}`)
   })
@@ -116,13 +116,13 @@ describe('a rollout to everyone', () => {
   it('needs a variant that the flag has, or none, and a flag that is not of early access', () => {
     const multivariate = variants(60, 40)
     for (const [filters, variantKey, said] of [
-      [{ multivariate }, null, 'variant_key: Name one of its variants: control, test'],
+      [{ multivariate }, null, 'variant_key: Send one of its variants: control, test'],
       [{ multivariate }, 'green', "variant_key: This feature flag has no variant 'green'."],
       [{ multivariate: null }, 'test', 'variant_key: This feature flag has no variants.'],
       [
         { feature_enrollment: true },
         null,
-        'null: This feature flag follows the choices of people in early access; end that feature first.',
+        'null: This feature flag belongs to an early access feature: delete that feature first.',
       ],
     ] as [JsonObject, string | null, string][])
       assert.equal(outcome(rollOutToEveryone(variantKey), { filters }), said)

@@ -39,10 +39,10 @@ export function setConditionRollout(conditionIndex: number, rolloutPercentage: n
     const attr = 'condition_index'
     if (sets.length === 0) return refuseWrite(attr, 'This feature flag has no release conditions.')
     if (conditionIndex >= sets.length)
-      return refuseWrite(attr, `Condition ${conditionIndex} does not exist. It has ${sets.length}.`)
+      return refuseWrite(attr, `Condition ${conditionIndex} does not exist. The flag has ${sets.length}.`)
     const set = sets[conditionIndex]
     if (!isJsonObject(set))
-      return refuseWrite(attr, `Condition ${conditionIndex} is no object. Repair the filters first.`)
+      return refuseWrite(attr, `Condition ${conditionIndex} is not an object. Repair the filters first.`)
     if (numberOf(ownValue(set, 'rollout_percentage') ?? null) === rolloutPercentage) return ok({})
     const changed = mergeObjects(set, { rollout_percentage: rolloutPercentage })
     return ok({ filters: mergeObjects(filters, { groups: sets.with(conditionIndex, changed) }) })
@@ -56,15 +56,12 @@ export function rollOutToEveryone(variantKey: string | null): NarrowWrite {
     const attr = 'variant_key'
     const variantKeys = variantsOf(filters).map(variant => (isJsonObject(variant) ? ownValue(variant, 'key') : null))
     if (variantKey === null && variantKeys.length > 0)
-      return refuseWrite(attr, `Name one of its variants: ${variantKeys.join(', ')}`)
+      return refuseWrite(attr, `Send one of its variants: ${variantKeys.join(', ')}`)
     if (variantKey !== null && variantKeys.length === 0) return refuseWrite(attr, 'This feature flag has no variants.')
     if (variantKey !== null && !variantKeys.includes(variantKey))
       return refuseWrite(attr, `This feature flag has no variant '${variantKey}'.`)
     if (ownValue(filters, 'feature_enrollment') === true)
-      return refuseWrite(
-        null,
-        'This feature flag follows the choices of people in early access; end that feature first.',
-      )
+      return refuseWrite(null, 'This feature flag belongs to an early access feature: delete that feature first.')
     const isInFront = isForEveryone(listIn(filters, 'groups')[0], filters)
     if (isInFront && (variantKey === null || hasAll(filters, variantKey))) return ok({})
     const inFront = isInFront ? filters : withEveryoneInFront(filters)
@@ -95,7 +92,7 @@ function refuseWrite(attr: string | null, message: string): Result<never, Narrow
 const hasNoConditions = err<NarrowRefusal>({
   code: 'unsupported_config_version',
   attr: null,
-  message: 'This feature flag has rules, of version 2, and no release conditions: write its filters as a whole.',
+  message: 'This version 2 feature flag has rules and no release conditions: update its filters as a whole.',
 })
 
 function listIn(object: JsonObject, name: string): readonly JsonValue[] {

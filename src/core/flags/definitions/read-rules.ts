@@ -54,23 +54,23 @@ export function readRules(filters: JsonObject): Result<RulesDocument, DocumentFa
 
 function readDocument(filters: JsonObject): RulesDocument {
   if (configVersion(filters) !== 2) {
-    throw new Fault('filters.version', 'unsupported_config_version', 'The version of a flag document is 1 or 2.')
+    throw new Fault('filters.version', 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')
   }
   if (Buffer.byteLength(JSON.stringify(filters)) > documentBytesMax) {
-    throw new Fault('filters', 'invalid_input', `A flag document has at most ${documentBytesMax} bytes.`)
+    throw new Fault('filters', 'invalid_input', `A flag document may have at most ${documentBytesMax} bytes.`)
   }
   const document = new Fields(filters, 'filters')
   document.mustBeAmong(['version', 'return_type', 'default_value', 'rules', 'aggregation_group_type_index'])
   const returnType = document.oneOf('return_type', returnTypes)
   if (document.has('aggregation_group_type_index')) {
-    document.refuse('aggregation_group_type_index', 'Flags of version 2 for groups are not supported.')
+    document.refuse('aggregation_group_type_index', 'Version 2 flags for groups are not supported.')
   }
   const defaultValue = document.required('default_value')
   if (defaultValue !== null) checkValue(defaultValue, returnType, document.pathOf('default_value'))
   const ids = new Set<string>()
   const rules = document.list('rules', ruleCountMax).map((value, index) => {
     const rule = readRule(Fields.of(value, `filters.rules.${index}`), returnType)
-    if (ids.has(rule.id)) throw new Fault(`filters.rules.${index}.id`, 'invalid_input', 'Two rules have this id.')
+    if (ids.has(rule.id)) throw new Fault(`filters.rules.${index}.id`, 'invalid_input', 'Another rule has this id.')
     ids.add(rule.id)
     return rule
   })
@@ -91,7 +91,7 @@ function readRule(rule: Fields, returnType: ReturnType): Rule {
   const type = rule.oneOf('rule_type', ruleTypes)
   rule.mustBeAmong(fieldsOfType[type])
   const id = rule.text('id').toLowerCase()
-  if (!/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/.test(id)) rule.refuse('id', 'The id of a rule is a UUID.')
+  if (!/^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/.test(id)) rule.refuse('id', 'The id of a rule must be a UUID.')
   const predicates = readTargeting(rule.object('targeting'))
   if (rule.has('description')) rule.text('description')
   if (rule.has('metadata')) rule.object('metadata')
@@ -128,15 +128,15 @@ function readExperiment(
 
 function readVariants(rule: Fields, returnType: ReturnType): RuleVariant[] {
   const values = rule.list('variants', variantCountMax)
-  if (values.length < 2) rule.refuse('variants', 'An experiment has at least two variants.')
+  if (values.length < 2) rule.refuse('variants', 'An experiment needs at least two variants.')
   const keys = new Set<string>()
   let hundredths = 0
   const variants = values.map((value, index) => {
     const variant = Fields.of(value, `${rule.pathOf('variants')}.${index}`)
     variant.mustBeAmong(['key', 'weight', 'value'])
     const key = variant.text('key')
-    if (!/^[\w-]+$/.test(key)) variant.refuse('key', 'The key of a variant has letters, digits, _ and - only.')
-    if (keys.has(key)) variant.refuse('key', 'Two variants have this key.')
+    if (!/^[\w-]+$/.test(key)) variant.refuse('key', 'The key of a variant may only contain letters, digits, _ and -.')
+    if (keys.has(key)) variant.refuse('key', 'Another variant has this key.')
     keys.add(key)
     const weight = variant.percentage('weight')
     hundredths += Math.round(weight * 100)
@@ -152,7 +152,7 @@ function readHoldout(holdout: Fields, isLinked: boolean): RuleHoldout {
   holdout.mustBeAmong(['id', 'seed', 'exclusion_percentage'])
   const id = holdout.integerOrNull('id')
   if ((id !== null) !== isLinked) {
-    holdout.refuse('id', 'The id of a holdout is null exactly when the rule belongs to no experiment.')
+    holdout.refuse('id', 'The id of a holdout must be null if and only if the rule has no experiment.')
   }
   return { id, seed: readSeed(holdout), exclusionPercentage: holdout.percentage('exclusion_percentage') }
 }
@@ -161,7 +161,7 @@ function readSeed(fields: Fields): string {
   const seed = fields.text('seed')
   // A code point has one or two units, so most seeds need no counting.
   if (seed === '' || (seed.length > seedCodePointsMax && [...seed].length > seedCodePointsMax)) {
-    fields.refuse('seed', `A seed has 1 to ${seedCodePointsMax} characters.`)
+    fields.refuse('seed', `A seed must have 1 to ${seedCodePointsMax} characters.`)
   }
   return seed
 }
@@ -182,7 +182,7 @@ const predicateFields = [
 function readPredicate(predicate: Fields): Predicate {
   predicate.mustBeAmong(predicateFields)
   if (predicate.text('type') !== 'person') {
-    predicate.refuse('type', 'A rule of version 2 tests properties of the person only: the type is "person".')
+    predicate.refuse('type', 'Rules of version 2 flags can test only person properties: the type must be "person".')
   }
   const key = predicate.text('key')
   if (key === '') predicate.refuse('key', 'The key of a property must not be empty.')
@@ -190,10 +190,10 @@ function readPredicate(predicate: Fields): Predicate {
   const form = valueFormOf.get(operator)
   if (form === undefined) {
     const known = [...valueFormOf.keys()].join(', ')
-    predicate.refuse('operator', `A rule has no operator "${operator.slice(0, 80)}". The operators are ${known}.`)
+    predicate.refuse('operator', `Unknown operator "${operator.slice(0, 80)}". Rules support ${known}.`)
   }
   for (const name of ['label', 'cohort_name']) if (predicate.isSet(name)) predicate.text(name)
-  if (predicate.isSet('group_type_index')) predicate.refuse('group_type_index', 'Must be null or left out.')
+  if (predicate.isSet('group_type_index')) predicate.refuse('group_type_index', 'Must be null or omitted.')
   if (predicate.isSet('group_key_names')) {
     const names = predicate.object('group_key_names')
     for (const name of names.names()) names.text(name)
@@ -230,10 +230,10 @@ function formEntries(form: ValueForm, operators: readonly string[]): [string, Va
 
 const valueHint: { readonly [form in Exclude<ValueForm, 'any'>]: string } = {
   text: 'text',
-  number_or_text: 'a number or text',
+  number_or_text: 'a number or string',
   list: 'a list',
-  version: 'a version such as 1.2.3, as text',
-  date: 'a date such as 2026-01-31, or a span such as -7d, as text',
+  version: 'a version such as 1.2.3, as a string',
+  date: 'a date such as 2026-01-31, or a span such as -7d, as a string',
 }
 
 function checkPredicateValue(form: ValueForm, operator: string, value: JsonValue | undefined, predicate: Fields): void {
@@ -271,13 +271,13 @@ function readValue(fields: Fields, returnType: ReturnType): JsonValue {
 function checkValue(value: JsonValue, type: ReturnType, path: string): void {
   const isOfType =
     type === 'number' ? numberOf(value) !== undefined : type === 'object' ? isJsonObject(value) : typeof value === type
-  if (!isOfType) throw new Fault(path, 'invalid', `The values of this flag are of type ${type}.`)
-  if (value === '') throw new Fault(path, 'invalid_input', 'A text must not be empty.')
+  if (!isOfType) throw new Fault(path, 'invalid', `The values of this flag must be of type ${type}.`)
+  if (value === '') throw new Fault(path, 'invalid_input', 'A string must not be empty.')
   if (type === 'object' && isDeeperThan(value, valueDepthMax)) {
-    throw new Fault(path, 'invalid_input', `A value nests at most ${valueDepthMax} levels deep.`)
+    throw new Fault(path, 'invalid_input', `A value may be nested at most ${valueDepthMax} levels deep.`)
   }
   if (!everyNumber(value, number => Math.abs(number) <= Number.MAX_SAFE_INTEGER)) {
-    throw new Fault(path, 'invalid_input', `A number lies between ±${Number.MAX_SAFE_INTEGER}.`)
+    throw new Fault(path, 'invalid_input', `A number must be between ±${Number.MAX_SAFE_INTEGER}.`)
   }
 }
 

@@ -57,7 +57,7 @@ class TreeValidation {
     if (depth > cohortDepthMax) {
       return values.length === 0
         ? []
-        : [issue(`${path}.values`, 'invalid_input', `Groups are nested at most ${cohortDepthMax} deep.`)]
+        : [issue(`${path}.values`, 'invalid_input', `Groups may be nested at most ${cohortDepthMax} levels deep.`)]
     }
     const issues: FlagIssue[] = []
     for (const [index, entry] of values.entries()) {
@@ -77,10 +77,10 @@ class TreeValidation {
     if (typeof type === 'string' && groupTypes.includes(type)) return this.#validateValues(entry, path, depth + 1)
     if (typeof type === 'string' && leafTypes.includes(type)) return this.#validateLeaf(entry, path)
     if (typeof type === 'string' && behaviouralTypes.includes(type)) {
-      const message = `Filters of type ${type} are not evaluated here: nobody would be a member by them.`
+      const message = `Filters of type ${type} are not supported: they would match no one.`
       return [issue(`${path}.type`, 'invalid_input', message)]
     }
-    const message = `The type is one of ${groupTypes.join(', ')} for a group and ${leafTypes.join(', ')} for a filter.`
+    const message = `The type must be one of ${groupTypes.join(', ')} for a group, or ${leafTypes.join(', ')} for a filter.`
     return [issue(`${path}.type`, missingOr(type), message)]
   }
 
@@ -102,7 +102,7 @@ class TreeValidation {
 }
 
 function tooMany(path: string): FlagIssue {
-  return issue(path, 'invalid_input', `A cohort has at most ${cohortEntryCountMax} filters and groups of filters.`)
+  return issue(path, 'invalid_input', `A cohort may have at most ${cohortEntryCountMax} filters and groups of filters.`)
 }
 
 function missingOr(value: JsonValue | undefined): FlagIssueCode {

@@ -65,14 +65,16 @@ export function validateFilter(filter: JsonValue, path: string, patterns: Patter
   if (type === undefined || type === null) {
     issues.push(issue(`${path}.type`, 'required', `A filter needs a type: ${filterTypes.join(', ')}.`))
   } else if (!isFilterType(type)) {
-    issues.push(issue(`${path}.type`, 'invalid_input', `The type of a filter is one of ${filterTypes.join(', ')}.`))
+    issues.push(
+      issue(`${path}.type`, 'invalid_input', `The type of a filter must be one of ${filterTypes.join(', ')}.`),
+    )
   }
   issues.push(...validateKey(filter, path), ...validateGroupTypeIndex(filter, path))
   const operator = ownValue(filter, 'operator') ?? null
   if (operator !== null && typeof operator !== 'string') {
-    issues.push(issue(`${path}.operator`, 'invalid', 'An operator must be text.'))
+    issues.push(issue(`${path}.operator`, 'invalid', 'An operator must be a string.'))
   } else if (operator !== null && !valueFormOf.has(operator) && !otherOperators.includes(operator)) {
-    const message = `There is no operator "${operator.slice(0, 80)}". The operators are ${flagOperators.join(', ')}.`
+    const message = `Unknown operator "${operator.slice(0, 80)}". The operators are ${flagOperators.join(', ')}.`
     issues.push(issue(`${path}.operator`, 'invalid_input', message))
   } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
   else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))
@@ -83,7 +85,7 @@ export function validateFilter(filter: JsonValue, path: string, patterns: Patter
 function validateKey(filter: JsonObject, path: string): FlagIssue[] {
   const key = ownValue(filter, 'key')
   if (key === undefined || key === null) return [issue(`${path}.key`, 'required', 'A filter needs a key.')]
-  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a filter must be text.')]
+  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a filter must be a string.')]
   return []
 }
 
@@ -98,20 +100,22 @@ export function groupTypeIndexIssues(value: JsonValue | undefined, path: string)
   if (index === undefined || !Number.isInteger(index)) {
     return [issue(path, 'invalid', 'A group type index must be a whole number.')]
   }
-  return index >= 0 && index <= 4 ? [] : [issue(path, 'invalid_input', 'A group type index lies between 0 and 4.')]
+  return index >= 0 && index <= 4 ? [] : [issue(path, 'invalid_input', 'A group type index must be between 0 and 4.')]
 }
 
 function validateCohortFilter(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
   const issues: FlagIssue[] = []
   if (operator !== null && operator !== 'in' && operator !== 'not_in') {
-    issues.push(issue(`${path}.operator`, 'invalid_input', 'A cohort filter knows the operators in and not_in.'))
+    issues.push(
+      issue(`${path}.operator`, 'invalid_input', 'A cohort filter supports only the operators in and not_in.'),
+    )
   }
   const value = ownValue(filter, 'value')
   const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value ?? null)
   if (value === undefined || value === null) {
     issues.push(issue(`${path}.value`, 'required', 'A cohort filter needs the id of a cohort as its value.'))
   } else if (id === undefined || !Number.isSafeInteger(id) || id < 0) {
-    issues.push(issue(`${path}.value`, 'invalid_input', 'The value of a cohort filter is the id of a cohort.'))
+    issues.push(issue(`${path}.value`, 'invalid_input', 'The value of a cohort filter must be a cohort id.'))
   }
   return issues
 }
@@ -120,14 +124,18 @@ function validateDependency(filter: JsonObject, operator: string | null, path: s
   const issues: FlagIssue[] = []
   const key = ownValue(filter, 'key')
   if (typeof key === 'string' && !/^\d{1,15}$/.test(key)) {
-    issues.push(issue(`${path}.key`, 'invalid_input', 'The key of a flag filter is the id of the other flag, as text.'))
+    issues.push(
+      issue(`${path}.key`, 'invalid_input', 'The key of a flag filter must be the id of the other flag, as a string.'),
+    )
   }
   if (operator !== 'flag_evaluates_to') {
     issues.push(issue(`${path}.operator`, 'invalid_input', 'A flag filter needs the operator flag_evaluates_to.'))
   }
   const value = ownValue(filter, 'value')
   if (typeof value !== 'boolean' && typeof value !== 'string') {
-    issues.push(issue(`${path}.value`, 'invalid_input', 'A flag filter asks for true, false or the key of a variant.'))
+    issues.push(
+      issue(`${path}.value`, 'invalid_input', 'The value of a flag filter must be true, false or a variant key.'),
+    )
   }
   return issues
 }
@@ -141,7 +149,9 @@ function validatePropertyFilter(
   const form = valueFormOf.get(operator)
   if (form === undefined) {
     const place = operator === 'flag_evaluates_to' ? 'flag' : 'cohort'
-    return [issue(`${path}.operator`, 'invalid_input', `The operator ${operator} belongs to filters of type ${place}.`)]
+    return [
+      issue(`${path}.operator`, 'invalid_input', `The operator ${operator} is only for filters of type ${place}.`),
+    ]
   }
   if (form === 'none') return []
   const value = ownValue(filter, 'value')
@@ -163,15 +173,15 @@ function valueProblem(
     case 'any':
       return null
     case 'scalar':
-      return Array.isArray(value) || isJsonObject(value) ? 'The value must be text, a number or a boolean.' : null
+      return Array.isArray(value) || isJsonObject(value) ? 'The value must be a string, a number or a boolean.' : null
     case 'scalar_or_list':
-      return isJsonObject(value) ? 'The value must be a list, text, a number or a boolean.' : null
+      return isJsonObject(value) ? 'The value must be a list, string, number or boolean.' : null
     case 'number':
-      return Number.isNaN(rangeBound(value)) ? 'The value must be a number: texts are never compared.' : null
+      return Number.isNaN(rangeBound(value)) ? 'The value must be a number: strings are never compared.' : null
     case 'date':
       // Checked in UTC: whether the project's zone skips this wall time does not matter, since that zone may change.
       return parseDateFilter(value, 'UTC') === null
-        ? 'The value must be text: a date such as 2026-01-31, a time such as 2026-01-31T10:00:00Z, or a span such as -7d.'
+        ? 'The value must be a string: a date such as 2026-01-31, a time such as 2026-01-31T10:00:00Z, or a span such as -7d.'
         : null
     case 'version':
       return compileSemver(operator as SemverOperator, textOf(value)) === null ? versionProblem(operator) : null
@@ -186,20 +196,20 @@ function valueProblem(
 
 /** Why a pattern may not be written; null for one that may. Counts it against the budget. */
 export function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
-  if (typeof value !== 'string') return 'The value must be text: a regular expression.'
+  if (typeof value !== 'string') return 'The value must be a string: a regular expression.'
   if (!patterns.paidFor.has(value)) {
     patterns.paidFor.add(value)
     patterns.charsLeft -= value.length
     if (patterns.charsLeft >= 0) patterns.unitsLeft -= Math.min(patternUnits(value), patternUnitsMax)
   }
   if (patterns.charsLeft < 0) {
-    return `The regular expressions of a flag or a cohort have at most ${patternCharsOfFlagMax} characters together.`
+    return `The regular expressions of a flag or cohort may have ${patternCharsOfFlagMax} characters in total.`
   }
   if (patterns.unitsLeft < 0) {
-    return 'The regular expressions are too large together: use fewer counted repetitions and classes such as \\w.'
+    return 'The regular expressions are too large in total: use fewer counted repetitions and classes such as \\w.'
   }
   const compiled = compileFlagRegex(value)
-  return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
+  return compiled.ok ? null : `This regular expression is not supported: ${compiled.error}.`
 }
 
 function isRange(value: JsonValue): boolean {

@@ -281,7 +281,7 @@ describe('validateFlag', () => {
     assert.equal(refused(manyPatterns('a{900}', 3_000)), 3_000 - 16)
     const [issue] = refusedPatterns(manyPatterns('a{900}', 17))
     assert.equal(issue!.path, 'filters.groups.0.properties.16.value')
-    assert.match(issue!.message, /too large together/)
+    assert.match(issue!.message, /too large in total/)
   })
 
   it('takes any number of filters with the same regular expression, and a hundred different ones of the usual kind', () => {

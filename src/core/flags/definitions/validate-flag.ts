@@ -52,11 +52,11 @@ function validateDocument(filters: JsonObject, stored: JsonObject | null): FlagI
   const version = configVersion(filters)
   const path = 'filters.version'
   if (version === 'unsupported') {
-    return [issue(path, 'unsupported_config_version', 'The version of a flag document is 1 or 2.')]
+    return [issue(path, 'unsupported_config_version', 'The version of a flag document must be 1 or 2.')]
   }
   const before = stored === null ? version : configVersion(stored)
   if (before !== 'unsupported' && before !== version) {
-    return [issue(path, 'invalid_input', `This flag has a document of version ${before}, which cannot change.`)]
+    return [issue(path, 'invalid_input', `This is a version ${before} flag; the version cannot be changed.`)]
   }
   return version === 2 ? validateRules(filters, stored) : validateFilters(filters)
 }
@@ -72,7 +72,7 @@ const notBesideRules = [
 function issuesBesideRules(flag: FlagToValidate): FlagIssue[] {
   return notBesideRules
     .filter(([field]) => (flag[field] ?? false) !== false)
-    .map(([, path]) => issue(path, 'invalid_input', 'A flag with a document of version 2 cannot have this.'))
+    .map(([, path]) => issue(path, 'invalid_input', 'Not supported for version 2 flags.'))
 }
 
 /**
@@ -90,10 +90,10 @@ export function archivedIssues(
 
 function validateFlagKey(key: string): FlagIssue[] {
   if (key.length > flagKeyLengthMax) {
-    return [issue('key', 'invalid_input', `A flag key has at most ${flagKeyLengthMax} characters.`)]
+    return [issue('key', 'invalid_input', `A flag key may have at most ${flagKeyLengthMax} characters.`)]
   }
   if (/^[a-zA-Z0-9_-]+$/.test(key)) return []
-  return [issue('key', 'invalid_input', 'A flag key holds only letters, digits, hyphens and underscores.')]
+  return [issue('key', 'invalid_input', 'A flag key may only contain letters, digits, hyphens and underscores.')]
 }
 
 /** Of version 1. */
@@ -140,7 +140,7 @@ function tooManyEntries(filters: JsonObject): FlagIssue | null {
 }
 
 function tooMany(path: string): FlagIssue {
-  const most = `A flag has at most ${flagEntryCountMax} condition sets, filters and variants together.`
+  const most = `A flag may have at most ${flagEntryCountMax} condition sets, filters and variants in total.`
   return issue(`filters.${path}`, 'invalid_input', most)
 }
 
@@ -150,7 +150,7 @@ function validateSets(
   options: { required: boolean; patterns: PatternBudget },
 ): FlagIssue[] {
   if (!options.required && (sets === undefined || sets === null)) return []
-  if (sets === undefined) return [issue(path, 'required', 'Condition sets are needed; an empty list is fine.')]
+  if (sets === undefined) return [issue(path, 'required', 'Condition sets are required; an empty list is allowed.')]
   if (!Array.isArray(sets)) return [issue(path, 'invalid', 'Condition sets must be a list.')]
   return sets.flatMap((set, index) => validateSet(set, `${path}.${index}`, options.patterns))
 }
@@ -198,9 +198,9 @@ function validateVariants(multivariate: JsonValue | undefined): FlagIssue[] {
 function validateVariantKey(variant: JsonObject, seen: Set<string>, path: string): FlagIssue[] {
   const key = ownValue(variant, 'key')
   if (key === undefined || key === null) return [issue(`${path}.key`, 'required', 'A variant needs a key.')]
-  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a variant must be text.')]
+  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a variant must be a string.')]
   if (key === '') return [issue(`${path}.key`, 'invalid_input', 'The key of a variant must not be empty.')]
-  if (seen.has(key)) return [issue(`${path}.key`, 'invalid_input', 'Two variants have this key.')]
+  if (seen.has(key)) return [issue(`${path}.key`, 'invalid_input', 'Another variant has this key.')]
   seen.add(key)
   return []
 }
@@ -226,12 +226,12 @@ function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
 /** A percentage is between 0 and 100; fractions are allowed. */
 function percentageIssues(value: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
   if (value === undefined || value === null) {
-    return options.required ? [issue(path, 'required', 'A percentage is needed.')] : []
+    return options.required ? [issue(path, 'required', 'A percentage is required.')] : []
   }
   const percentage = numberOf(value)
   if (percentage === undefined) return [issue(path, 'invalid', 'A percentage must be a number.')]
   if (percentage >= 0 && percentage <= 100) return []
-  return [issue(path, 'invalid_input', 'A percentage lies between 0 and 100.')]
+  return [issue(path, 'invalid_input', 'A percentage must be between 0 and 100.')]
 }
 
 function objectOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
@@ -249,7 +249,7 @@ function booleanOrNull(value: JsonValue | undefined, path: string): FlagIssue[] 
 function textOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
   return value === undefined || value === null || typeof value === 'string'
     ? []
-    : [issue(path, 'invalid', 'Must be text or null.')]
+    : [issue(path, 'invalid', 'Must be a string or null.')]
 }
 
 function isOneOf(list: readonly string[], value: string): boolean {

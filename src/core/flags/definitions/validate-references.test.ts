@@ -46,8 +46,8 @@ describe('references of a definition', () => {
     const links = linksOf([linked(1, 'a')], [linked(2, 'Beta')])
     const written = { kind: 'cohort', id: null, name: 'New' } as const
     assert.deepEqual(problems(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
-      'to flag 2: There is no flag with the id 2 here, or it is deleted: then bring that one back first, or take this filter out.',
-      'to cohort 1: There is no cohort with the id 1 here, or it is deleted: then bring that one back first, or take this filter out.',
+      'to flag 2: The project has no flag with the id 2, or it is deleted: restore it first, or remove this filter.',
+      'to cohort 1: The project has no cohort with the id 1, or it is deleted: restore it first, or remove this filter.',
     ])
   })
 
@@ -55,7 +55,7 @@ describe('references of a definition', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
     const types = [to('group_type', 1), to('group_type', 0), to('group_type', 2)]
     assert.deepEqual(problems(referenceIssues(written, types, linksOf([linked(1, 'a')]))), [
-      'to group_type 2: The group type 2 (junk) is being deleted. Its index is free again once it is gone; groups_types/ lists those there are.',
+      'to group_type 2: The group type 2 (junk) is being deleted. Its index can be reused afterwards; groups_types/ lists existing group types.',
     ])
   })
 
@@ -64,7 +64,7 @@ describe('references of a definition', () => {
     assert.deepEqual(
       problems(referenceIssues(written, [to('experiment', 5), to('experiment', 6)], linksOf([linked(5, 'a')]))),
       [
-        'to experiment 6: The project has no experiment with the id 6, or it is deleted: null is for a split without one.',
+        'to experiment 6: The project has no experiment with the id 6, or it is deleted. Use null for a split without an experiment.',
       ],
     )
   })
@@ -84,7 +84,7 @@ describe('references of a definition', () => {
     ])
     const issues = referenceIssues({ kind: 'flag', id: null, name: 'd' }, [to('flag', 3)], links)
     assert.deepEqual(problems(issues), [
-      'to flag 3: This leads to a cycle: flag "b" → flag "a" → flag "b". A value cannot depend on itself.',
+      'to flag 3: This creates a cycle: flag "b" → flag "a" → flag "b". A value cannot depend on itself.',
     ])
   })
 

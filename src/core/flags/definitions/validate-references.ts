@@ -34,18 +34,18 @@ export function referenceIssues(
     }
     if (kind === 'experiment') {
       if (links.experimentIds.includes(id)) continue
-      const message = `The project has no experiment with the id ${id}, or it is deleted: null is for a split without one.`
+      const message = `The project has no experiment with the id ${id}, or it is deleted. Use null for a split without an experiment.`
       issues.push({ path, code: 'invalid_input', message })
       continue
     }
     if (!graph.has(kind, id)) {
-      const message = `There is no ${kind} with the id ${id} here, or it is deleted: then bring that one back first, or take this filter out.`
+      const message = `The project has no ${kind} with the id ${id}, or it is deleted: restore it first, or remove this filter.`
       issues.push({ path, code: 'invalid_input', message })
       continue
     }
     const cycle = graph.cycleBehind(kind, id)
     if (cycle !== null) {
-      const message = `This leads to a cycle: ${cycle.join(' → ')}. A value cannot depend on itself.`
+      const message = `This creates a cycle: ${cycle.join(' → ')}. A value cannot depend on itself.`
       issues.push({ path, code: 'invalid_input', message })
     }
   }
@@ -53,7 +53,7 @@ export function referenceIssues(
 }
 
 function isBeingDeleted({ index, name }: DefinitionLinks['groupTypes'][number], path: string): FlagIssue {
-  const message = `The group type ${index} (${name}) is being deleted. Its index is free again once it is gone; groups_types/ lists those there are.`
+  const message = `The group type ${index} (${name}) is being deleted. Its index can be reused afterwards; groups_types/ lists existing group types.`
   return { path, code: 'invalid_input', message }
 }
 

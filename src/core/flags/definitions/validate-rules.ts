@@ -25,7 +25,7 @@ export function validateRules(filters: JsonObject, stored: JsonObject | null): F
   const before = stored === null ? null : readRules(stored)
   const { returnType } = read.value
   if (before?.ok && before.value.returnType !== returnType) {
-    const message = `The flag returns a ${before.value.returnType}, and the type of its values cannot change.`
+    const message = `The flag returns a ${before.value.returnType}; its return type cannot be changed.`
     return [issue('filters.return_type', message)]
   }
   return [
@@ -44,7 +44,7 @@ function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[]
   }
   return values
     .filter(([, value]) => reservedTexts.includes(value))
-    .map(([path, value]) => issue(path, `The text ${value} is kept for booleans.`))
+    .map(([path, value]) => issue(path, `The string ${value} is reserved for booleans.`))
 }
 
 /** A pattern that the stored document has already is not refused again: then nothing else of the flag could be written. */
@@ -74,7 +74,9 @@ function metadataIssues(filters: JsonObject): FlagIssue[] {
   return rulesIn(filters).flatMap((rule, index) => {
     const metadata = isJsonObject(rule) ? ownValue(rule, 'metadata') : undefined
     if (metadata === undefined || Buffer.byteLength(JSON.stringify(metadata)) <= metadataBytesMax) return []
-    return [issue(`filters.rules.${index}.metadata`, `The metadata of a rule has at most ${metadataBytesMax} bytes.`)]
+    return [
+      issue(`filters.rules.${index}.metadata`, `The metadata of a rule may have at most ${metadataBytesMax} bytes.`),
+    ]
   })
 }
 

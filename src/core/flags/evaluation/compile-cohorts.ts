@@ -94,7 +94,7 @@ export class ProjectCohorts implements CompiledCohorts {
 
   /** The cohorts that it refers to are already compiled. */
   #compile(node: CohortNode, problem: (message: string) => void): Result<KnownCohort, UnknownReason> {
-    if (node.unreadable !== null) problem(`it cannot be read: ${node.unreadable}`)
+    if (node.unreadable !== null) problem(`it is invalid: ${node.unreadable}`)
     if (node.fault !== null) return err(node.fault)
     const { cohort, tree } = node
     if (cohort.isStatic) return ok(this.#staticCohort(cohort.id))

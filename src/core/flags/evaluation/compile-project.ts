@@ -121,9 +121,7 @@ export function* compileProjectSteps(
       // Whatever went wrong, the project's other flags (and other projects) still have to work.
       own.forEach(addProblem)
       const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
-      addProblem(
-        `left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`,
-      )
+      addProblem(`omitted because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)
       return undefined
     }
   }

@@ -40,7 +40,7 @@ export function compileRules(filters: JsonObject, outcomes: PreparedOutcomes, co
   const document = readRules(filters)
   if (!document.ok) {
     const { path, message } = document.error
-    compiler.problem(`fails for everybody, because its definition cannot be evaluated: ${path}: ${message}`)
+    compiler.problem(`fails for all users because its definition cannot be evaluated: ${path}: ${message}`)
     return { rules: [], otherwise: outcomes.unknown('unsupported_definition'), hasExperiment: true, weight: 1 }
   }
   const { rules, defaultValue } = document.value

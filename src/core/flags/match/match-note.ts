@@ -36,16 +36,16 @@ function filterNote(operator: string, filter: JsonValue, settings: MatchSettings
     return problem === undefined ? null : `never matches: ${problem}`
   }
   if (numberOperators.includes(operator))
-    return numericValue(filter) === null ? "the filter's value is no number" : null
+    return numericValue(filter) === null ? "the filter's value is not a number" : null
   if (operator === 'between' || operator === 'not_between') return isRange(filter) ? null : rangeNote
   if (operator.startsWith('is_date_'))
-    return parseDateFilter(filter, settings.timezone) === null ? "the filter's value is no date" : null
+    return parseDateFilter(filter, settings.timezone) === null ? "the filter's value is not a date" : null
   const semver = semverOperators.find(name => name === operator)
   if (semver === undefined) return null
-  return compileSemver(semver, textOf(filter)) === null ? "the filter's value is no version" : null
+  return compileSemver(semver, textOf(filter)) === null ? "the filter's value is not a version" : null
 }
 
-const rangeNote = "the filter's value is no range: two numbers, the smaller one first"
+const rangeNote = "the filter's value is not a range: two numbers, the smaller one first"
 
 function isRange(filter: JsonValue): boolean {
   if (!Array.isArray(filter) || filter.length !== 2) return false
@@ -56,12 +56,12 @@ function isRange(filter: JsonValue): boolean {
 function propertyNote(operator: string, property: JsonValue, { timezone }: MatchSettings): string | null {
   if (numberOperators.includes(operator) || operator.endsWith('between')) {
     const number = numericValue(property)
-    return number === null || Number.isNaN(number) ? "the property's value is no number" : null
+    return number === null || Number.isNaN(number) ? "the property's value is not a number" : null
   }
   if (operator.startsWith('is_date_'))
-    return dateOfProperty(property, timezone) === null ? "the property's value is no date" : null
+    return dateOfProperty(property, timezone) === null ? "the property's value is not a date" : null
   if ((semverOperators as readonly string[]).includes(operator))
-    return parseSemver(propertyText(property)) === null ? "the property's value is no version" : null
+    return parseSemver(propertyText(property)) === null ? "the property's value is not a version" : null
   if (operator !== 'regex' && operator !== 'not_regex') return null
   const isTooLong = Buffer.byteLength(propertyText(property), 'utf8') > subjectBytesMax
   return isTooLong ? 'a value of more than 16 KiB never matches a pattern' : null

@@ -165,7 +165,7 @@ function compileEndsWith(filter: JsonValue): QuickMatches {
 /** With an invalid pattern or an over-long subject, both `regex` and `not_regex` are false. */
 function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   const regex = compileFlagRegex(textOf(filter))
-  if (!regex.ok) return `the pattern cannot be used: ${regex.error}`
+  if (!regex.ok) return `the pattern is not supported: ${regex.error}`
   return value => {
     const text = propertyText(value)
     return regex.value.isSlow(text) ? findLater(regex.value, text, wanted) : regex.value.find(text) === wanted

@@ -83,7 +83,7 @@ function compile(pattern: string): Result<FlagRegex, string> {
   try {
     const { text: re2Pattern, units, instructions } = translated.value
     if (units > patternUnitsMax) {
-      return err('too large: counted repetitions and classes such as \\w make more of it than can be compiled in time')
+      return err('too large: counted repetitions and classes such as \\w expand it beyond what can be compiled in time')
     }
     const compiled = RE2JS.compile(re2Pattern)
     const isTooLong = (text: string) => isTooLongForAny(text) || instructions * text.length > searchStepsMax

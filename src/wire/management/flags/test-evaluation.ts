@@ -109,24 +109,24 @@ function sentenceOf({ result, note, rollout, filters }: ExplainedConditionJson, 
     case 'matched':
       return decided ? `Matches, and decides the value${more}.` : `Matches, but does not decide the value${more}.`
     case 'experiment_paused':
-      return 'Its filters match, and its experiment is paused: the default value is served.'
+      return 'The filters match, but the experiment is paused: the default value is served.'
     case 'holdout':
-      return 'Its filters match, and its holdout has the subject: the default value is served.'
+      return 'The filters match, but the subject is in the holdout: the default value is served.'
     case 'out_of_rollout_bound':
     case 'rollout_miss':
-      return `The filters match, but the rollout of ${rollout.percentage} % leaves the subject out${more}.`
+      return `The filters match, but the rollout of ${rollout.percentage} % excludes the subject${more}.`
     case 'no_condition_match': {
       const failed = filters.find(filter => filter.result === 'failed' || filter.result === 'error')
       return failed === undefined
         ? `Does not match${more}.`
-        : `Does not match: ${describeFilter(failed)} does not hold.`
+        : `Does not match: ${describeFilter(failed)} does not match.`
     }
     case 'no_group_type':
       return `Does not match${more}.`
     case 'failed':
       return `Could not be evaluated${more}.`
     case 'not_reached':
-      return 'Not looked at: the value was decided before.'
+      return 'Not evaluated: the value was already decided.'
     default:
       return result satisfies never
   }
@@ -136,10 +136,10 @@ function testedFilter(filter: ExplainedFilterJson): TestedFilterJson {
   const { key, operator, value, type, compared, result, note } = filter
   const more = note === null ? '' : `: ${note}`
   const explanations: Record<ExplainedFilterJson['result'], string> = {
-    passed: `Holds${more}.`,
-    failed: compared?.source === 'absent' ? `Does not hold: there is no value${more}.` : `Does not hold${more}.`,
-    error: `Could not be decided${more}.`,
-    not_evaluated: 'Not looked at: the condition was decided before.',
+    passed: `Matches${more}.`,
+    failed: compared?.source === 'absent' ? `Does not match: there is no value${more}.` : `Does not match${more}.`,
+    error: `Could not be evaluated${more}.`,
+    not_evaluated: 'Not evaluated: the condition was already decided.',
   }
   return {
     ...{ key, operator: operator ?? 'exact', value, type },
