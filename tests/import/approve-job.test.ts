@@ -1,4 +1,4 @@
-// What a person is shown and told who approves an import. The target only has to know the key.
+// What the person who approves an import sees. The target only needs to know the project key.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
 describe('approving an import', () => {
-  it('needs a rehearsal of what is planned, and the name of the target', async t => {
+  it('approval requires a rehearsal of the current plan and the name of the target', async t => {
     const commands = new ImportCommands(tempDir(t))
     const host = await target(t)
     const raw = commands.file('raw.jsonl', record)
@@ -45,7 +45,7 @@ describe('approving an import', () => {
     assert.match(refused.stderr, /cut\.jsonl is damaged in line 2 \(it ends in the middle of a record\): 1 record was/)
   })
 
-  it('shows the options that change what becomes of live data, none as usual, and is no more once it is sent', async t => {
+  it('approval shows the options that change live data, and is refused after the job was sent', async t => {
     const { commands, host, plan } = await planning(t)
     await plan('--person-properties', 'overwrite', '--count-in-experiments')
     const ran = await commands.call('run')
@@ -59,7 +59,7 @@ describe('approving an import', () => {
     await plan()
     await commands.call('run')
     assert.match((await commands.call('approve', '--project', host)).stdout, /^Approved as /)
-    // Sent since then.
+    // Mark the job as sent after its approval.
     const identity = {
       ...{ jobId: 'j', serviceJobId: '7', target: host, project: '1' },
       approvalSha256: '',
@@ -89,7 +89,7 @@ async function planning(t: TestContext, text = record) {
   return { commands, host, plan }
 }
 
-/** Answers only the question for the configuration of a project. */
+/** Answers only requests for the configuration of a project. */
 async function target(t: TestContext): Promise<string> {
   const http = createServer((request, response) => {
     response.statusCode = request.url!.startsWith('/array/phc_shop/config') ? 200 : 404

@@ -11,7 +11,7 @@ const line = (fields: object) =>
   `${JSON.stringify({ type: 'track', event: 'Tap', timestamp: '2024-05-01T12:00:00Z', ...fields })}\n`
 
 describe('pennon import convert', () => {
-  it('prints a line for each record: its events, why it is refused, or why it gives none', async () => {
+  it('each record gives one line: its events, its reject reason, or its skip reason', async () => {
     const records = [
       line({ userId: 'ada', messageId: '022bb90c-bbac-41e4-8dfc-aa07a5b09302' }),
       '\r\n',
@@ -43,7 +43,7 @@ describe('pennon import convert', () => {
     ])
   })
 
-  it('has one ledger for all records: a device is linked once', async () => {
+  it('all records share one ledger, so a device is linked only once', async () => {
     const pair = line({ userId: 'ada', anonymousId: 'an-1', messageId: 'm' })
     const { stdout } = await convert(['--source', 'rudderstack', ...now], pair, pair)
     assert.deepEqual(
@@ -52,7 +52,7 @@ describe('pennon import convert', () => {
     )
   })
 
-  it('reads rows of CSV below a header, and the configuration from a file', async t => {
+  it('CSV rows are read by their header, and the configuration from a file', async t => {
     const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const config = configFile(t, { mapping, source_timezone: 'Europe/Berlin' })
     const rows = 'uid,ts,note\nada,2024-05-01 12:00:00,"two\nlines"\n\nada,2024-05-01 12:00:00\neve,"2024'
@@ -72,7 +72,7 @@ describe('pennon import convert', () => {
     ])
   })
 
-  it('reads over the line in which Excel names what is between the cells', async t => {
+  it('the "sep=" line that Excel writes above the header is ignored', async t => {
     const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const options = ['--source', 'generic', '--format', 'csv', '--config', configFile(t, { mapping }), ...now]
     const { stdout } = await convert(options, 'sep=;\r\nuid;ts\r\nada;2024-05-01T12:00:00Z\r\n')
@@ -81,7 +81,7 @@ describe('pennon import convert', () => {
     assert.deepEqual(others, [])
   })
 
-  it('hints at CSV and at lists where the first line is no record of JSON', async t => {
+  it('the error hints at CSV, gzip or a JSON list when the first line is no JSON record', async t => {
     const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
     const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
@@ -93,7 +93,7 @@ describe('pennon import convert', () => {
     assert.partialDeepStrictEqual(answers(stdout)[0], { events: [{ properties: { price: '1,5' } }] })
   })
 
-  it('takes the mapping and the zone as plan does', async t => {
+  it('--mapping and --source-timezone work as in plan', async t => {
     const path = join(tempDir(t), 'mapping.json')
     writeFileSync(path, JSON.stringify({ event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }))
     const options = ['--source', 'generic', '--format', 'csv', '--mapping', path, '--source-timezone', 'Europe/Berlin']
@@ -105,7 +105,7 @@ describe('pennon import convert', () => {
     assert.match(broken.stderr, /--mapping .*mapping\.json\.gone cannot be read/)
   })
 
-  it('holds back the live window when the configuration says so', async t => {
+  it('events in the live window are rejected only when the configuration sets hold_live_window', async t => {
     const recent = line({ userId: 'ada', timestamp: '2026-01-14T00:00:00Z' })
     const config = configFile(t, { hold_live_window: true })
     const { stdout } = await convert(['--source', 'segment', '--config', config, ...now], recent)
@@ -114,7 +114,7 @@ describe('pennon import convert', () => {
     assert.equal(answers(sent.stdout)[0]!.events?.constructor, Array)
   })
 
-  it('writes the numbers of a record as they were, and reads a compressed file as such', async () => {
+  it('numbers keep their original digits, and compressed input is rejected', async () => {
     const long =
       '{"type":"track","event":"Tap","userId":8123456789012345678,"timestamp":"2024-05-01T12:00:00Z","properties":{"n":1.10}}\n'
     const { stdout } = await convert(['--source', 'segment', ...now], long, Buffer.from('1f8b08000000', 'hex'))
@@ -122,7 +122,7 @@ describe('pennon import convert', () => {
     assert.deepEqual(answers(stdout)[1], { rejected: { reason: 'compressed_input', field: null } })
   })
 
-  it('will not begin with a source, a time or a configuration that it cannot use', async t => {
+  it('an unknown source, an invalid time or an unusable configuration is refused with one line', async t => {
     const refusals: [string[], RegExp][] = [
       [['--source', 'mixpannel', ...now], /there is no source "mixpannel"; --source is one of amplitude, .*segment/],
       [['--source', 'segment', '--now', 'today'], /--now must be a time such as 2026-01-15T00:00:00Z, not "today"/],
@@ -141,7 +141,7 @@ describe('pennon import convert', () => {
     }
   })
 
-  it('names every source in its help', async () => {
+  it('the help names every source', async () => {
     const { stdout } = await convert(['--help'])
     for (const source of [
       'amplitude',
@@ -160,7 +160,7 @@ describe('pennon import convert', () => {
 
 async function convert(options: readonly string[], ...input: readonly (string | Buffer)[]) {
   const { child, ended } = startCommand({}, 'import', 'convert', ...options)
-  // When the command refuses before it reads, only its answer counts.
+  // A command that refuses before it reads closes its input; only its answer counts.
   child.stdin!.on('error', () => undefined)
   child.stdin!.end(Buffer.concat(input.map(part => Buffer.from(part as Buffer))))
   return await ended

@@ -1,13 +1,16 @@
-// Stands between a client and a server and cuts connections, after as many bytes of the answers as a test says.
+// A TCP proxy between a client and a server that resets connections after a given number of response bytes.
 
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
 export interface CuttingProxy {
   readonly url: string
-  /** Bytes of answers that went through. */
+  /** Response bytes passed to clients so far. */
   readonly bytes: () => number
-  /** The next connection that has brought so many bytes is cut, then `then` is called; once for each. */
+  /**
+   * Resets the next connection that has passed this many bytes, after `then` has been called. Each call cuts one
+   * connection.
+   */
   cutAfter(bytes: number, then?: () => void | Promise<void>): void
 }
 

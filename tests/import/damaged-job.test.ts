@@ -7,7 +7,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const goodLine = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
-it('a damaged file of a job is named by what only tells of the job', async t => {
+it('commands that only report on a job name its damaged file', async t => {
   const commands = new ImportCommands(tempDir(t))
   await commands.plan([commands.file('raw.jsonl', `${goodLine}broken\n`)])
   await commands.call('run')

@@ -9,14 +9,14 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const line = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', device: 'd-1', at: '2024-05-01T12:00:00Z' })}\n`
 
-describe('a ledger with other rows than were approved', () => {
+describe('a job whose ledger differs from the approved one', () => {
   let pennon: Pennon
   before(async () => {
     pennon = await startPennon()
   })
   after(() => pennon.stop())
 
-  it('is not sent; scanned again, the import goes on under the same approval', async t => {
+  it('a damaged ledger stops sending; after another scan the import continues under the same approval', async t => {
     const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
     await commands.approved(pennon, [commands.file('raw.jsonl', line)])
     renameUser(commands)

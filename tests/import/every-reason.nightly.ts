@@ -1,5 +1,6 @@
-// Every reason of docs/wire/import.md §2.6: a record that provokes it through the commands is in the reject file with its
-// line, byte, field, text and fix, or is counted as skipped; the import goes on, and nothing is left uncounted.
+// For every reason in docs/wire/import.md §2.6, a record provokes it through the commands. It ends up in the reject
+// file with its line, byte, field, text and fix, or is counted as skipped. The import continues, and every record is
+// counted.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -16,7 +17,7 @@ import { ImportCommands } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** One record of a file, and what has to become of it. */
+/** A record of a source file and its expected outcome. */
 type Case = readonly [source: string | Buffer, outcome: Refused | Skipped | 'sent']
 interface Refused {
   readonly reason: RejectReason | `server_refused:${string}`
@@ -35,7 +36,7 @@ const refused = (reason: Refused['reason'], field: string | null, detail?: strin
 const seen = new Set<string>()
 const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 let nextId = 0
-/** A record of the generic source, good but for what is given. */
+/** A valid record of the generic source, changed by the given fields. */
 const line = (fields: object) => JSON.stringify({ ...good, id: `r-${nextId++}`, ...fields })
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString()
 
@@ -109,7 +110,7 @@ const groupCall = (groupType: string, minute: number) =>
     traits: { groupType, size: 5 },
     timestamp: `2024-05-01T12:0${minute}:00Z`,
   })
-const sixthType = 'a project has 5 group types, and so many others come before "six"'
+const sixthType = 'the project already has 5 group types, so "six" is one too many'
 const repeated = segmentLine({})
 const changed = JSON.stringify({ ...JSON.parse(repeated), properties: { price: 5 } })
 
@@ -163,7 +164,7 @@ describe('a bad record', () => {
   })
   after(() => pennon.stop())
 
-  it('of any kind is kept with its place and a fix, while all others are sent', async t => {
+  it('rejects of every kind are kept with their position and a fix, and all other records are sent', async t => {
     const { commands, rejects, report } = await rehearsed(t, 'raw.jsonl', genericCases, [
       ...['--source', 'generic', '--mapping', 'mapping', '--host', pennon.url, '--project-key', testProjectKey],
       ...['--hold-live-window', '--retention-days', '19000', '--max-reject-share', '100%', '--allow-damaged-files'],
@@ -183,20 +184,20 @@ describe('a bad record', () => {
   })
 
   for (const [source, cases] of Object.entries(jsonCases))
-    it(`that only ${source} has is kept or counted as well`, async t => {
+    it(`rejects and skips that only ${source} has are kept or counted`, async t => {
       const { rejects } = await rehearsed(t, 'raw.jsonl', cases, ['--source', source, '--max-reject-share', '100%'])
       assertRejects(cases, rejects)
     })
 
-  it('of CSV is found by the line in which its row begins', async t => {
+  it('a CSV reject has the line in which its row begins', async t => {
     const { rejects } = await rehearsed(t, 'raw.csv', csvCases, [
       ...['--source', 'generic', '--mapping', 'mapping', '--max-reject-share', '100%'],
     ])
     assertRejects(csvCases, rejects)
   })
 
-  it('has every reason that there is', () => {
-    // Unknown to no type: a new reason has to have words of its own, which are read here.
+  it('every known reason is covered', () => {
+    // No type lists the reasons, so they are read from the texts of the fixes, of which each reason needs one.
     const [words = ''] = readFileSync('src/importer/stages/reject-fixes.ts', 'utf8').split('const ownSkips')
     const reasons = [...words.matchAll(/^ {2}([a-z_0-9]+):/gm)].map(([, reason]) => reason!)
     assert.ok(reasons.length > 30, String(reasons.length))
@@ -220,7 +221,7 @@ async function rehearsed(t: TestContext, name: string, cases: readonly Case[], o
   const planned = await commands.plan([raw], ...options.map(option => (option === 'mapping' ? rules : option)))
   assert.equal(planned.exitCode, 0, planned.stderr)
   const ran = await commands.call('run', '--json')
-  // Some of the files give no event at all, and stop for that.
+  // Some files give no events at all, so their jobs stop.
   assert.ok(ran.exitCode === 0 || ran.exitCode === 2, ran.stderr)
   const report = JSON.parse(ran.stdout) as RehearsalReport
   const { read, givingEvents, skipped, rejected, collapsed } = report.balance

@@ -11,7 +11,7 @@ import { silentProgress } from '../support/silent-progress.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 for (const canaryEvents of [500, 0])
-  it(`what a service has to hold is what it took, ${canaryEvents > 0 ? 'in the middle of sending' : 'at the end'}`, async t => {
+  it(`the events expected in the service are those it accepted, ${canaryEvents > 0 ? 'after the first look' : 'after all were sent'}`, async t => {
     const standIn = await startBatchStandIn(t)
     const job = memoryStagedJob({ seed: 21, days: 4, recordsPerDay: 300 })
     standIn.fault = ({ events }) => (events.some(({ properties }) => properties.line === 77) ? { status: 400 } : null)
@@ -37,7 +37,7 @@ for (const canaryEvents of [500, 0])
     assert.ok(expected.samples.every(([event]) => uuids.has(event!.uuid)))
   })
 
-it('more names than are counted one by one are compared with the service all the same', async t => {
+it('event names beyond the limit for separate counts are still compared with the service', async t => {
   const standIn = await startBatchStandIn(t)
   const job = memoryStagedJob({ seed: 21, days: 4, recordsPerDay: 300 })
   const options = sendOptions(tempDir(t), job, standIn.url)

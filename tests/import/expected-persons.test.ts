@@ -19,12 +19,12 @@ function event(index: number, distinctId: string, properties: ImportedEvent['pro
   return { uuid: rootUuid('expected', String(index)), event: '$set', distinctId, timeUs, properties }
 }
 
-/** With the literals of its numbers, and the order of its keys. */
+/** Serialized, so that number literals and key order are compared too. */
 function saidOf({ id, rank, ids, profile: { properties, marks } }: ExpectedPerson) {
   return { id, rank, ids, properties: JSON.stringify(properties), marks: JSON.stringify(marks) }
 }
 
-it('the persons that verifying chose are those of the same sent events, with all that is said of them', t => {
+it('chosen persons read back unchanged for the same sent events, and not for others or from a damaged file', t => {
   const $set = parseJson('{"large": 12345678901234567890, "__proto__": "own"}')
   const events = [
     event(0, 'a', { $set, $unset: ['large'] }),
@@ -51,7 +51,7 @@ it('the persons that verifying chose are those of the same sent events, with all
   }
 })
 
-it('of many persons the same are chosen, in whatever order their events come', () => {
+it('the same persons are chosen in whatever order their events come', () => {
   const events = Array.from({ length: 3_000 }, (_, index) =>
     event(index, `id ${index % 1_000}`, { $set: { [`of ${index % 3}`]: index } }),
   )

@@ -1,5 +1,5 @@
-// Files as other tools and connectors write them, through the commands: every record is counted as giving events, skipped,
-// rejected or collapsed, with the reason. The mappings are those of docs/import-mapping.md.
+// Files as other tools and connectors write them, imported by the commands. Every record gives events or is counted as
+// skipped, rejected or collapsed, with the reason. The mappings come from docs/import-mapping.md.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -23,15 +23,15 @@ interface ShownEvent {
 }
 
 interface Rehearsed {
-  /** Rows by what became of them, in the words of the report. */
+  /** Rows by outcome, labelled as in the report. */
   readonly tally: Readonly<Record<string, number>>
   /** `line reason field` of each reject. */
   readonly rejects: readonly string[]
   readonly events: readonly ShownEvent[]
 }
 
-describe('exports as they are found', () => {
-  it('of Amplitude, by a connector, are read as its own are', async t => {
+describe('exports written by other tools', () => {
+  it("Amplitude exports written by a connector are read like Amplitude's own", async t => {
     const { tally, rejects, events } = await rehearsed(t, 'amplitude-events.csv', 'amplitude')
     assert.deepEqual(tally, {
       read: 10,
@@ -56,7 +56,7 @@ describe('exports as they are found', () => {
     assert.deepEqual($groups, { school: 'north' })
   })
 
-  it('of Amplitude that hold no events are refused row by row', async t => {
+  it('Amplitude tables without events are refused row by row', async t => {
     const { tally, rejects } = await rehearsed(t, 'amplitude-event-types.csv', 'amplitude')
     assert.deepEqual(tally, { read: 2, 'rejected event_missing': 2 })
     assert.deepEqual(rejects, ['2 event_missing event_type', '3 event_missing event_type'])
@@ -67,12 +67,12 @@ describe('exports as they are found', () => {
     ['GA4', 'ga4-events.csv', 'ga4'],
     ['Segment', 'segment-pages.csv', 'segment'],
   ] as const)
-    it(`of ${name}, flattened, are refused by its own reader row by row`, async t => {
+    it(`the ${name} reader refuses rows that a connector flattened, one by one`, async t => {
       const { tally } = await rehearsed(t, file, source)
       assert.equal(tally['rejected event_missing'], tally.read)
     })
 
-  it('of Mixpanel, flattened, come in with a mapping', async t => {
+  it('flattened Mixpanel rows are imported with a mapping', async t => {
     const { tally, rejects, events } = await rehearsed(t, 'mixpanel-events.csv', 'Mixpanel, by Fivetran')
     assert.deepEqual(tally, { read: 5, 'giving events': 4, 'rejected event_missing': 1 })
     assert.deepEqual(rejects, ['6 event_missing name'])
@@ -93,7 +93,7 @@ describe('exports as they are found', () => {
     assert.equal(new Set(events.map(({ uuid }) => uuid)).size, 3, 'two rows have one insert_id')
   })
 
-  it('of GA4, flattened, come in with a mapping, also where the header names a column twice', async t => {
+  it('flattened GA4 rows are imported with a mapping, even when the header repeats a column', async t => {
     const { tally, rejects, events } = await rehearsed(t, 'ga4-events.csv', 'GA4, by Fivetran')
     assert.deepEqual(tally, {
       read: 7,
@@ -111,10 +111,10 @@ describe('exports as they are found', () => {
     )
     assert.equal(events.find(({ event }) => event === 'scroll')!.distinct_id, 'pseudo_789')
     const checkout = events.find(({ event }) => event === 'checkout')!
-    assert.ok(!('$geoip_city_name' in checkout.properties), '(not set) is no city')
+    assert.ok(!('$geoip_city_name' in checkout.properties), '"(not set)" is no city')
   })
 
-  it('of Segment pages come in with a mapping', async t => {
+  it('Segment pages are imported with a mapping', async t => {
     const { tally, rejects, events } = await rehearsed(t, 'segment-pages.csv', "Segment's `pages`, in a warehouse")
     assert.deepEqual(tally, { read: 3, 'giving events': 2, 'rejected distinct_id_missing': 1 })
     assert.deepEqual(rejects, ['4 distinct_id_missing user_id'])
@@ -129,7 +129,7 @@ describe('exports as they are found', () => {
     )
   })
 
-  it('of Snowplow come in with a mapping that knows the text NULL', async t => {
+  it('Snowplow rows are imported with a mapping that treats the text NULL as missing', async t => {
     const { tally, rejects, events } = await rehearsed(t, 'snowplow-events.csv', 'Snowplow')
     assert.deepEqual(tally, { read: 6, 'giving events': 5, 'rejected distinct_id_missing': 1 })
     assert.deepEqual(rejects, ['7 distinct_id_missing user_id'])
@@ -144,7 +144,7 @@ describe('exports as they are found', () => {
     assert.equal(events.find(({ distinct_id }) => distinct_id === 'device_2')!.properties.utm_source, 'facebook')
   })
 
-  it('of Matomo give an event for each action of nine kinds, or the reason why not', async t => {
+  it('each Matomo action of nine kinds gives an event, or the reason why it gives none', async t => {
     const { tally, rejects, events } = await rehearsed(t, 'matomo-visits.jsonl', 'matomo')
     assert.deepEqual(tally, {
       read: 8,
@@ -184,7 +184,7 @@ describe('exports as they are found', () => {
   })
 })
 
-/** @param reader a source, or the heading under which the guide has a mapping. */
+/** @param reader a source, or the heading of a mapping in the guide. */
 async function rehearsed(t: TestContext, file: string, reader: string): Promise<Rehearsed> {
   const commands = new ImportCommands(tempDir(t))
   const options = /^[a-z0-9]+$/.test(reader)

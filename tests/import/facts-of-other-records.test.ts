@@ -1,6 +1,6 @@
-// Records that need others: a page view of Heap belongs to who identified in another file and later; the totals of a day
-// of Plausible are page views only where no other file has its pages; merges of Amplitude and ids of PostHog's persons mean
-// what events and other rows say. All through the stages of a job.
+// Records that depend on others: a Heap page view belongs to the user identified later in another file; the daily
+// totals of Plausible count as page views only where no other file has its pages; Amplitude merges and PostHog person
+// ids give meaning to other rows. All records go through the stages of a job.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -18,8 +18,8 @@ import { posthog } from '#importer/sources/posthog/posthog.ts'
 import { outcomesOf, readJsonLines, TestJob } from '../support/import-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-describe('records that need others', () => {
-  it('of Heap belong to the identity of their user, linked once, with every digit of their ids', async t => {
+describe('records that depend on other records', () => {
+  it('Heap events belong to the identity of their user, which is linked once and keeps every digit of its ids', async t => {
     const user = '8123456789012345678'
     const job = await converted(t, heap, {
       pageviews: [
@@ -43,7 +43,7 @@ describe('records that need others', () => {
     assert.deepEqual(job.skipped, ['session_marker'])
   })
 
-  it('of Plausible make as many page views as its pages count, and keep the other tables as sums', async t => {
+  it('Plausible pages give as many page views as they count, and the other tables stay sums', async t => {
     const config = { site: 'blog.example.test', source_timezone: 'Europe/Berlin', mode: 'synthesize' }
     const counted = '"visitors":"2","visits":"2","bounces":"0","visit_duration":"9"'
     const job = await converted(
@@ -65,11 +65,11 @@ describe('records that need others', () => {
     const names = Object.groupBy(job.events, ({ event }) => event)
     const counts = Object.fromEntries(Object.entries(names).map(([name, events]) => [name, events?.length]))
     assert.deepEqual(counts, { plausible_imported_visitors: 1, $pageview: 9, plausible_imported_sources: 1 })
-    // The row of direct visits says the same as that of the day, so only their names tell these two sums apart.
+    // The row of direct visits equals that of the day, so only their names distinguish these two sums.
     assert.equal(new Set(job.events.map(({ event, uuid }) => `${event} ${uuid}`)).size, 11)
   })
 
-  it('of Amplitude link a device to the user that it was merged with before another one came', async t => {
+  it('an Amplitude merge links the device to its user before another user uses the device', async t => {
     const event = (time: string, ids: object) =>
       JSON.stringify({ event_type: 'e', event_time: `2024-05-0${time}`, ...ids })
     const job = await converted(t, amplitude, {
@@ -83,7 +83,7 @@ describe('records that need others', () => {
     assert.deepEqual(job.generated.map(shown), ['2024-05-01T11:00:00.000Z $identify ada'])
   })
 
-  it("of PostHog's persons are merged on the day of each, with the events of it", async t => {
+  it('PostHog persons are merged on the day of each merge, together with their events', async t => {
     const person = (id: string, of: string, day: string) =>
       JSON.stringify({ person_id: of, distinct_id: id, person_distinct_id_version: 0, created_at: `2024-05-0${day}` })
     const config = { allow_dangerous_merge: true }
@@ -101,7 +101,7 @@ describe('records that need others', () => {
   })
 })
 
-/** Stages and scans a file for each table, and converts all of it. */
+/** Stages and scans one file per table, then converts everything. */
 async function converted(
   t: TestContext,
   source: ImportSource,

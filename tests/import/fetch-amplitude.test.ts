@@ -1,4 +1,4 @@
-// Fetching from Amplitude's Export API against a stand-in that behaves as badly as the real one. Source:
+// Fetching from Amplitude's Export API, against a stand-in that behaves as badly as the real one. Source:
 // docs/wire/import.md §1.1, §2.5, §5 complaints 1, 11, §7 A3.
 
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ import { fetchInto, rawFiles } from '../support/fetching.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const may = { source: 'amplitude', from: '2024-05-01', to: '2024-05-03' }
-/** The second day has nothing but its last hour. */
+/** The second day has data only in its last hour. */
 const mayEvents = new Map(
   ['20240501T00', '20240501T13', '20240501T23', '20240502T23', '20240503T00', '20240503T22'].map(hour => [
     hour,
@@ -51,12 +51,12 @@ async function linesIn(folder: string): Promise<string[]> {
 const truth = [...mayEvents.values()].flat().sort()
 
 describe('fetching from Amplitude', () => {
-  it('brings each hour once, from T00 to T23, whatever the size of a window', async t => {
+  it('each hour from T00 to T23 is fetched once, whatever the window size', async t => {
     for (const days of ['1', '2', '365']) {
       const { standIn, folder, fetch } = await aWorld(t)
       await fetch({ ...may, window_days: days })
       assert.deepEqual(await linesIn(folder), truth, `windows of ${days} days`)
-      // Several windows are asked for at once.
+      // Several windows are requested at once.
       assert.equal(standIn.asked.map(({ from }) => from).toSorted()[0], '20240501T00')
       assert.equal(
         standIn.asked
@@ -70,7 +70,7 @@ describe('fetching from Amplitude', () => {
     }
   })
 
-  it('takes 404 for no data, and makes no file', async t => {
+  it('status 404 means no data, and no file is written', async t => {
     const { folder, fetch } = await aWorld(t, {
       lines: new Map([...mayEvents].filter(([hour]) => !hour.startsWith('20240502'))),
     })
@@ -86,7 +86,7 @@ describe('fetching from Amplitude', () => {
     )
   })
 
-  it('takes no zip that is cut short, empty or damaged for whole', async t => {
+  it('a truncated, empty or damaged zip is never accepted', async t => {
     for (const kind of ['cut_connection', 'cut_file', 'closed', 'empty_body', 'damaged'] as const) {
       const { standIn, folder, fetch } = await aWorld(t, { faultOf: ({ times }) => (times === 1 ? { kind } : null) })
       await fetch()
@@ -95,7 +95,7 @@ describe('fetching from Amplitude', () => {
     }
   })
 
-  it('asks for halves of a window that is larger than 4 GB or takes too long, down to the hour', async t => {
+  it('a window over 4 GB or over the time limit is halved, down to single hours', async t => {
     for (const status of [400, 413, 504]) {
       const { standIn, folder, fetch } = await aWorld(t, {
         faultOf: ({ from, to }) => (from === to ? null : { kind: 'status', status, body: 'over 4GB' }),
@@ -111,12 +111,12 @@ describe('fetching from Amplitude', () => {
     }
   })
 
-  it('stops at a single hour that is refused, and says what else can be done', async t => {
+  it('a single hour that is refused stops the fetch, with a message that names the alternatives', async t => {
     const { fetch } = await aWorld(t, { faultOf: () => ({ kind: 'status', status: 400, body: 'over 4GB' }) })
     await assert.rejects(fetch(), /400: over 4GB.*smallest window.*export to Amazon S3/)
   })
 
-  it('goes on after refusals for a time, with and without Retry-After', async t => {
+  it('the fetch continues after temporary refusals, with and without Retry-After', async t => {
     const { folder, fetch } = await aWorld(t, {
       faultOf: ({ times }) =>
         times > 3
@@ -127,7 +127,7 @@ describe('fetching from Amplitude', () => {
     assert.deepEqual(await linesIn(folder), truth)
   })
 
-  it('says loudly that nothing comes, again and again, and goes on', async t => {
+  it('the fetch warns repeatedly while no data arrives, and continues', async t => {
     const { folder, notices, fetch } = await aWorld(t, {
       faultOf: ({ times }) => (times > 100 ? null : { kind: 'closed' }),
     })
@@ -137,13 +137,13 @@ describe('fetching from Amplitude', () => {
     assert.ok(notices.length > 1 && notices.length < 30, `${notices.length} notices`)
   })
 
-  it('needs both keys, and names the one that is missing', async t => {
+  it('both keys are required, and the missing one is named', async t => {
     const config = { ...may, host: 'http://127.0.0.1:9' }
     const env = { AMPLITUDE_API_KEY: 'key' }
     await assert.rejects(fetchInto(tempDir(t), config, { env }), /Set AMPLITUDE_SECRET_KEY/)
   })
 
-  it('refuses hours that are not complete yet, and a region that there is none of', async t => {
+  it('hours that are not complete yet and unknown regions are refused', async t => {
     const { fetch } = await aWorld(t)
     await assert.rejects(fetch({ ...may, to: '2026-01-14' }), /Fetch up to 2026-01-13/)
     await assert.rejects(fetchInto(tempDir(t), { ...may, region: 'in' }), /amplitude has no region in/)

@@ -1,4 +1,4 @@
-// `pennon import fetch` as a process: how it ends, and what it tells to whom.
+// `pennon import fetch` as a process: its exit codes and its output.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ async function aProject(t: TestContext, options: Partial<StandInOptions> = {}) {
 }
 
 describe('pennon import fetch', () => {
-  it('takes the secret from a file, and writes it nowhere', async t => {
+  it('the secret is read from a file and written nowhere', async t => {
     const { standIn, folder, job, options } = await aProject(t)
     writeFileSync(join(folder, 'secret'), `${secret}\n`)
     const env = { MIXPANEL_API_SECRET_FILE: join(folder, 'secret') }
@@ -39,7 +39,7 @@ describe('pennon import fetch', () => {
       assert.ok(!readFileSync(join(name.parentPath, name.name)).includes(secret), name.name)
   })
 
-  it('ends with exit code 2 and one line that says what to do, when it cannot begin or go on', async t => {
+  it('a fetch that cannot start or continue exits with code 2 and one line that says what to do', async t => {
     const { job, options } = await aProject(t, {
       faultOf: () => ({ kind: 'status', status: 401, body: `not ${secret}` }),
     })
@@ -56,7 +56,7 @@ describe('pennon import fetch', () => {
     }
   })
 
-  it('says what to do about a damaged state, keeps the files, and asks for none of them again', async t => {
+  it('a damaged state is reported with a remedy; the files are kept and not fetched again', async t => {
     const { standIn, job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
     assert.equal((await callCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
@@ -80,7 +80,7 @@ describe('pennon import fetch', () => {
     assert.deepEqual([rawFiles(job).length, standIn.asked.length], [3, 3])
   })
 
-  it('may be asked again with another region as long as nothing is kept, and refuses another export afterwards', async t => {
+  it('the region may be changed until a file is kept; after that another export is refused', async t => {
     const { standIn, job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
     const refusing = await startMixpanel({ lines: new Map(), faultOf: () => ({ kind: 'status', status: 401 }) })
@@ -108,7 +108,7 @@ describe('pennon import fetch', () => {
     assert.equal(standIn.asked.length, 3)
   })
 
-  it('goes on without a source only as it was begun, and refuses options that would say something else', async t => {
+  it('without --source a fetch continues as it was started, and refuses options that contradict that', async t => {
     const { job, options } = await aProject(t)
     const env = { MIXPANEL_API_SECRET: secret }
     const fetch = (...given: string[]) => callCommand(env, 'import', 'fetch', job, ...given)
@@ -123,7 +123,7 @@ describe('pennon import fetch', () => {
     )
   })
 
-  it('says why it waits for a source that is not there', async t => {
+  it('the reason for waiting is printed while a source is unreachable', async t => {
     const { standIn, job, options } = await aProject(t)
     await standIn.stop()
     const { child, ended } = startCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
@@ -149,7 +149,7 @@ describe('pennon import fetch', () => {
     )
   })
 
-  it('leads to a plan of what was fetched, and of no other product', async t => {
+  it('the fetched files can be planned with the same source, and with no other', async t => {
     const { job, options } = await aProject(t)
     const fetch = () => callCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
     assert.match((await fetch()).stdout, /^3 parts, .*\nNext: pennon import plan \S+job \(says what is imported/)
@@ -167,7 +167,7 @@ describe('pennon import fetch', () => {
     assert.match((await fetch()).stdout, /^Next: pennon import run \S+job \(it is already planned\)$/m)
   })
 
-  it('ends at Ctrl-C with what has come, and says how to go on', async t => {
+  it('Ctrl-C keeps what was fetched and prints how to continue', async t => {
     const { standIn, job, options } = await aProject(t, {
       faultOf: ({ from, times }) =>
         from === '2024-05-02' && times === 1 ? { kind: 'status', status: 429, retryAfter: '3600' } : null,
@@ -184,7 +184,7 @@ describe('pennon import fetch', () => {
     assert.match(again.stdout, /^3 parts/)
   })
 
-  it('refuses a folder that another process fetches into, and not one whose process was killed', async t => {
+  it('a folder is refused while another process fetches into it, and accepted after that process was killed', async t => {
     const { standIn, job, options } = await aProject(t, {
       faultOf: ({ times }) => (times === 1 ? { kind: 'status', status: 429, retryAfter: '3600' } : null),
     })

@@ -1,4 +1,4 @@
-// A fetch onto a disk that is full waits, says so, and goes on when there is space.
+// A fetch onto a full disk waits, reports it, and continues when there is space.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -13,7 +13,7 @@ import { mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 
 const diskBytes = 4 * 2 ** 20
 
-it('a fetch waits for space on a full disk, says so, and loses nothing', { skip: noSmallDisk() }, async t => {
+it('a fetch waits for space on a full disk, reports it, and loses nothing', { skip: noSmallDisk() }, async t => {
   const { path: disk, remove } = mountSmallDisk(diskBytes)
   t.after(remove)
   const days = ['2024-05-01', '2024-05-02', '2024-05-03']
@@ -34,7 +34,7 @@ it('a fetch waits for space on a full disk, says so, and loses nothing', { skip:
     onProgress: ({ waiting }) => {
       if (waiting === null) return
       reasons.add(waiting.reason)
-      // Somebody frees space half an hour later.
+      // Space becomes free half an hour later.
       if (clock.sleptMs() > 1_800_000) rmSync(ballast, { force: true })
     },
   })

@@ -1,4 +1,4 @@
-// A planned job gets its raw files from the stage that fetches, as `pennon import run` calls it.
+// A planned job gets its raw files from the fetch stage, which `pennon import run` calls.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -43,7 +43,7 @@ async function aJob(t: TestContext, faultOf: (day: string, times: number) => Fau
 }
 
 describe('fetching for a job', () => {
-  it('gives the files in the order of time, tells how far it is, and asks for nothing the second time', async t => {
+  it('the files come in order of time, progress is reported, and a second run requests nothing', async t => {
     const wait = { kind: 'status', status: 429, retryAfter: '840' } as const
     const { standIn, folder, options, figures } = await aJob(t, (day, times) =>
       day === '2024-05-01' && times === 1 ? wait : null,
@@ -60,7 +60,7 @@ describe('fetching for a job', () => {
     assert.equal(standIn.asked.length, 4)
   })
 
-  it('stops the job where a person has to do something, and pauses it where one wants to', async t => {
+  it('a fetch that needs action from the user stops the job, and an interrupted one pauses it', async t => {
     const { options } = await aJob(t, () => ({ kind: 'status', status: 401 }))
     await assert.rejects(fetchForJob(options), JobStopped)
     await assert.rejects(fetchForJob({ ...options, fetch: { source: 'mixpanel' } }), JobStopped)

@@ -1,4 +1,5 @@
-// Fetching files of a list of addresses from a real web server that breaks off, changes files, or knows no ranges.
+// Fetching the files of a list of addresses from a real web server that drops connections, changes files, or does not
+// support ranges.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -17,7 +18,7 @@ interface Site {
   readonly asked: { readonly method: string; readonly range: string | undefined; readonly path: string }[]
 }
 
-/** @param answer true when it has answered, otherwise the file is sent. */
+/** @param answer returns true when it has answered; otherwise the file is sent. */
 async function aSite(
   t: TestContext,
   files: Map<string, Buffer>,
@@ -59,7 +60,7 @@ function listOf(t: TestContext, lines: readonly string[]) {
 const host = (url: string) => encodeURIComponent(new URL(url).host)
 
 describe('fetching a list of addresses', () => {
-  it('brings each file, whatever signs its address, and asks for none twice', async t => {
+  it('each file is fetched once, whatever signature its address carries', async t => {
     const site = await aSite(
       t,
       new Map([
@@ -85,7 +86,7 @@ describe('fetching a list of addresses', () => {
       assert.doesNotMatch(readFileSync(join(folder, name), 'latin1'), /geheim/)
   })
 
-  it('goes on where an answer broke off', async t => {
+  it('a broken download continues where it stopped', async t => {
     const file = randomBytes(2_000_000)
     let breaksLeft = 3
     const site = await aSite(t, new Map([['/big', file]]), (request, response) => {
@@ -107,12 +108,12 @@ describe('fetching a list of addresses', () => {
     assert.equal(ranges[0], undefined)
     const starts = ranges.map(range => Number(/^bytes=(\d+)-$/.exec(range ?? 'bytes=0-')![1]))
     assert.equal(starts.length, 4)
-    // The end of an answer that breaks off may be lost with it.
+    // The last bytes before a connection breaks may be lost.
     for (const [index, start] of starts.entries())
       if (index > 0) assert.ok(start > starts[index - 1]! && start <= starts[index - 1]! + 500_000, starts.join())
   })
 
-  it('notices that a file changed on the way', async t => {
+  it('a file that changes during its download is noticed', async t => {
     const files = new Map([['/big', randomBytes(1_000_000)]])
     let isFirst = true
     const site = await aSite(t, files, (request, response) => {
@@ -131,7 +132,7 @@ describe('fetching a list of addresses', () => {
     assert.deepEqual(readFileSync(join(folder, readFetchedParts(folder)!.parts[0]!.object)), files.get('/big'))
   })
 
-  it('works with a server that knows neither HEAD nor ranges nor versions', async t => {
+  it('servers without HEAD, ranges or versions work', async t => {
     const file = randomBytes(1_000_000)
     let breaksLeft = 2
     const site = await aSite(t, new Map(), (request, response) => {
@@ -147,7 +148,7 @@ describe('fetching a list of addresses', () => {
     assert.deepEqual(readFileSync(join(folder, readFetchedParts(folder)!.parts[0]!.object)), file)
   })
 
-  it('sends the authorization to the address, and to no other that it leads to', async t => {
+  it('the authorization goes to the listed address, and not to redirect targets', async t => {
     const seen: (string | undefined)[] = []
     const other = await aSite(t, new Map([['/x', Buffer.from('{}')]]), request => {
       seen.push(request.headers.authorization)
@@ -163,7 +164,7 @@ describe('fetching a list of addresses', () => {
     assert.deepEqual(seen, ['Bearer geheim', undefined, 'Bearer geheim', undefined])
   })
 
-  it('says which line is wrong, and which file is missing', async t => {
+  it('the error names the invalid line or the missing file', async t => {
     const site = await aSite(t, new Map())
     for (const [lines, complaint] of [
       [['https://example.com/x', 'nonsense'], /Line 2 of .* is no http or https address/],
@@ -176,7 +177,7 @@ describe('fetching a list of addresses', () => {
     }
   })
 
-  it('keeps a file whose link has expired since, and says what is wrong with the others alone', async t => {
+  it('files whose links have expired are kept, and only the others are reported as failing', async t => {
     const files = new Map([['/a', Buffer.from('{"a":1}\n')]])
     let [isAGone, bStatus] = [false, 503]
     const site = await aSite(t, files, (request, response) => {
@@ -199,14 +200,14 @@ describe('fetching a list of addresses', () => {
     bStatus = 200
     assert.equal((await fetchInto(folder, config)).partsDone, 2)
     assert.equal(site.asked.filter(({ method, path }) => method === 'GET' && path === '/a').length, 1)
-    // What it had is still known, so that another file behind a new link is noticed.
+    // The version is still known, so a changed file at a new link is noticed.
     isAGone = false
     assert.equal((await fetchInto(folder, config)).partsDone, 2)
     files.set('/a', Buffer.from('{"a":12345}\n'))
     await assert.rejects(fetchInto(folder, config), /\/a has changed at the source/)
   })
 
-  it('goes on without a line that is not in the list any more, keeps what came of it, and can be finished', async t => {
+  it('a line removed from the list is skipped, files already fetched stay, and the fetch can finish', async t => {
     const file = randomBytes(400_000)
     const files = new Map([
       ['/a', Buffer.from('{"a":1}\n')],
@@ -229,7 +230,7 @@ describe('fetching a list of addresses', () => {
     const { folder, config } = listOf(t, [`${site.url}/a`, `${site.url}/dead`, `${site.url}/half`])
     await assert.rejects(fetchInto(folder, config), FetchStop)
     assert.deepEqual(rawFiles(folder), [`${host(site.url)}/a`, `${host(site.url)}/half.part`])
-    // The address that came goes away as well, and nothing is lost by that.
+    // The address already fetched is removed from the list as well; its file stays.
     writeFileSync(config.list, `${site.url}/c\n`)
     const notices: string[] = []
     const { partsDone } = await fetchInto(folder, config, { onNotice: line => notices.push(line) })
@@ -242,7 +243,7 @@ describe('fetching a list of addresses', () => {
     assert.deepEqual([readFetchedParts(folder)!.isComplete, readFetchedParts(folder)!.partsWaiting], [true, 0])
   })
 
-  it('ends the downloads that run when an address is dead, and names each dead one without the page of its server', async t => {
+  it('dead addresses end the running downloads, and each is named without the HTML of its server', async t => {
     const file = randomBytes(300_000)
     const page = '<!DOCTYPE html><html><head><title>Not here</title></head><body><p>markup</p></body></html>'
     const asked = new Set<string>()

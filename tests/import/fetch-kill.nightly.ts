@@ -1,5 +1,5 @@
-// `pennon import fetch` killed with -9 at random moments and started again: the files are those of a run that nothing
-// disturbed, and at no moment is there half a file under its own name. Source: docs/wire/import.md §2.1, §2.4.
+// `pennon import fetch` killed with -9 at random moments and restarted: the files equal those of an undisturbed run,
+// and no incomplete file ever has its final name. Source: docs/wire/import.md §2.1, §2.4.
 
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
@@ -26,13 +26,13 @@ const range = ['--from', may.from, '--to', may.to]
 interface Killed {
   readonly env: Readonly<Record<string, string>>
   readonly options: readonly string[]
-  /** Rises with all that the source was asked for. */
+  /** Grows with each request to the source. */
   readonly progress: () => number
-  /** Kills come up to so long after the source was first asked. */
+  /** Kills come up to this long after the first request to the source. */
   readonly spanMs: number
 }
 
-/** Files that are whole, by name. */
+/** Complete files, by name. */
 function hashes(folder: string): Map<string, string> {
   const names = rawFiles(folder).filter(name => !name.endsWith('.part'))
   return new Map(names.map(name => [name, sha256(readFileSync(join(folder, 'raw', name)))]))
@@ -53,7 +53,7 @@ async function holds(t: TestContext, { env, options, progress, spanMs }: Killed)
   let kills = 0
   for (; kills < killCount; kills++) {
     const before = progress()
-    // From the second time on the folder says what to fetch.
+    // After the first call, the folder says what to fetch.
     const { child, ended } = startCommand(env, 'import', 'fetch', killed, ...(kills === 0 ? options : []))
     let hasEnded = false
     void ended.then(() => {
@@ -68,7 +68,7 @@ async function holds(t: TestContext, { env, options, progress, spanMs }: Killed)
     assert.equal(stderr.includes('pennon:'), false, stderr)
   }
   t.diagnostic(`${kills} kills, ${hashes(killed).size} of ${whole.size} files whole before the last start`)
-  assert.ok(kills >= 3, 'the fetch was over before it was killed')
+  assert.ok(kills >= 3, 'the fetch ended before it was killed')
   const last = await runCommand(env, 'import', 'fetch', killed)
   assert.equal(last.exitCode, 0, last.stderr)
   assert.deepEqual(hashes(killed), whole)
@@ -84,8 +84,8 @@ async function holds(t: TestContext, { env, options, progress, spanMs }: Killed)
   )
 }
 
-describe('a fetch that is killed and started again', () => {
-  it('has the bytes of one that was not, from Mixpanel', async t => {
+describe('a fetch that is killed and restarted', () => {
+  it('a killed Mixpanel fetch ends with the same bytes as an undisturbed one', async t => {
     const lines = new Map(
       days.map(day => [day, [1, 2, 3].map(n => `{"event":"e","properties":{"$insert_id":"${day}-${n}"}}`)]),
     )
@@ -95,7 +95,7 @@ describe('a fetch that is killed and started again', () => {
     await holds(t, { env: fetchSecrets, options, progress: () => standIn.asked.length, spanMs: 700 })
   })
 
-  it('has the bytes of one that was not, from Amplitude, with windows that are split', async t => {
+  it('a killed Amplitude fetch whose windows are split ends with the same bytes as an undisturbed one', async t => {
     const lines = new Map(
       days.flatMap(day => ['T03', 'T22'].map(hour => [`${day.replaceAll('-', '')}${hour}`, [`{"d":"${day}${hour}"}`]])),
     )
@@ -110,7 +110,7 @@ describe('a fetch that is killed and started again', () => {
     await holds(t, { env: fetchSecrets, options, progress: () => standIn.asked.length, spanMs: 500 })
   })
 
-  it('has the bytes of one that was not, from S3', { skip: s3Missing }, async t => {
+  it('a killed S3 fetch ends with the same bytes as an undisturbed one', { skip: s3Missing }, async t => {
     const s3 = await startS3(t)
     await s3.client.send(new CreateBucketCommand({ Bucket: 'exports' }))
     for (let index = 0; index < 8; index++)

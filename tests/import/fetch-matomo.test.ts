@@ -1,4 +1,4 @@
-// Fetching visits from a stand-in for Matomo's reporting API, whose list of visits moves. Source: docs/wire/import.md
+// Fetching visits from a stand-in for Matomo's reporting API, whose list of visits shifts. Source: docs/wire/import.md
 // §1.6.
 
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ interface Asked {
   readonly address: string
 }
 
-/** @param answerOf the whole answer to a call instead of the visits. */
+/** @param answerOf returns the whole answer to a call, or null for the visits. */
 async function aMatomo(
   t: TestContext,
   visitsOf: (day: string) => readonly string[],
@@ -40,7 +40,7 @@ const visits = (day: string, count: number) =>
   Array.from({ length: count }, (_, index) => `{"idVisit":"${day}-${index}","n":9007199254740993,"latitude":1.50}`)
 
 describe('fetching from Matomo', () => {
-  it('brings every visit of each day as it came, page by page', async t => {
+  it('every visit of each day is fetched unchanged, page by page', async t => {
     const counts: Record<string, number> = { '2024-05-01': 2_345, '2024-05-02': 1_000 }
     const { asked, folder, fetch } = await aMatomo(t, day => visits(day, counts[day]!))
     await fetch()
@@ -50,7 +50,7 @@ describe('fetching from Matomo', () => {
     assert.ok(asked.every(({ address }) => address === '/analytics/index.php'))
   })
 
-  it('begins a day anew when visits moved between two pages', async t => {
+  it('a day restarts when visits moved between two pages', async t => {
     let hasMoved = false
     const { folder, fetch } = await aMatomo(
       t,
@@ -59,7 +59,7 @@ describe('fetching from Matomo', () => {
         return hasMoved ? [...all.slice(1), all[0]!] : all
       },
       query => {
-        // The list moves by one once, behind the first page.
+        // The list shifts by one visit after the first page.
         if (query.get('date') === '2024-05-01' && query.get('filter_offset') === '1000') hasMoved = true
         return null
       },
@@ -69,7 +69,7 @@ describe('fetching from Matomo', () => {
     assert.deepEqual([lines.length, new Set(lines).size], [3_000, 3_000])
   })
 
-  it('says when Matomo counts other visits, twice, and keeps what came', async t => {
+  it("a visit count that differs from Matomo's is reported twice, and the fetched visits are kept", async t => {
     const { folder, fetch } = await aMatomo(
       t,
       day => visits(day, 10),
@@ -81,7 +81,7 @@ describe('fetching from Matomo', () => {
     assert.equal(rawLines(folder).length, 20)
   })
 
-  it('asks for smaller pages where PHP runs out of memory', async t => {
+  it('pages become smaller when PHP runs out of memory', async t => {
     const { folder, fetch } = await aMatomo(
       t,
       day => visits(day, 300),
@@ -92,7 +92,7 @@ describe('fetching from Matomo', () => {
     assert.equal(rawLines(folder).length, 600)
   })
 
-  it('stops with the words of Matomo when it refuses, without the token', async t => {
+  it("a refusal stops the fetch with Matomo's message, without the token", async t => {
     const body = '{"result":"error","message":"You can\'t access this resource with token matomo-token-1"}'
     const { fetch } = await aMatomo(
       t,

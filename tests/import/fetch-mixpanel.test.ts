@@ -1,5 +1,5 @@
-// Fetching from Mixpanel's export against a stand-in that behaves as badly as the real one. Source: docs/wire/import.md
-// §1.2, §2.5, §5 complaints 1, 6, 8, 11, §7 A3.
+// Fetching from Mixpanel's export, against a stand-in that behaves as badly as the real one. Source:
+// docs/wire/import.md §1.2, §2.5, §5 complaints 1, 6, 8, 11, §7 A3.
 
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { type Fetching, fetchInto, fetchNowMs, rawFiles, rawLines } from '../sup
 import { quickClock } from '../support/fixed-clock.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Events as Mixpanel exports them, with an id that a double cannot hold. */
+/** Events as Mixpanel exports them, with an id that exceeds the precision of a double. */
 function eventsOf(from: string, to: string, eventCount = 3): Map<string, string[]> {
   return new Map(
     dayWindows({ from, to }, 1).map(({ from: day }) => [
@@ -51,7 +51,7 @@ async function aWorld(t: TestContext, options: Partial<StandInOptions> = {}): Pr
 const truth = (events: Map<string, string[]> = mayEvents) => [...events.values()].flat().sort()
 
 describe('fetching from Mixpanel', () => {
-  it('begins no part while the disk has nothing beside its reserve, says so once, and goes on by itself', async t => {
+  it('no part starts while free space is below the reserve; this is reported once, and the fetch continues by itself', async t => {
     const { standIn, folder, notices, fetch } = await aWorld(t)
     const clock = quickClock()
     const reasons = new Set<string>()
@@ -61,7 +61,7 @@ describe('fetching from Mixpanel', () => {
       onProgress: ({ waiting }) => {
         if (waiting !== null) reasons.add(waiting.reason)
       },
-      // Somebody frees space five minutes later.
+      // Space becomes free five minutes later.
       findSpaceProblem: () => {
         if (clock.sleptMs() >= 300_000) return null
         assert.equal(standIn.asked.length, 0)
@@ -74,7 +74,7 @@ describe('fetching from Mixpanel', () => {
     assert.ok(reasons.has('the disk is full'), [...reasons].join())
   })
 
-  it('brings each day once, whatever the size of a window, since both ends of one are inside', async t => {
+  it('each day is fetched once, whatever the window size, since both ends of a window are inclusive', async t => {
     for (const days of ['1', '2', '3', '7', '30']) {
       const { standIn, folder, fetch } = await aWorld(t)
       const result = await fetch({ ...may, window_days: days })
@@ -84,7 +84,7 @@ describe('fetching from Mixpanel', () => {
     }
   })
 
-  it('keeps bytes as they came, names them by their days, and says their hash', async t => {
+  it('files keep the original bytes, are named by their days, and have their hashes recorded', async t => {
     const { folder, fetch } = await aWorld(t)
     await fetch({ ...may, window_days: '5' })
     assert.deepEqual(rawFiles(folder), [
@@ -100,7 +100,7 @@ describe('fetching from Mixpanel', () => {
     }
   })
 
-  it('asks for milliseconds, and names the project of a service account', async t => {
+  it('milliseconds are requested, and a service account names its project', async t => {
     const { standIn, fetch } = await aWorld(t)
     const env = { MIXPANEL_SERVICE_ACCOUNT: 'importer.1', MIXPANEL_SERVICE_SECRET: 'geheim' }
     await assert.rejects(fetch(may, { env }), /A service account of Mixpanel needs project_id/)
@@ -110,7 +110,7 @@ describe('fetching from Mixpanel', () => {
     assert.equal(authorization, `Basic ${Buffer.from('importer.1:geheim').toString('base64')}`)
   })
 
-  it('stays below 60 calls an hour, and says how long it waits', async t => {
+  it('at most 60 calls an hour are made, and the waiting time is reported', async t => {
     const events = eventsOf('2023-01-01', '2023-05-30', 1)
     const clock = quickClock()
     const limits = { callsPerHour: 60, nowMs: clock.nowMs }
@@ -133,7 +133,7 @@ describe('fetching from Mixpanel', () => {
     for (const words of told) assert.match(words, /^source limit, (\d+ s|[1-5]?\d min|60 min)$/)
   })
 
-  it('remembers the calls of the last hour when it is started again', async t => {
+  it('a restarted fetch remembers the calls of the last hour', async t => {
     const events = eventsOf('2023-01-01', '2023-03-31', 1)
     const clock = quickClock()
     const { standIn, fetch } = await aWorld(t, { lines: events, callsPerHour: 60, nowMs: clock.nowMs })
@@ -147,7 +147,7 @@ describe('fetching from Mixpanel', () => {
     assert.equal(standIn.overLimit(), 0)
   })
 
-  it('asks again when it is told to wait, and not sooner', async t => {
+  it('a refused call is repeated when the source allows it, and no sooner', async t => {
     const clock = quickClock()
     const untilMs = fetchNowMs + 840_000
     const { standIn, folder, fetch } = await aWorld(t, {
@@ -165,11 +165,11 @@ describe('fetching from Mixpanel', () => {
     })
     assert.ok(told.includes('source limit, 14 min'), told.join())
     assert.deepEqual(rawLines(folder).sort(), truth())
-    // A call for each day, and those that were under way when the first was refused.
+    // One call for each day, plus those in progress when the first was refused.
     assert.ok(standIn.asked.length <= 7 + 4, `${standIn.asked.length} calls`)
   })
 
-  it('takes no answer that is cut short, empty or damaged, however it is, for whole', async t => {
+  it('a truncated, empty or damaged answer of any form is never accepted', async t => {
     for (const kind of ['cut_connection', 'cut_file', 'closed', 'terminated_early', 'damaged', 'empty_body'] as const)
       for (const isPacked of kind === 'cut_file' || kind === 'damaged' ? [true] : [true, false]) {
         const { folder, standIn, fetch } = await aWorld(t, {
@@ -182,7 +182,7 @@ describe('fetching from Mixpanel', () => {
       }
   })
 
-  it('goes on after 408, 500, 502 and 503', async t => {
+  it('the fetch continues after 408, 500, 502 and 503', async t => {
     const statuses = [408, 500, 502, 503]
     const { folder, fetch } = await aWorld(t, {
       faultOf: ({ times }) => (times > statuses.length ? null : { kind: 'status', status: statuses[times - 1]! }),
@@ -191,7 +191,7 @@ describe('fetching from Mixpanel', () => {
     assert.deepEqual(rawLines(folder).sort(), truth())
   })
 
-  it('asks for halves of a window that is refused as too large, takes too long, or breaks off again and again', async t => {
+  it('a window that is too large, takes too long, or breaks off repeatedly is halved', async t => {
     for (const fault of [
       { kind: 'status', status: 400, body: 'too much data' },
       { kind: 'status', status: 504 },
@@ -210,14 +210,14 @@ describe('fetching from Mixpanel', () => {
     }
   })
 
-  it('stops at a single day that is refused, and says what else can be done', async t => {
+  it('a single day that is refused stops the fetch, with a message that names the alternatives', async t => {
     const { fetch } = await aWorld(t, {
       faultOf: ({ from }) => (from === '2024-05-03' ? { kind: 'status', status: 400, body: 'too much data' } : null),
     })
     await assert.rejects(fetch(), /400: too much data.*2024-05-03.*smallest window.*export to a bucket/)
   })
 
-  it('believes that there is no data only when it is said twice', async t => {
+  it('an empty answer is believed only when it is repeated', async t => {
     const events = new Map([...mayEvents, ['2024-05-04', []]])
     const { folder, standIn, fetch } = await aWorld(t, { lines: events })
     const { partsDone, partsEmpty } = await fetch()
@@ -226,12 +226,12 @@ describe('fetching from Mixpanel', () => {
     assert.deepEqual(rawLines(folder).sort(), truth(events))
   })
 
-  it('says when there is no data in the whole range, which a wrong region looks like', async t => {
+  it('a range without any data is reported, since a wrong region looks the same', async t => {
     const { fetch } = await aWorld(t, { lines: new Map() })
     assert.match((await fetch()).warnings[0]!.line, /no data in the whole range.*region/)
   })
 
-  it('stops at once when the key is refused, and shows it nowhere', async t => {
+  it('a refused key stops the fetch at once and is never printed', async t => {
     for (const status of [401, 403]) {
       const body = 'no access for mixpanel-secret-1'
       const { standIn, folder, fetch } = await aWorld(t, { faultOf: () => ({ kind: 'status', status, body }) })
@@ -246,7 +246,7 @@ describe('fetching from Mixpanel', () => {
     }
   })
 
-  it('asks for nothing that it has, even when the source has other bytes now', async t => {
+  it('kept files are not requested again, even when the source has changed', async t => {
     let isReversed = false
     const { standIn, folder, fetch } = await aWorld(t, {
       reorder: lines => (isReversed ? lines.toReversed() : lines),
@@ -259,7 +259,7 @@ describe('fetching from Mixpanel', () => {
     assert.deepEqual(rawLines(folder), before)
   })
 
-  it('refuses another range in the same folder, and a file that was changed', async t => {
+  it('another range in the same folder is refused, and so is a changed file', async t => {
     const { folder, fetch } = await aWorld(t)
     await fetch()
     await assert.rejects(
@@ -270,7 +270,7 @@ describe('fetching from Mixpanel', () => {
     await assert.rejects(fetch(), /raw\/mixpanel-2024-05-02\.jsonl\.gz has 1 byte and/)
   })
 
-  it('does not wait for a time that its clock has shown already, when that is set back', async t => {
+  it('a clock that is set back does not prolong the waiting', async t => {
     const { folder, fetch } = await aWorld(t)
     const stop = new AbortController()
     const yearMs = 365 * 86_400_000
@@ -283,14 +283,14 @@ describe('fetching from Mixpanel', () => {
     assert.ok(clock.sleptMs() < 2 * 3_600_000, `${clock.sleptMs()}`)
   })
 
-  it('refuses two at once in one folder', async t => {
+  it('two fetches into one folder at once are refused', async t => {
     const { fetch } = await aWorld(t)
     const first = fetch()
     await assert.rejects(fetch(), /Another process fetches/)
     await first
   })
 
-  it('refuses days that the source may still add to', async t => {
+  it('days to which the source may still add events are refused', async t => {
     const { fetch } = await aWorld(t)
     const recent = { source: 'mixpanel', from: '2026-01-01', to: '2026-01-14' }
     await assert.rejects(fetch(recent), /may still add to 2026-01-14\. Fetch up to 2026-01-13 now/)

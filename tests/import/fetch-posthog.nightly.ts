@@ -1,4 +1,4 @@
-// Fetching the events of another instance, which here is a running Pennon. Source: docs/wire/import.md §1.8.
+// Fetching the events of another instance; a running Pennon plays its part. Source: docs/wire/import.md §1.8.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -7,14 +7,14 @@ import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('fetching from another instance', () => {
-  it('brings each event once with its properties as they were sent, beyond a page and at one microsecond', async t => {
+  it('each event is fetched once with its original properties, across pages and within one microsecond', async t => {
     const pennon = await startPennon()
     t.after(() => pennon.stop())
     const uuidOf = (index: number) => `018f3a10-0000-7000-8000-${String(index).padStart(12, '0')}`
     const events = Array.from({ length: 12_000 }, (_, index) => ({
       uuid: uuidOf(index),
       event: `order ${index % 3}`,
-      // A third of them within one instant, so that a page ends inside of it.
+      // A third of them share one timestamp, so that a page ends among them.
       timestamp: new Date(Date.UTC(2024, 4, 1 + (index % 2), 12) + (index % 3 === 0 ? 0 : index)).toISOString(),
       properties: { distinct_id: `u-${index % 50}`, big: 9007199254740993n, text: 'ä"\n' },
     }))
@@ -50,7 +50,7 @@ describe('fetching from another instance', () => {
     }
   })
 
-  it('says so when the key may not read', async t => {
+  it('a key without permission to read is reported', async t => {
     const pennon = await startPennon()
     t.after(() => pennon.stop())
     const config = { source: 'posthog', host: pennon.url, project_id: '@current', from: '2024-05-01', to: '2024-05-02' }

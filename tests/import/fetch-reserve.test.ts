@@ -1,4 +1,4 @@
-// The reserve of the disk holds while the files of a list come, whether or not their sizes are known.
+// A fetch keeps the disk reserve free while it downloads the files of a list, whether their sizes are known or not.
 
 import assert from 'node:assert/strict'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ const mebibyte = 2 ** 20
 const fileBytes = 40 * mebibyte
 const freedAfterMs = 300_000
 
-/** One file, of which nothing is known before it comes unless it `isKnown`. */
+/** One file, whose size is announced only if it `isKnown`. */
 async function aFile(t: TestContext, isKnown: boolean) {
   const ranges: (string | undefined)[] = []
   const server = createServer((request, response) => {
@@ -35,7 +35,7 @@ async function aFile(t: TestContext, isKnown: boolean) {
   return { ranges, folder: join(folder, 'job'), config: { source: 'http', list } }
 }
 
-/** A disk that somebody frees space on five minutes after it was full. `otherBytes` are what others write to it. */
+/** A disk on which space becomes free five minutes after it was full. `otherBytes` are written by other processes. */
 function aDisk(folder: string, freeBytes: number) {
   const clock = quickClock()
   const disk = { otherBytes: 0, usedBytesMax: 0 }
@@ -49,8 +49,8 @@ function aDisk(folder: string, freeBytes: number) {
   return { clock, findSpaceProblem, disk }
 }
 
-describe('while a file comes, a fetch leaves the reserve of the disk', () => {
-  it('also of one whose size nobody says, which begins again only when there is space', async t => {
+describe('the disk reserve during a download', () => {
+  it('a file of unknown size leaves the reserve free, and restarts only when there is space', async t => {
     const { ranges, folder, config } = await aFile(t, false)
     const { clock, findSpaceProblem, disk } = aDisk(folder, 20 * mebibyte)
     const notices: string[] = []
@@ -65,13 +65,13 @@ describe('while a file comes, a fetch leaves the reserve of the disk', () => {
     assert.deepEqual(ranges, [undefined, undefined])
   })
 
-  it('when others take the space meanwhile, and then goes on where it was', async t => {
+  it('a download stops when others take the space, and later continues where it stopped', async t => {
     const { ranges, folder, config } = await aFile(t, true)
     const { clock, findSpaceProblem, disk } = aDisk(folder, fileBytes)
     const { partsDone, bytesDone } = await fetchInto(folder, config, {
       clock,
       findSpaceProblem: bytes => {
-        // A look while bytes come asks for no more than there are.
+        // A check during the download asks only for the bytes that remain.
         if (bytes === 0) disk.otherBytes = 30 * mebibyte
         return findSpaceProblem(bytes)
       },

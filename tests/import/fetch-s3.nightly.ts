@@ -1,5 +1,5 @@
-// Fetching from a real S3 server, directly and through connections that break. Source: docs/wire/import.md §2.1,
-// §5 complaint 6.
+// Fetching from a real S3 server, directly and through connections that break. Source: docs/wire/import.md §2.1, §5
+// complaint 6.
 
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
@@ -45,7 +45,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     return { source: 's3', s3_url: url, s3_endpoint: endpoint, s3_path_style: true }
   }
 
-  it('brings every object of a prefix, also beyond a page of the list, under its own name', async t => {
+  it('every object of a prefix is fetched under its own name, across pages of the listing', async t => {
     const many = Object.fromEntries(
       Array.from({ length: 1_050 }, (_, index) => [`logs/day-${index % 7}/part ${index}.json`, `{"n":${index}}\n`]),
     )
@@ -59,7 +59,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.ok(readFetchedParts(folder)!.isComplete)
   })
 
-  it('goes on where a connection broke off, instead of beginning again', async t => {
+  it('a broken download continues where it stopped instead of restarting', async t => {
     const large = randomBytes(40 * megabyte)
     const bucket = await aBucket({ 'large.bin': large })
     const proxy = await startCuttingProxy(t, s3.endpoint)
@@ -69,11 +69,11 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.deepEqual(readFileSync(join(folder, 'raw/large.bin')), large)
     const [part] = readFetchedParts(folder)!.parts
     assert.equal(part!.sha256, createHash('sha256').update(large).digest('hex'))
-    // What was on the way when a connection was cut comes twice.
+    // Bytes in transit when a connection was cut are sent twice.
     assert.ok(proxy.bytes() < 60 * megabyte, `${proxy.bytes()} bytes`)
   })
 
-  it('notices that an object changed while it came, and takes the new one when it is started again', async t => {
+  it('an object that changes during its download is noticed, and a restart fetches the new one', async t => {
     const [first, second] = [randomBytes(30 * megabyte), randomBytes(30 * megabyte)]
     const bucket = await aBucket({ 'a.bin': first })
     const proxy = await startCuttingProxy(t, s3.endpoint)
@@ -89,7 +89,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.deepEqual(readFileSync(join(folder, 'raw/a.bin')), second)
   })
 
-  it('adds objects that came since, keeps those that are gone, and refuses one that changed', async t => {
+  it('new objects are added, and a changed one is refused while its first version is kept', async t => {
     const bucket = await aBucket({ 'a.json': '{"a":1}\n' })
     const folder = tempDir(t)
     const config = configOf(`s3://${bucket}`)
@@ -101,7 +101,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.equal(readFileSync(join(folder, 'raw/a.json'), 'utf8'), '{"a":1}\n')
   })
 
-  it('is done by the command of the guide as it is printed', async t => {
+  it('the command printed in the guide fetches the bucket', async t => {
     const bucket = 'acme-archive'
     await s3.client.send(new CreateBucketCommand({ Bucket: bucket }))
     await put(bucket, 'segment-logs/src/1714521600000/a.gz', 'x')
@@ -113,7 +113,7 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     assert.deepEqual(rawFiles(join(folder, 'archive')), ['src/1714521600000/a.gz'])
   })
 
-  it('says what is wrong with the bucket or the credentials, and keeps no secret', async t => {
+  it('a wrong bucket or wrong credentials are named, and no secret is stored', async t => {
     const bucket = await aBucket({ 'a.json': '{}' })
     await assert.rejects(fetchInto(tempDir(t), configOf('s3://no-such-bucket')), /no-such-bucket is not there/)
     const folder = tempDir(t)

@@ -1,4 +1,5 @@
-// An import whose disk fills waits, says so, and goes on when there is space, while it stages and while it sends.
+// An import whose disk fills up waits, reports it, and continues when there is space, while it stages and while it
+// sends.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statfsSync, truncateSync } from 'node:fs'
@@ -11,18 +12,18 @@ import type { RunningCommand } from '../support/pennon-command.ts'
 import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Without a reserve they take the disk to its last byte, as others may who are on it. */
+/** Without a reserve, an import fills the disk to its last byte, as other programs on it may. */
 const noReserve = { PENNON_MIN_FREE_BYTES: '0' }
 const words = /WARNING: the disk of .* is full\. No progress is lost: free disk space, and the command continues\./
 
-describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
+describe('an import whose disk fills up', { skip: noSmallDisk() }, () => {
   let pennon: Pennon
   before(async () => {
     pennon = await startPennon()
   })
   after(() => pennon.stop())
 
-  it('waits while it is staged, says so, and goes on by itself when there is space', async t => {
+  it('staging waits for space, reports it, and continues by itself', async t => {
     const disk = aDisk(t, 8)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 2))
     const commands = new ImportCommands(disk, noReserve)
@@ -38,7 +39,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     assert.ok(existsSync(join(commands.job, 'rehearsal/report.json')))
   })
 
-  it('waits while it is sent, and every event is stored once in the end', async t => {
+  it('sending waits for space, and in the end every event is stored once', async t => {
     const disk = aDisk(t, 64)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 3))
     const commands = new ImportCommands(disk, { ...noReserve, PENNON_PERSONAL_KEY: testPersonalKey })
@@ -58,13 +59,13 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     assert.equal(verification.stored_rows, verification.expected_rows)
   })
 
-  it('leaves a reserve for a service on the same disk, and goes on by itself when there is more', async t => {
+  it('an import leaves a reserve for a service on the same disk, and continues by itself when there is more space', async t => {
     const disk = aDisk(t, 64)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', largeRecords(3_500))
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '16MiB' })
     await commands.plan([raw])
     const freeDisk = fillDisk(disk)
-    // Space for two writes of 16 MiB, the second of which takes from the reserve.
+    // Space for two writes of 16 MiB; the second one dips into the reserve.
     truncateSync(join(disk, 'ballast'), 26 * 2 ** 20)
     const run = commands.start('run')
     const said = saidBy(run)
@@ -82,7 +83,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     assert.doesNotMatch(stderr, words)
   })
 
-  it('says what is missing and the remedy on a disk that is smaller than the reserve', async t => {
+  it('on a disk smaller than the reserve, the message names what is missing and the remedy', async t => {
     const disk = aDisk(t, 8)
     const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '8MiB' })
     await commands.plan([new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(100, 6))])
@@ -91,7 +92,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     assert.match(stderr, /the disk of .* has 8\.0 MiB in total, .* 10\.0 MiB .* lower PENNON_MIN_FREE_BYTES/)
   })
 
-  it('ends as paused when it is stopped while it waits', async t => {
+  it('an import stopped while it waits for space ends as paused', async t => {
     const disk = aDisk(t, 8)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 4))
     const commands = new ImportCommands(disk, noReserve)
@@ -107,7 +108,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
   })
 })
 
-/** Records of 10 kB each, of many days: one that is sorted in stretches would take its space twice. */
+/** Records of 10 kB, each on many days: sorting them in separate runs would take twice their space. */
 function largeRecords(count: number): string {
   const props = { text: 'x'.repeat(10_000) }
   const lines = Array.from({ length: count }, (_, index) =>

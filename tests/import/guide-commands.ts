@@ -1,21 +1,21 @@
-// Runs commands of a guide as they are printed, in a folder of their own, with a `pennon` that knows where the stand-ins
-// of the products are.
+// Runs the commands of a guide as printed, in a separate folder, with a `pennon` that knows the addresses of the
+// stand-ins.
 
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 export interface GuideShell {
-  /** @throws with what the command wrote when it fails. */
+  /** @throws with the command's output when it fails. */
   run(command: string): Promise<string>
 }
 
-/** The commands of a page, in its order. */
+/** The commands of a page, in order. */
 export function commandsOf(page: string): string[] {
   return [...readFileSync(page, 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(match => match[1]!)
 }
 
-/** @param added options that stand for what a reader has elsewhere, by the source that a command names. */
+/** @param added by source: options in place of the reader's accounts and addresses. */
 export function guideShell(
   folder: string,
   env: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-// The commands of docs/import.md, from a project to its published history and back, as printed and in order.
+// Runs the commands of docs/import.md as printed and in order.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -13,7 +13,7 @@ const page = 'docs/import.md'
 const keys = { PENNON_PROJECT_KEY: testProjectKey, PENNON_PERSONAL_KEY: testPersonalKey }
 const days = dayWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
 
-it('the guide leads from a project to its export in a folder, to published history, and back', async t => {
+it('the guide leads from a project to an exported folder, to published history, and back', async t => {
   const pennon = await startPennon()
   t.after(() => pennon.stop())
   const mixpanel = await startMixpanel({
@@ -38,7 +38,7 @@ it('the guide leads from a project to its export in a folder, to published histo
     },
   )
   const outputs: string[] = []
-  // `fetch-s3.ci.ts` runs those of buckets.
+  // `fetch-s3.ci.ts` runs the commands for buckets.
   const commands = commandsOf(page).filter(command => !command.includes('s3://'))
   for (const command of commands) {
     outputs.push(await run(command.replace('http://127.0.0.1:8000', pennon.url)))
@@ -65,7 +65,7 @@ it('the guide leads from a project to its export in a folder, to published histo
   assert.equal(outputOf('import rejects history'), 'No records are rejected.\n')
   assert.match(outputOf('import report history', 1), /What is stored is what was sent\./)
   assert.match(outputOf('import publish history'), /^Published/m)
-  // What was there was not asked for again.
+  // Files that were kept were not fetched again.
   assert.equal(mixpanel.asked.length, 31)
 })
 

@@ -1,5 +1,5 @@
-// Import jobs over the wire, on a real instance: what is pending is nowhere to be seen, what is published is everywhere, and
-// what is discarded is gone. A worker that is killed meanwhile changes nothing about that.
+// Import jobs over the wire, on a real instance: pending events are visible nowhere, published ones everywhere, and
+// discarded ones are gone, even when a worker is killed.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync } from 'node:fs'
@@ -77,7 +77,7 @@ describe('an import job over the wire', () => {
       properties: { distinct_id: `${prefix}-user-${index % 7}`, $set: { plan: `old-${prefix}` }, index },
     }))
 
-  it('waits unseen, is published whole, and is undone', async () => {
+  it('a job is invisible while pending, is published as a whole, and can be undone', async () => {
     const live = await pennon.post('/e/', {
       api_key: testProjectKey,
       event: 'live',
@@ -141,7 +141,7 @@ describe('an import job over the wire', () => {
     )
   })
 
-  it('shows in its events what is known of their persons, and is counted by it', async () => {
+  it('events show what is known of their persons, and the job counts them', async () => {
     const live = { event: 'live', distinct_id: 'known', properties: { $set: { city: 'Oslo', rate: 1.0 } } }
     assert.equal((await pennon.post('/e/', { api_key: testProjectKey, ...live })).status, 200)
     await pennon.caughtUp()
@@ -184,7 +184,7 @@ describe('an import job over the wire', () => {
     await isIn(job.id, 'discarded')
   })
 
-  it('itemises what it refuses, and counts repeats and recent events', async () => {
+  it('the job itemises refused events, and counts repeats and recent events', async () => {
     const job = await createJob()
     const [first, second] = aBatch('bbbb', 2)
     const recent = { ...second, uuid: '5a5a5a5a-0000-4000-8000-bbbb77777777', timestamp: new Date().toISOString() }
@@ -205,7 +205,7 @@ describe('an import job over the wire', () => {
     await isIn(job.id, 'discarded')
   })
 
-  it('leaves no rows that a restart would miss', async () => {
+  it('no rows are missing after a restart', async () => {
     const outputs: string[] = []
     const restart = async () => {
       await pennon.stop()
@@ -217,7 +217,7 @@ describe('an import job over the wire', () => {
     await pennon.caughtUp()
     await pennon.api('POST', `${api}/import_jobs/${job.id}/publish/`)
     await isIn(job.id, 'published')
-    // The worker notes what the event store holds when it has processed something.
+    // The worker records what the event store holds after it has processed something.
     await pennon.post('/e/', { api_key: testProjectKey, event: 'later', distinct_id: 'later' })
     await pennon.caughtUp()
     await restart()
@@ -227,7 +227,7 @@ describe('an import job over the wire', () => {
     assert.doesNotMatch([...outputs, pennon.output()].join(''), /not as it was left/)
   })
 
-  it('collects a day of imports without a job, and undoes them', async () => {
+  it('imports without a job are collected by day and can be undone', async () => {
     const eventCount = await countEvents()
     await send(null, aBatch('ffff', 50))
     await pennon.caughtUp()
@@ -241,13 +241,13 @@ describe('an import job over the wire', () => {
     assert.equal(await personOf('ffff-user-1'), undefined)
   })
 
-  it('takes only what belongs to it', async () => {
+  it('only events with the id of the job are accepted into it', async () => {
     const other = await pennon.api<{ id: number }>('POST', '/api/projects/', { name: 'other' })
     const otherJob = await pennon.api<Job>('POST', `/api/projects/${other.id}/import_jobs/`, { source: 'csv' })
     const batch = aBatch('cccc', 1)
     assert.deepEqual((await send(otherJob.id, batch)).body.code, 'unknown_import_job')
     assert.deepEqual((await send(4_000_000, batch)).body.code, 'unknown_import_job')
-    // The number of a job can be guessed, so only its id lets events in.
+    // The number of a job can be guessed, so only its id admits events.
     const own = await createJob()
     assert.ok(own.id > 2 ** 32 && Number.isSafeInteger(own.id))
     assert.deepEqual((await send(own.number, batch)).body.code, 'unknown_import_job')
@@ -264,7 +264,7 @@ describe('an import job over the wire', () => {
     await assert.rejects(pennon.api('POST', `${api}/import_jobs/${otherJob.id}/publish/`), /: 404 /)
   })
 
-  it('is published to the end by the next worker when workers are killed', async () => {
+  it('the next worker finishes publishing when workers are killed', async () => {
     const eventCount = await countEvents()
     const job = await createJob()
     for (let part = 0; part < 4; part++)
@@ -302,7 +302,7 @@ describe('an import job over the wire', () => {
   })
 })
 
-/** A person for each event. */
+/** One person for each event. */
 function spread<Event extends { readonly properties: { readonly distinct_id: string; readonly index: number } }>(
   event: Event,
 ): Event {

@@ -1,5 +1,5 @@
-// Ctrl-C at the commands of an import while their service is away: each ends with the words how to go on, and says
-// nothing that is not so.
+// Ctrl-C during an import command whose service is unreachable: each command exits with the way to continue, and claims
+// nothing untrue.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -26,7 +26,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** An approved job whose service answers as `answer` does; without one, nobody is there any more. */
+/** An approved job whose service answers with `answer`; without it, the service is gone. */
 async function approved(t: TestContext, answer?: RequestListener, text = line) {
   const folder = tempDir(t)
   const planning = new ImportCommands(folder)
@@ -57,8 +57,8 @@ async function interrupted(commands: ImportCommands, isWaiting: RegExp, command:
   return ended
 }
 
-describe('Ctrl-C at an import whose service is away', () => {
-  it('pauses the run that waits for it, and says how to go on', async t => {
+describe('Ctrl-C during an import whose service is unreachable', () => {
+  it('Ctrl-C pauses a run that waits for the service, and prints how to continue', async t => {
     const commands = await approved(t)
     const { exitCode, stderr } = await interrupted(commands, /no connection/, 'run')
     assert.equal(exitCode, 130, stderr)
@@ -67,7 +67,7 @@ describe('Ctrl-C at an import whose service is away', () => {
     assert.match((await commands.call('status')).stdout, /^Last run: paused\. Progress is kept/m)
   })
 
-  it('tells the service at once how much is sent when a run is paused', async t => {
+  it('pausing a run reports to the service at once how much was sent', async t => {
     const told: unknown[] = []
     let batches = 0
     const answer: RequestListener = (request, response) => {
@@ -96,7 +96,7 @@ describe('Ctrl-C at an import whose service is away', () => {
   })
 
   for (const how of ['publish', 'discard'])
-    it(`says that nothing was asked when it is waited for before ${how}`, async t => {
+    it(`Ctrl-C while ${how} waits for the service says that nothing was requested`, async t => {
       const commands = await approved(t)
       const { exitCode, stderr } = await interrupted(
         commands,
@@ -108,7 +108,7 @@ describe('Ctrl-C at an import whose service is away', () => {
       assert.match(stderr, new RegExp(`canceled. Nothing was changed. To ${how}: .*import ${how} `))
     })
 
-  it('says that the service goes on by itself once it has taken the request', async t => {
+  it('Ctrl-C after the service accepted the request says that the service continues by itself', async t => {
     let state = 'pending'
     const commands = await approved(t, (request, response) => {
       if (request.method === 'POST') state = 'discarding'
@@ -123,7 +123,7 @@ describe('Ctrl-C at an import whose service is away', () => {
     assert.match((await alone.call('status')).stdout, /^Next: pennon import discard .*wait until the service is done/m)
   })
 
-  it('says that it is not known whether the service takes a request that it does not answer', async t => {
+  it('Ctrl-C during an unanswered request says that its outcome is unknown', async t => {
     const commands = await approved(t, (request, response) => {
       if (request.method === 'POST') request.socket.destroy()
       else response.end(JSON.stringify({ state: 'pending', step: null }))
@@ -136,11 +136,11 @@ describe('Ctrl-C at an import whose service is away', () => {
   })
 
   for (const name of ['SIGINT', 'SIGTERM'] as const)
-    it(`ends a run by ${name} whose disk does not answer`, async t => {
+    it(`${name} ends a run whose disk does not answer`, async t => {
       const commands = new ImportCommands(tempDir(t))
       const raw = commands.file('raw.jsonl', line)
       await commands.plan([raw])
-      // Who opens a pipe waits for somebody to write into it.
+      // Opening a pipe for reading blocks until a writer opens it.
       rmSync(raw)
       execFileSync('mkfifo', [raw])
       const { child, ended } = commands.start('run')
@@ -151,7 +151,7 @@ describe('Ctrl-C at an import whose service is away', () => {
       assert.match(stderr, /^pennon: paused\. Progress is kept\. To continue: pennon import run /m)
     })
 
-  it('ends a plan whose instance does not answer', async t => {
+  it('Ctrl-C ends a plan whose instance does not answer', async t => {
     let isAsked = false
     const url = await serve(t, () => {
       isAsked = true
@@ -176,7 +176,7 @@ describe('Ctrl-C at an import whose service is away', () => {
   })
 })
 
-it('a file in place of the folder of an import is refused by every command, with the remedy', async t => {
+it('every command refuses a file in place of the import folder, and names the remedy', async t => {
   const commands = new ImportCommands(tempDir(t))
   commands.file('job', line)
   const fixed = commands.file('fixed.jsonl', line)

@@ -16,7 +16,7 @@ const sha = (id: number) => createHash('sha256').update(String(id)).digest('hex'
 const goodLine = `${JSON.stringify(good)}\n`
 
 describe('an import from the command line', () => {
-  it('goes from files to a rehearsal that accounts for 20,000 records', async t => {
+  it('20,000 records of files are rehearsed, and the report accounts for every one', async t => {
     const commands = new ImportCommands(tempDir(t))
     const text = syntheticRecords(20_000, 7)
     const planned = await commands.plan([commands.file('raw.jsonl', text)])
@@ -37,7 +37,7 @@ describe('an import from the command line', () => {
     assert.ok(report.identity.links > 100)
   })
 
-  it('tells of a job at any time, and of its rejects by reason', async t => {
+  it('status, report and rejects describe the job at every stage, and rejects are grouped by reason', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', `${goodLine}broken\u2028line\n\n`)
     await commands.plan([raw])
@@ -77,7 +77,7 @@ describe('an import from the command line', () => {
     assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])
   })
 
-  it('lets no text of the source steer the terminal', async t => {
+  it('control characters in the source never reach the terminal', async t => {
     const commands = new ImportCommands(tempDir(t))
     const odd = 'a\u001b[31m\u009b2J\u202eb'
     const record = { ...good, event: odd, user: odd, props: { [odd]: odd } }
@@ -106,7 +106,7 @@ describe('an import from the command line', () => {
     }
   })
 
-  it('says that nothing is rejected, and what comes next when a file has changed or is gone', async t => {
+  it('status suggests the next step after a source file was changed or removed', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', goodLine)
     await commands.plan([raw])
@@ -128,7 +128,7 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run')).exitCode, 0)
   })
 
-  it('leads from a wrong option to the help of the command that was used', async t => {
+  it('an unknown option points to the help of the command', async t => {
     const commands = new ImportCommands(tempDir(t))
     const { exitCode, stderr } = await commands.call('publish', '--quickly')
     assert.equal(exitCode, 2)
@@ -136,7 +136,7 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('publish', '--help')).exitCode, 0)
   })
 
-  it('stages nothing again that is done, and everything when the plan changes', async t => {
+  it('finished stages are not repeated unless the plan changes', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', `${JSON.stringify({ ...good, at: '2024-05-01 23:30:00' })}\n`)
     await commands.plan([raw])
@@ -155,7 +155,7 @@ describe('an import from the command line', () => {
     })
   })
 
-  it('is staged anew by another version of Pennon, unless a part is sent', async t => {
+  it('another version of Pennon repeats staging, unless part of the job was sent', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('raw.jsonl', goodLine)])
     await commands.call('run')
@@ -173,7 +173,7 @@ describe('an import from the command line', () => {
     assert.match((await commands.call('run')).stderr, /it was started with Pennon 0\.0\.1/)
   })
 
-  it('stops when wall-clock times are taken for UTC, and goes on with the zone', async t => {
+  it('a run stops when local times were read as UTC, and continues with --source-timezone', async t => {
     const commands = new ImportCommands(tempDir(t))
     const records = Array.from({ length: 20 }, (_, index) => {
       const seconds = 1_714_564_800 + index
@@ -198,7 +198,7 @@ describe('an import from the command line', () => {
     assert.doesNotMatch((await commands.call('status')).stdout, /--source-timezone/)
   })
 
-  it('takes no files of jobs for records, where their folders are inside of the export', async t => {
+  it('files of import jobs inside the export folder are not read as records', async t => {
     const folder = tempDir(t)
     const commands = new ImportCommands(folder)
     const other = new ImportCommands(join(folder, 'other'))
@@ -207,7 +207,7 @@ describe('an import from the command line', () => {
     const day = commands.file('day.jsonl', goodLine)
     const mappingFile = commands.file('.mapping.json', JSON.stringify(mapping))
     const again = ['--source', 'generic', '--mapping', mappingFile]
-    for (const what of ['a new folder', 'one that holds a rehearsed job']) {
+    for (const what of ['a folder that holds a rehearsed job', 'one that holds a rehearsed job']) {
       const planned = await commands.plan([folder], '--json', ...again)
       const { files, notes } = JSON.parse(planned.stdout) as { files: { path: string }[]; notes: string[] }
       assert.deepEqual(
@@ -225,7 +225,7 @@ describe('an import from the command line', () => {
     assert.match(onOther.stderr, /is the folder of an import, not an export\. Pass the files/)
   })
 
-  it('is refused while another one works on the folder', async t => {
+  it('a run is refused while another process works on the folder', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('raw.jsonl', goodLine)])
     const unlock = tryFileLock(join(commands.job, 'lock.db'))!
@@ -237,7 +237,7 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run')).exitCode, 0)
   })
 
-  it('notices a source file that changed after it was staged, and does not need one that is gone', async t => {
+  it('a staged source file that changed is refused, and one that was removed is not needed', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', goodLine)
     await commands.plan([raw])
@@ -250,7 +250,7 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run')).exitCode, 0)
   })
 
-  it('pauses when too many records are rejected, until more are allowed', async t => {
+  it('a run stops when too large a share of the records is rejected, until a larger share is allowed', async t => {
     const commands = new ImportCommands(tempDir(t))
     const lines = Array.from({ length: 1_100 }, (_, index) =>
       index % 50 === 0 ? 'broken' : JSON.stringify({ ...good, id: index }),
@@ -263,7 +263,7 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run', ...allowed.split(' '))).exitCode, 0)
   })
 
-  it('stops for a small job too, once more than a handful of its records are rejected', async t => {
+  it('a small job stops at its sixth reject, however large a share of its records that is', async t => {
     const commands = new ImportCommands(tempDir(t))
     const lines = (rejected: number) =>
       Array.from({ length: 51 }, (_, id) => (id < rejected ? 'broken\n' : `${JSON.stringify({ ...good, id })}\n`))
@@ -275,7 +275,7 @@ describe('an import from the command line', () => {
     assert.match(stopped.stdout, /Next: pennon import rejects \S+ --group \(Fix .* --max-reject-share 12%\)/)
   })
 
-  it('stops when no record gives an event, whatever share is allowed, and knows whose they are', async t => {
+  it('a run in which no record gives an event stops whatever share is allowed, and suggests the matching source', async t => {
     const commands = new ImportCommands(tempDir(t))
     const rows = Array.from({ length: 51 }, (_, index) => {
       const properties = { time: 1_714_564_800 + index, distinct_id: `u-${index}`, $insert_id: `i-${index}` }
@@ -289,7 +289,7 @@ describe('an import from the command line', () => {
     assert.match((await commands.call('report')).stdout, /look like those of another source: --source mixpanel/)
   })
 
-  it('stops for a file that is cut off, until that is allowed', async t => {
+  it('a truncated source file stops the run, until --allow-damaged-files is given', async t => {
     const commands = new ImportCommands(tempDir(t))
     const lines = Array.from(
       { length: 4_000 },
@@ -313,7 +313,7 @@ describe('an import from the command line', () => {
     assert.equal(allowed.exitCode, 0, allowed.stderr)
   })
 
-  it('names a file of the job that is damaged, and goes on once it is gone', async t => {
+  it('a damaged file of the job is named, and the run continues after it is deleted', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('raw.jsonl', goodLine)])
     await commands.call('run')
@@ -339,7 +339,7 @@ describe('an import from the command line', () => {
     )
   })
 
-  it('says at once what is wrong with a plan', async t => {
+  it('an invalid plan is refused at once with one line that names the problem', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', goodLine)
     const cases: readonly (readonly [options: readonly string[], message: RegExp])[] = [
@@ -360,7 +360,7 @@ describe('an import from the command line', () => {
   })
 })
 
-/** Of an output that is one indented object, or one object a line. */
+/** @param output one indented object, or one object per line. */
 function jsonTexts(output: string): readonly string[] {
   return output.startsWith('{\n') ? [output] : output.split('\n').slice(0, -1)
 }

@@ -7,7 +7,7 @@ const record = JSON.stringify({ event_type: 'e', user_id: 'u-1', event_time: '20
 const source = ['--source', 'amplitude']
 
 describe('the configuration of an import', () => {
-  it('stays as it was when the source does not know the option of a run', async t => {
+  it('an option that the source does not support leaves the plan unchanged', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('raw.jsonl', record)], ...source)
     const refused = await commands.call('run', '--source-timezone', 'Europe/Berlin')
@@ -16,7 +16,7 @@ describe('the configuration of an import', () => {
     assert.equal((await commands.call('run')).exitCode, 0)
   })
 
-  it('is refused where it says neither to hold the live window nor not to', async t => {
+  it('hold_live_window is refused unless it is true or false', async t => {
     const commands = new ImportCommands(tempDir(t))
     const config = commands.file('config.json', '{"hold_live_window": "true"}')
     const refused = await commands.plan([commands.file('raw.jsonl', record)], ...source, '--config', config)
@@ -24,7 +24,7 @@ describe('the configuration of an import', () => {
     assert.equal(refused.stderr, 'pennon: hold_live_window in the configuration must be true or false\n')
   })
 
-  it('has to say the zone of old events that say no receipt, unless another event shows it', async t => {
+  it('old Mixpanel events without a time of receipt need a time zone, unless another event reveals it', async t => {
     const commands = new ImportCommands(tempDir(t))
     const old = Date.UTC(2022, 6, 1, 12) / 1000
     const event = (time: number, more: object) =>

@@ -1,5 +1,5 @@
-// What a file of a job promises for a power failure, as the kernel sees it: the content is synced before the file has its
-// name, and the folder after that.
+// What a job file survives in a power failure, as seen by the kernel: its content is synced before the rename, and its
+// folder after it.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -9,7 +9,7 @@ import { it } from 'node:test'
 import { hasStrace } from '../support/strace.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('a checkpoint is synced, renamed, and then its folder is synced', t => {
+it('a checkpoint is synced, renamed, and its folder synced, in that order', t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
   const folder = tempDir(t)
   const trace = join(folder, 'trace')

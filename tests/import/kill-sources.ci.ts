@@ -1,5 +1,6 @@
-// An export of each source is imported straight, and again with the importer killed ten times, and a third time. Whatever is
-// asked of the projects, they answer the same. A source takes some 30 s of CPU: a run takes one, the nightly run all.
+// An export of each source is imported without interruption, again with the importer killed ten times, and a third
+// time. Every query of the projects gives the same answers. A source takes some 30 s of CPU: each CI run takes one, and
+// the nightly run all.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -12,8 +13,8 @@ import { describeKills, describeTimes, killCount, killSource } from './killed-im
 
 const [recordCount, kills] = [12_000, 10]
 
-// Side by side on one service, since an import waits as much as it works.
-describe('an import that is killed at random moments, and made a second time', { concurrency: 3 }, () => {
+// Run concurrently on one service, since an import waits as much as it works.
+describe('an import that is killed at random moments, and repeated', { concurrency: 3 }, () => {
   let pennon: Pennon
   before(async () => {
     pennon = await startPennon()
@@ -22,7 +23,7 @@ describe('an import that is killed at random moments, and made a second time', {
 
   const seed = testSeed()
   for (const source of shareOf(syntheticSources, syntheticSources.length))
-    it(`leaves of an export of ${source.name} what a straight one leaves`, async t => {
+    it(`the ${source.name} project equals that of an uninterrupted import`, async t => {
       t.diagnostic(`SEED=${seed}`)
       const figures = await killSource(pennon, tempDir(t), source, { count: recordCount, kills, seed })
       t.diagnostic(`${figures.records} records, ${figures.eventsStored} events; ${describeTimes(figures.straight)}`)

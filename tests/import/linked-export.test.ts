@@ -6,7 +6,7 @@ import { it } from 'node:test'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('a link to nothing in the folder of an export is left out of the plan and named', async t => {
+it('a dangling link in an export folder is left out of the plan and named', async t => {
   const folder = tempDir(t)
   const commands = new ImportCommands(tempDir(t))
   const link = join(folder, 'gone.jsonl')
@@ -23,7 +23,7 @@ it('a link to nothing in the folder of an export is left out of the plan and nam
   assert.ok(`${planned.stdout}${planned.stderr}`.includes(`a link to a missing file: ${link}.`))
 })
 
-it('a pipe is no file of an export, since it can be read once only', async t => {
+it('a pipe is refused as an export file, since it can be read only once', async t => {
   const folder = tempDir(t)
   const commands = new ImportCommands(tempDir(t))
   const pipe = join(folder, 'pipe')
@@ -33,7 +33,7 @@ it('a pipe is no file of an export, since it can be read once only', async t => 
   assert.match(stderr, /^pennon: the files cannot be read: .*pipe is neither a file nor a folder: put what comes out/)
 })
 
-it('a file with several names is planned once, and the other names are told', async t => {
+it('a file with several names is planned once, and its other names are listed', async t => {
   const folder = tempDir(t)
   const commands = new ImportCommands(tempDir(t))
   const day = commands.file('day.jsonl', '{"id":"r","event":"Paid","user":"u","at":"2024-05-01T12:00:00Z"}\n')
@@ -41,7 +41,7 @@ it('a file with several names is planned once, and the other names are told', as
   linkSync(day, first)
   symlinkSync(first, second)
   symlinkSync(second, third)
-  // The same name twice is no other name.
+  // Listing the same name twice does not count as another name.
   const planned = await commands.plan([folder, first, day])
   assert.equal(planned.exitCode, 0, planned.stderr)
   assert.match(planned.stdout, /^1 file of generic, /)

@@ -1,4 +1,4 @@
-// When the profiles of a Mixpanel export are dated, which their rows do not say.
+// The time given to the profiles of a Mixpanel export, whose rows have none.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -15,8 +15,8 @@ const event = (time: number) =>
   `${JSON.stringify({ event: 'Paid', properties: { time, distinct_id: 'u-1', $insert_id: String(time) } })}\n`
 const lastEvent = 1_714_564_800
 
-describe('rows of Mixpanel profiles', () => {
-  it('count as of the last event where nothing says when they were exported', async t => {
+describe('the time of Mixpanel profiles', () => {
+  it('without any other time, profiles get the time of the last event', async t => {
     const commands = new ImportCommands(tempDir(t))
     const files = [
       commands.file('profiles.jsonl', profile),
@@ -38,7 +38,7 @@ describe('rows of Mixpanel profiles', () => {
     assert.doesNotMatch((await commands.call('run')).stderr, /Staging anew/)
   })
 
-  it('count as of the last event also when the zone of the events is said later, unless a time is said', async t => {
+  it('profiles follow the last event when a time zone is given later, unless --profile-timestamp is set', async t => {
     for (const [said, expected] of [
       [[], '2024-05-01T19:00:00.000Z'],
       [['--profile-timestamp', '2024-06-01'], '2024-06-01T00:00:00.000Z'],
@@ -53,7 +53,7 @@ describe('rows of Mixpanel profiles', () => {
     }
   })
 
-  it('count as of the time that is said', async t => {
+  it('--profile-timestamp sets the time of all profiles', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('profiles.jsonl', profile)
     await commands.plan([raw], '--source', 'mixpanel', '--profile-timestamp', '2024-06-01T00:00:00Z')
@@ -64,7 +64,7 @@ describe('rows of Mixpanel profiles', () => {
     )
   })
 
-  it('stop the job where there is nothing to take the time from', async t => {
+  it('a job of profiles without events stops and asks for --profile-timestamp', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('profiles.jsonl', profile)], '--source', 'mixpanel')
     for (const _ of [1, 2]) {
@@ -76,7 +76,7 @@ describe('rows of Mixpanel profiles', () => {
     assert.deepEqual(plan.config, {})
   })
 
-  it('count as of the end of what was fetched', () => {
+  it('fetched profiles get the end of the fetched range', () => {
     const fetched = (config: object) => ({
       config,
       isComplete: true,

@@ -1,5 +1,6 @@
-// Exports as they are found, beside how they are described: Matomo's answers with all numbers as texts and half of the
-// fields missing, GA4 flattened by a warehouse's connector. Nothing of them may stop an import, or vanish uncounted.
+// Exports as found in practice rather than as documented: Matomo's answers with all numbers as texts and half of the
+// fields missing, and GA4 flattened by a warehouse connector. Nothing in them may stop an import or disappear
+// uncounted.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -18,7 +19,7 @@ import { matomo } from '#importer/sources/matomo/matomo.ts'
 import { posthog } from '#importer/sources/posthog/posthog.ts'
 import { conversionTimeMs } from '../support/convert-records.ts'
 
-/** 2024-05-01T10:00:00Z, and two hours ahead of it as the site's clock was. */
+/** 2024-05-01T10:00:00Z, and the site's local time two hours ahead. */
 const start = 1714557600
 const shown = String(start + 7_200)
 const ids = { idSite: '1', visitorId: 'a13b7c5a62f72dea', firstActionTimestamp: String(start) }
@@ -71,8 +72,8 @@ const flatRows = `_fivetran_id,date,name,platform,timestamp,user_id,user_pseudo_
 3,2024-09-10,scroll
 `
 
-describe('exports as they are found', () => {
-  it('of Matomo give an event for each action, or the reason why not, for every line', async () => {
+describe('exports as found in practice', () => {
+  it('every action in a Matomo visit gives an event, or the visit counts with the reason', async () => {
     assert.deepEqual(await tally(matomo, 'json', jsonLines), {
       events: 5,
       'records with events': 2,
@@ -87,7 +88,7 @@ describe('exports as they are found', () => {
     })
   })
 
-  it('of GA4, flattened, are refused row by row, since they have lost what names and dates an event', async () => {
+  it('flattened GA4 rows are rejected one by one, since they lack the name and time of the event', async () => {
     assert.deepEqual(await tally(ga4, 'csv', flatRows), {
       'rejected event_missing at event_name': 2,
       'rejected csv_column_count at null': 1,
@@ -95,7 +96,7 @@ describe('exports as they are found', () => {
   })
 })
 
-describe('JSON in a text of a record that nests deeper than code can follow', () => {
+describe('a text of JSON nested too deeply to be parsed', () => {
   const deep = `{"id":7,"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
   const at = '2024-05-01T12:00:00Z'
   const outcomeOf = (source: ImportSource, value: JsonObject, config: JsonObject = {}) => {
@@ -103,7 +104,7 @@ describe('JSON in a text of a record that nests deeper than code can follow', ()
     return convertRecord(converter, { value, table: null, ordinal: 1 })
   }
 
-  it('is no object where one has to be', () => {
+  it('counts as no object where an object is required', () => {
     for (const [source, value, field] of [
       [posthog, { event: 'e', distinct_id: 'a', timestamp: at, properties: deep }, 'properties'],
       [
@@ -115,7 +116,7 @@ describe('JSON in a text of a record that nests deeper than code can follow', ()
       assert.deepEqual(outcomeOf(source, value), { rejected: { reason: 'properties_not_object', field } })
   })
 
-  it('holds no field, and is not read as what it is said to be', () => {
+  it('is kept as text, and no field of it can be read', () => {
     const value = { event: 'e', user: 'a', at, props: deep, list: deep.slice(deep.indexOf('['), -1) }
     const mapping = { event: 'event', distinct_id: ['props.id', 'list.0', 'user'], timestamp: 'at', uuid: 'at' }
     const config = { mapping: { ...mapping, properties: ['props'], types: { props: 'json' } } }
@@ -126,7 +127,7 @@ describe('JSON in a text of a record that nests deeper than code can follow', ()
   })
 })
 
-/** How many records became what, and how many events. */
+/** Counts records by outcome, and events. */
 async function tally(source: ImportSource, format: 'json' | 'csv', text: string): Promise<Record<string, number>> {
   const converter = source.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
   const ledger = memoryLedger()
@@ -160,7 +161,7 @@ async function* recordsOf(text: string, format: 'json' | 'csv'): AsyncGenerator<
   }
 }
 
-/** As a file is read, wherever its pieces end. */
+/** As a file is read, with pieces that end anywhere. */
 async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += 37) yield bytes.subarray(at, at + 37)

@@ -1,5 +1,5 @@
-// Texts that no store keeps as they are, numbers that no double holds, names and properties of which the service knows
-// more: what it makes of them is no difference to what was sent.
+// Texts that no store keeps unchanged, numbers beyond the precision of a double, and names and properties with a
+// special meaning to the service. What the service makes of them is no difference for verification.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -48,7 +48,7 @@ const records: readonly string[] = [
   ),
 ]
 
-it('odd texts, numbers and names are found to be stored as they were sent', async t => {
+it('verification accepts odd texts, numbers and names as stored correctly', async t => {
   const pennon = await startPennon()
   t.after(() => pennon.stop())
   const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })

@@ -1,4 +1,4 @@
-// A command on a terminal of its own, by `script` of util-linux: what it shows can be waited for, and keys be pressed.
+// Runs a command on a separate terminal with `script` of util-linux, waits for its output, and presses keys.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { eventually } from '../support/eventually.ts'
@@ -12,7 +12,9 @@ export class OnTerminal {
   #read = 0
   #exitCode: number | null = null
 
-  /** @param settings the whole environment but for PATH and HOME. The terminal's state is told after the command. */
+  /**
+   * @param settings the whole environment except PATH and HOME. The terminal's settings are printed after the command.
+   */
   constructor(settings: Readonly<Record<string, string>>, ...args: readonly string[]) {
     const words = [process.execPath, '--disable-warning=ExperimentalWarning', 'src/main.ts', ...args]
     const command = words.map(word => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
@@ -31,7 +33,7 @@ export class OnTerminal {
     return this.#shown
   }
 
-  /** Waits for a text that has not been waited for yet, then presses keys. */
+  /** Waits for text after the last match, then presses keys. */
   async answer(question: RegExp, keys: string): Promise<void> {
     await eventually(
       () => {
@@ -50,7 +52,7 @@ export class OnTerminal {
     return this.#exitCode!
   }
 
-  /** Whether the terminal still shows what is typed and takes it line by line. */
+  /** Whether the terminal again echoes input and reads it by line. */
   isSane(): boolean {
     return / icanon /.test(this.#shown) && / echo /.test(this.#shown)
   }

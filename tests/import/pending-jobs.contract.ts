@@ -1,5 +1,5 @@
-// The contract of a state for what happens beside a pending import job: group types and projects that are deleted, events that
-// come too late, rows that are lost, and uses that come while it is undone.
+// The state contract for what happens beside a pending import job: deleted group types and projects, late events, lost
+// rows, and uses during an undo.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -16,7 +16,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
   describe(`group types of a pending import job on ${engine}`, () => {
     const inOrg = { $groups: { org: 'x' } }
 
-    it('are not deleted until it is published or discarded, also when its events only name them', async t => {
+    it('cannot be deleted until the job is published or discarded, even if its events only name them', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('e', 'a', inOrg, { timestampMs: 200 * day }))
       const [job, other] = [await world.createJob(), await world.createJob()]
@@ -30,7 +30,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       assert.ok((await world.management.startDeletingGroupType(1, 0)).ok)
     })
 
-    it('are not deleted either where another job added them in the same chunk', async t => {
+    it('cannot be deleted when another job added them in the same chunk', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       await world.apply(...[first, second].map(({ id }) => anImportedEvent('e', 'a', day, inOrg, { importJobId: id })))
@@ -38,7 +38,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.management.startDeletingGroupType(1, 0), { ok: false, error: 'used_by_import' })
     })
 
-    it('stay when the job that added them is discarded while another pending one names them', async t => {
+    it('stay when the job that added them is discarded while another pending job names them', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       await world.apply(anImportedEvent('e', 'a', day, inOrg, { importJobId: first.id }))
@@ -51,7 +51,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     })
 
     for (const isPublished of [false, true])
-      it(`go with the last job that names them, whichever ${isPublished ? 'published' : 'pending'} one added them`, async t => {
+      it(`are removed with the last job that names them, whichever ${isPublished ? 'published' : 'pending'} job added them`, async t => {
         const world = await importWorld(t, open)
         const jobs = [await world.createJob(), await world.createJob(), await world.createJob()] as const
         for (const job of jobs) await world.apply(anImportedEvent('e', 'a', day, inOrg, { importJobId: job.id }))
@@ -64,7 +64,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
   })
 
   describe(`events for a closed import job on ${engine}`, () => {
-    it('are counted and shown with the job, rejected when it was published', async t => {
+    it('are counted and listed with the job, and rejected only if it was published', async t => {
       const world = await importWorld(t, open)
       const [published, discarded] = [await world.createJob(), await world.createJob()]
       await world.publish(published)
@@ -94,14 +94,14 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       return { world, job, event }
     }
 
-    it('are counted as they are stored, and nothing is noted when all of them are there', async t => {
+    it('are counted when stored, and no note is made when all of them are present', async t => {
       const { world, job } = await twoEvents(t)
       assert.equal((await world.management.findImportJob(job.id))?.storedRows, 2)
       await world.publish(job)
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('are missed once when the event store has lost some, before any is published', async t => {
+    it('are noted as missing once when the event store has lost some before publishing', async t => {
       const { world, job } = await twoEvents(t)
       world.events.pending.pop()
       await world.publish(job)
@@ -112,7 +112,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       )
     })
 
-    it('that were sent again are not missed once the client has compared what is stored', async t => {
+    it('sent twice are not missing once the client has verified the stored number', async t => {
       for (const [verified, reasons] of [
         [2, []],
         [3, ['rows_fewer_than_stored']],
@@ -127,7 +127,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       }
     })
 
-    it('are published uncounted when the event store cannot count so many', async t => {
+    it('are published with a note when the event store cannot count that many', async t => {
       const { world, job } = await twoEvents(t)
       const tooLarge = () => Promise.reject(new QueryTooLargeError('event-store', 'full', new Error('memory')))
       const events = new Proxy(world.events, {
@@ -163,7 +163,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       await world.apply(...events.map(event => ({ ...event, importJobId: job.id })))
       return { world, job }
     }
-    /** Lets writes of the state pass until there were so many, as if the project were deleted just then. */
+    /** Deletes the project when the state has made `writeCount` more writes. */
     const deletedAfter = (world: ImportWorld, writeCount: number): Partial<ImportWorkDeps> => {
       let left = writeCount
       return {
@@ -189,7 +189,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual([staged, links, undoRecords.flat(), world.events.pending.length], [0, 0, [], 0])
     }
 
-    it('are discarded although nobody asks for it', async t => {
+    it('are discarded by the worker without a request', async t => {
       const { world, job } = await prepare(t)
       await world.management.deleteProject(1)
       await work(world)
@@ -198,18 +198,18 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     })
 
     for (const writeCount of [0, 1, 2])
-      it(`leave nothing when it is deleted after ${writeCount} writes of publishing`, async t => {
+      it(`leave nothing when the project is deleted after ${writeCount} writes of publishing`, async t => {
         const { world, job } = await prepare(t)
         await world.startPublishing(job)
         await work(world, deletedAfter(world, writeCount))
-        // The last write may have been all that was left to do.
+        // The last write may have completed the publishing.
         const { state } = (await world.management.findImportJob(job.id))!
         assert.ok(state === 'discarded' || (writeCount === 2 && state === 'published'), state)
         await assertNothingLeft(world, job)
       })
 
     for (const writeCount of [0, 1, 2])
-      it(`are discarded when it is deleted after ${writeCount} writes of undoing`, async t => {
+      it(`are discarded when the project is deleted after ${writeCount} writes of undoing`, async t => {
         const { world, job } = await prepare(t)
         await world.publish(job)
         await world.startDiscarding(job)
@@ -218,7 +218,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
         await assertNothingLeft(world, job)
       })
 
-    it('keep no undo records when they were published', async t => {
+    it('keep no undo records after they were published', async t => {
       const { world, job } = await prepare(t)
       await world.publish(job)
       await world.management.deleteProject(1)
@@ -228,7 +228,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     })
   })
 
-  describe(`a use of what an import job on ${engine} brought`, () => {
+  describe(`an event that uses a person of an import job on ${engine} during its undo`, () => {
     const prepare = async (t: TestContext) => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
@@ -251,7 +251,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual([...world.personOfRows().values()], [persons[0]!.uuid])
     }
 
-    it('counts when it is committed between the question for uses and the removal', async t => {
+    it('keeps the person when it is committed between the check for uses and the removal', async t => {
       const { world, job, use, finish } = await prepare(t)
       await world.startDiscarding(job)
       const { events } = world
@@ -285,7 +285,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     })
 
     for (const hook of ['afterLoad', 'afterInsert'] as const)
-      it(`gets a person when all of the undoing comes between its load and its commit, ${hook}`, async t => {
+      it(`gets a person when the whole undo happens between its load and its commit, ${hook}`, async t => {
         const { world, job, use, finish } = await prepare(t)
         const undo = async () => {
           await world.startDiscarding(job)
@@ -295,7 +295,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
         await assertPersonIsThere(world, job)
       })
 
-    it('gets a person when the removal comes between its load and its commit', async t => {
+    it('gets a person when the removal happens between its load and its commit', async t => {
       const { world, job, use, finish } = await prepare(t)
       await world.startDiscarding(job)
       await world.applyWith({ afterLoad: finish }, use)
@@ -303,7 +303,7 @@ export function pendingJobsContract(engine: string, open: OpenSqlState): void {
     })
   })
 
-  it(`tells the worker on ${engine} whether an import job wants the locations of recorded addresses`, async t => {
+  it(`the worker on ${engine} learns whether an import job looks up locations of recorded addresses`, async t => {
     const world = await importWorld(t, open)
     const jobs = [await world.createJob(), await world.createJob({ looksUpGeoip: true })]
     const importJobIds = jobs.map(({ id }) => id)

@@ -1,4 +1,4 @@
-// What planning an import asks of its target, and what it says when the answer is no.
+// The questions that planning asks its target, and the messages when the target refuses.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '202
 const project = { id: 7, name: 'Shop', api_token: 'phc_shop' }
 
 describe('the target of a planned import', () => {
-  it('has a private API at another address where that has a port of its own', async t => {
+  it('the private API may have another address, given with --api-host', async t => {
     const host = await server(t, { '/array/phc_shop/config': {} })
     const apiHost = await server(t, {
       '/api/projects/': { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null },
@@ -36,7 +36,7 @@ describe('the target of a planned import', () => {
     assert.match(note, /The project was not asked: .*--api-host\./)
   })
 
-  it('is not what is rehearsed in, and another project with events of its own only where its name is said', async t => {
+  it('a rehearsal project must not be the target, and one with events of its own must be named', async t => {
     const trying = { id: 9, name: 'Trying', api_token: 'phc_trying' }
     const answers: Record<string, object> = {
       '/array/phc_shop/config': {},
@@ -72,7 +72,7 @@ describe('the target of a planned import', () => {
     )
   })
 
-  it('is an address that events are sent to, and no path or port of the private API', async t => {
+  it('an address that accepts no events, such as the port of the private API, is refused', async t => {
     const host = await server(t, { '/array/phc_shop/config': { status: 404, detail: notFound.detail } })
     const { exitCode, stderr } = await planning(t).plan('--host', host)
     assert.equal(exitCode, 2)
@@ -82,7 +82,7 @@ describe('the target of a planned import', () => {
     )
   })
 
-  it('is never asked with a secret for a public key, nor with an empty one', async t => {
+  it('a secret or an empty key in place of the public key is refused before any request', async t => {
     const host = await server(t, {})
     const { plan } = planning(t)
     const secret = await plan('--host', host, '--project-key', 'phx_abcdefghijklmnopqrstuvwxyz')
@@ -97,7 +97,7 @@ describe('the target of a planned import', () => {
     assert.equal(target, null)
   })
 
-  it('is told which rights the personal key lacks', async t => {
+  it('the rights that the personal key lacks are listed', async t => {
     const refused = { status: 403, detail: 'The key lacks the scope.' }
     const host = await server(t, {
       '/array/phc_shop/config': {},
@@ -114,7 +114,7 @@ describe('the target of a planned import', () => {
     )
   })
 
-  it('is told all scopes that the personal key lacks at once, and that another key is needed', async t => {
+  it('all scopes that the personal key lacks are listed at once, with advice to make another key', async t => {
     const refused = { status: 403, detail: 'The key lacks the scope.' }
     const answers = { '/array/phc_shop/config': {}, '/api/projects/': refused }
     const keyWith = (...scopes: string[]) => ({ ...answers, '/api/personal_api_keys/@current/': { scopes } })
@@ -131,7 +131,7 @@ describe('the target of a planned import', () => {
     assert.doesNotMatch(stdout, /lacks/)
   })
 
-  it('is asked for its name once there is a personal key, so that the name approves', async t => {
+  it('the name of the project is asked for once there is a personal key, and then approves the job', async t => {
     const answers: Record<string, object> = { '/array/phc_shop/config': {} }
     const host = await server(t, answers)
     const folder = tempDir(t)
@@ -147,7 +147,7 @@ describe('the target of a planned import', () => {
     assert.deepEqual([target?.projectId, target?.projectName], ['7', 'Shop'])
   })
 
-  it('is never taken for the own project of a personal key that came after the approval', async t => {
+  it('a personal key for another project, given after the approval, is refused until the job is rehearsed again', async t => {
     const other = { id: 3, name: 'Other', api_token: 'phc_other' }
     const answers: Record<string, object> = { '/array/phc_shop/config': {}, '/api/projects/%40current/': other }
     const host = await server(t, answers)
@@ -166,7 +166,7 @@ describe('the target of a planned import', () => {
     assert.equal(target?.projectId, '7')
   })
 
-  it('is rehearsed anew where it takes no persons, which nobody could see without a personal key', async t => {
+  it('a project that takes no persons needs another rehearsal if that was unknown without a personal key', async t => {
     const answers: Record<string, object> = { '/array/phc_shop/config': {} }
     const host = await server(t, answers)
     const folder = tempDir(t)
@@ -182,7 +182,7 @@ describe('the target of a planned import', () => {
     assert.equal((await commands.call('approve', '--project', 'Shop')).exitCode, 0)
   })
 
-  it('says whether it takes persons, on which the records that are rejected depend', async t => {
+  it('planning says when the project takes no persons, since more records are rejected then', async t => {
     const host = await server(t, {
       '/array/phc_shop/config': {},
       '/api/projects/': { results: [{ ...project, person_processing_opt_out: true }], next: null },
@@ -196,7 +196,7 @@ describe('the target of a planned import', () => {
     assert.equal(limits.isPersonless, true)
   })
 
-  it('refuses a personal key that it does not know, and notices one of another project', async t => {
+  it('an unknown personal key is refused, and a key for another project is noticed', async t => {
     const known = { '/array/phc_shop/config': {} }
     const refusing = await server(t, { ...known, '/api/projects/': { status: 401, detail: 'Unknown key.' } })
     const { exitCode, stderr } = await planning(t).plan('--host', refusing)
@@ -216,7 +216,7 @@ function planning(t: TestContext, folder: string = tempDir(t)) {
   return { commands, plan: (...options: string[]) => commands.plan([raw], ...options) }
 }
 
-/** Answers the paths that it is given, and 404 for others. */
+/** Answers the given paths, and all others with 404. */
 async function server(t: TestContext, answers: Readonly<Record<string, object>>): Promise<string> {
   const http = createServer((request, response) => {
     const body = answers[request.url!.replace(/\?.*/, '')] ?? { status: 404, detail: 'There is nothing here.' }

@@ -1,4 +1,4 @@
-// A job that is planned and no more, and one that could not be planned.
+// A job that is only planned, and one that could not be planned.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const line = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01 12:00:00' })}\n`
 
 describe('a job that was not sent', () => {
-  it('leaves no folder when it could not be planned, and one that was there as it was', async t => {
+  it('a plan that fails creates no folder, and leaves an existing job unchanged', async t => {
     const folder = tempDir(t)
     const commands = new ImportCommands(folder)
     const raw = commands.file('raw.jsonl', line)
@@ -26,7 +26,7 @@ describe('a job that was not sent', () => {
     assert.ok(existsSync(join(commands.job, 'plan.json')))
   })
 
-  it('shows nothing of what an earlier plan in the folder found', async t => {
+  it('another plan in the same folder clears the results of the earlier one', async t => {
     const commands = new ImportCommands(tempDir(t))
     await commands.plan([commands.file('raw.jsonl', line)])
     await commands.call('run')
@@ -45,7 +45,7 @@ describe('a job that was not sent', () => {
     assert.equal((await commands.call('rejects')).stdout, 'No records are rejected.\n')
   })
 
-  it('is told what comes before publishing, and how it is thrown away', async t => {
+  it('publishing and discarding an unsent job say what to do instead', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', line)
     const { stdout } = await commands.plan([raw])
@@ -60,7 +60,7 @@ describe('a job that was not sent', () => {
     assert.match(discard.stderr, /To delete the plan, remove the folder .*job\. Next: /)
   })
 
-  it('says which zone counts where the mapping and an option say one', async t => {
+  it('planning says which time zone applies when the mapping and an option differ', async t => {
     const commands = new ImportCommands(tempDir(t))
     const zoned = commands.file('zoned.json', JSON.stringify({ ...mapping, source_timezone: 'Europe/Oslo' }))
     const options = ['--source', 'generic', '--mapping', zoned]

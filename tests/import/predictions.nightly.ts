@@ -1,4 +1,4 @@
-// What a rehearsal predicts beside what a project holds once the import is published.
+// Compares what a rehearsal predicts with what the project holds after the import is published.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -68,7 +68,7 @@ describe('a rehearsal predicts what a project holds afterwards', () => {
   after(() => pennon.stop())
 
   for (const [source, records] of Object.entries(sources))
-    it(`of ${source}`, async t => {
+    it(`for ${source}`, async t => {
       const project = await pennon.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: source })
       const commands = new ImportCommands(tempDir(t), {
         PENNON_PERSONAL_KEY: testPersonalKey,
@@ -92,7 +92,7 @@ describe('a rehearsal predicts what a project holds afterwards', () => {
         return answer.results[0][0]
       }
       const { events, persons, groups } = predicted
-      // Persons and groups of SQL follow by about half a second.
+      // SQL sees persons and groups about half a second later.
       await eventually(async () => {
         const held = {
           events: await count('SELECT count() FROM events'),
@@ -107,7 +107,7 @@ describe('a rehearsal predicts what a project holds afterwards', () => {
     })
 })
 
-/** All distinct ids of all persons. */
+/** The distinct ids of all persons. */
 async function distinctIdsOf(pennon: Pennon, project: number): Promise<readonly string[]> {
   const { results } = await pennon.api<{ results: { distinct_ids: string[] }[] }>(
     'GET',

@@ -1,4 +1,4 @@
-// The contract of a state for import jobs: from their first event to their undoing.
+// The state contract for import jobs, from their first event to their undo.
 
 import type { OpenSqlState } from '../support/state.ts'
 import { heldLinksContract } from './jobs/held-links.contract.ts'
@@ -16,7 +16,7 @@ import { valuesBeneathContract } from './jobs/values-beneath.contract.ts'
 import { waitingJobsContract } from './jobs/waiting-jobs.contract.ts'
 import { pendingJobsContract } from './pending-jobs.contract.ts'
 
-/** Of each property, `numRuns` random runs. */
+/** `numRuns` is the number of random runs per property. */
 export const importJobContracts: readonly ((engine: string, open: OpenSqlState, numRuns: number) => void)[] = [
   randomJobsContract,
   importedAgainContract,

@@ -1,4 +1,4 @@
-// Files of any size are read as a stream: the memory that reading takes depends on its chunks and the longest record.
+// Files of any size are read as a stream: the memory needed depends on the chunk size and the longest record.
 
 import assert from 'node:assert/strict'
 import { createWriteStream } from 'node:fs'
@@ -12,11 +12,11 @@ import { recordBytesMax } from '#importer/read/split-records.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const MiB = 1024 * 1024
-/** Chunks on their way, what the collector has not taken yet, and a record as it is put together. */
+/** Chunks in transit, garbage not yet collected, and the record being assembled. */
 const growthBytesMax = 200 * MiB
 
 describe('reading a large file', () => {
-  it('takes no more memory for half a gigabyte of records than for a few', async t => {
+  it('half a gigabyte of records needs no more memory than a few records', async t => {
     const line = Buffer.from(`{"event":"Opened","text":"${'x'.repeat(1_000)}"}\n`)
     const lines = Buffer.concat(Array<Buffer>(1_000).fill(line))
     const found = await read(t, { block: lines, times: 500 })
@@ -24,7 +24,7 @@ describe('reading a large file', () => {
     assert.ok(found.growthBytes < growthBytesMax, `${Math.round(found.growthBytes / MiB)} MiB`)
   })
 
-  it('does not put together a record that is larger than any may be', async t => {
+  it('a record above the size limit is not assembled in memory', async t => {
     const found = await read(t, { block: Buffer.alloc(MiB, 'x'), times: 500 })
     assert.deepEqual(found.outcomes, ['record_too_large'])
     assert.ok(found.growthBytes < growthBytesMax + recordBytesMax, `${Math.round(found.growthBytes / MiB)} MiB`)

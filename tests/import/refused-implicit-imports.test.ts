@@ -1,4 +1,4 @@
-// What becomes of imports without a job of their own that are refused, or whose project is gone.
+// Imports without a job that are refused, or whose project is gone.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -8,7 +8,7 @@ import { anImportedEvent } from '../support/values.ts'
 import { importWorld } from '../support/world/import-world.ts'
 
 describe('an import without a job', () => {
-  it('keeps that it had none when it is too large, as other rejects of its day do', async t => {
+  it('a reject for size counts in the implicit job of its day, like other rejects', async t => {
     const world = await importWorld(t, openSqliteState)
     await world.apply(anImportedEvent('e', 'a', 100, { text: 'x'.repeat(eventBytesMax) }))
     assert.deepEqual(
@@ -19,7 +19,7 @@ describe('an import without a job', () => {
     assert.deepEqual(await world.notes(implicitJob!), { message_size_too_large: 1 })
   })
 
-  it('of a project that is gone is dropped', async t => {
+  it('an import into a deleted project is dropped', async t => {
     const world = await importWorld(t, openSqliteState)
     await world.apply({ ...anImportedEvent('e', 'a', 100, {}), projectId: 99 })
     assert.equal(world.events.rows.size, 0)

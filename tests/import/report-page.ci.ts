@@ -1,4 +1,4 @@
-// The report of a rehearsal as a page, in a browser: on a phone, with records that are meant to break it.
+// The report of a rehearsal as a page in a browser, at the size of a phone, with records that try to break it.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Lets a worker publish or discard a job that crashes again and again.
+// Publishes or discards a job with a worker that crashes repeatedly.
 
 import assert from 'node:assert/strict'
 import { PortError } from '#ports/port-error.ts'
@@ -22,14 +22,14 @@ const reads = [
   ...['loadChunk', 'listUndoRecords', 'findUndoRecords', 'listLaterImportJobs', 'listJobsNamingGroupType'],
 ]
 
-/** How many calls come through between two failures, in turn. */
+/** Successful calls between two failures, used in rotation. */
 const writeGaps = [0, 1, 2, 3, 5, 8]
 const readGaps = [7, 19, 31]
 
 /**
- * Writes fail in short distances, before or after they are made, as if the worker had been killed there, and reads in
- * longer ones.
- * @param first shifts which writes these are.
+ * Every few writes one fails, before or after it takes effect, as if the worker had been killed there; reads fail more
+ * rarely.
+ * @param first shifts which calls fail.
  */
 export async function finishWithCrashes(
   { chunks, management, events, clock, work }: ImportWorld,
@@ -64,7 +64,7 @@ export async function finishWithCrashes(
   }
   clock.advance(10_000)
   for (let attempt = 0; (await management.findImportJob(jobId))?.state !== state; attempt++) {
-    assert.ok(attempt < 500, 'it never ends')
+    assert.ok(attempt < 500, 'the job never reaches its final state')
     try {
       await work(over).workNow(new AbortController().signal)
     } catch (cause) {

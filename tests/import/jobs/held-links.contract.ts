@@ -1,4 +1,4 @@
-// Links and merges of a job that somebody else holds when the job is undone, and what the persons had besides.
+// Undoing links and merges of a job when other events also support them, and restoring what the persons had before.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -16,7 +16,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
   const link = (job: ImportJob, user: string, device: string) =>
     anImportedEvent('$identify', user, day, { $anon_distinct_id: device }, { importJobId: job.id })
 
-  /** A user and a device with a person each, which a published job has linked. */
+  /** A user and a device, each with a person, linked by a published job. */
   async function linked(t: TestContext, jobCount = 1) {
     const world = await importWorld(t, open)
     await world.apply(live('e', 'user', { $set: { u: 1 } }), live('e', 'device', { $set: { d: 1 } }))
@@ -29,8 +29,8 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
     return { world, before, jobs: jobs as [ImportJob, ...ImportJob[]] }
   }
 
-  describe(`a link of an import job on ${engine}`, () => {
-    it('stays when a live event repeats it, with all that the merge brought', async t => {
+  describe(`undoing a link of an import job on ${engine}`, () => {
+    it('a link that a live event repeated stays, with everything its merge brought', async t => {
       const { world, jobs } = await linked(t)
       await world.apply(identify('user', 'device'))
       await world.discard(jobs[0])
@@ -40,7 +40,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(jobs[0]), { 'undo_left:link_was_confirmed': 1 })
     })
 
-    it('goes when the live event that asks for it had been refused before', async t => {
+    it('a link is removed when the live event asking for it had been refused before the import', async t => {
       const world = await importWorld(t, open)
       await world.apply(live('e', 'a', {}), identify('user', 'device'), identify('a', 'device'))
       const before = await world.stored()
@@ -52,7 +52,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('keeps the properties of both persons when the merge was built on', async t => {
+    it('the properties of both persons stay when a live event extended the merge', async t => {
       const { world, jobs } = await linked(t)
       await world.apply(identify('user', 'third'))
       await world.discard(jobs[0])
@@ -62,7 +62,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(jobs[0]), { 'undo_left:merge_was_built_on': 1 })
     })
 
-    it('says so when live values of the person that comes back stay with the survivor', async t => {
+    it('live values of a restored person that stay with the survivor are noted', async t => {
       const { world, jobs } = await linked(t)
       await world.apply(live('e', 'device', { $set: { late: 1 } }, 201))
       await world.discard(jobs[0])
@@ -71,7 +71,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(jobs[0]), { 'undo_left:values_stay_with_survivor': 1 })
     })
 
-    it('is undone in a chain of more than one batch', async t => {
+    it('a chain of links longer than one batch is undone completely', async t => {
       const world = await importWorld(t, open)
       await world.apply(live('e', 'end', { $set: { k: 1 } }))
       const before = await world.stored()
@@ -86,7 +86,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('that identified a person no longer does when something else was written since', async t => {
+    it('a person identified by the link is no longer identified, even when written to since', async t => {
       const world = await importWorld(t, open)
       await world.apply(live('e', 'user', {}))
       const job = await world.createJob()
@@ -99,9 +99,9 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
     })
   })
 
-  describe(`the links of two import jobs on ${engine}`, () => {
+  describe(`undoing the links of two import jobs on ${engine}`, () => {
     for (const [name, order] of [
-      ['in their order', [0, 1]],
+      ['in order', [0, 1]],
       ['backwards', [1, 0]],
     ] as const) {
       const both = async ({ world, before, jobs }: Awaited<ReturnType<typeof linked>>) => {
@@ -110,14 +110,14 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
         await assertRowsHaveTheirPersons(world)
       }
 
-      it(`are the same, and undone ${name} leave nothing`, async t => {
+      it(`undoing both jobs ${name} removes a link that both made`, async t => {
         const setting = await linked(t, 2)
         await setting.world.apply(link(setting.jobs[1]!, 'user', 'device'))
         await setting.world.publish(setting.jobs[1]!)
         await both(setting)
       })
 
-      it(`are of one person, and undone ${name} leave nothing`, async t => {
+      it(`undoing both jobs ${name} removes their links of one person to different devices`, async t => {
         const setting = await linked(t, 2)
         await setting.world.apply(link(setting.jobs[1]!, 'user', 'tablet'))
         await setting.world.publish(setting.jobs[1]!)
@@ -125,14 +125,14 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
         assert.deepEqual(await setting.world.notes(setting.jobs[0]), {})
       })
 
-      it(`follow each other, and undone ${name} leave nothing`, async t => {
+      it(`undoing both jobs ${name} removes links that form a chain`, async t => {
         const setting = await linked(t, 2)
         await setting.world.apply(link(setting.jobs[1]!, 'device', 'tablet'))
         await setting.world.publish(setting.jobs[1]!)
         await both(setting)
       })
 
-      it(`merge what the other has merged, and undone ${name} leave nothing`, async t => {
+      it(`undoing both jobs ${name} removes a merge of a merge`, async t => {
         const setting = await linked(t, 2)
         const { world, jobs } = setting
         const merge = { alias: 'user' }
@@ -145,7 +145,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       })
     }
 
-    it('of one person and several others leave nothing of those when both are undone', async t => {
+    it('undoing both jobs removes the links of one person to several others', async t => {
       const world = await importWorld(t, open)
       await world.apply(live('e', 'user', {}), live('e', 'tablet', { $set: { k: 1 } }))
       const before = await world.stored()
@@ -157,7 +157,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
     })
 
     for (const isLive of [false, true])
-      it(`leave a person identified that ${isLive ? 'a live event' : 'the other one'} would have`, async t => {
+      it(`undoing one job keeps a person identified that ${isLive ? 'a live event' : 'the other job'} also identifies`, async t => {
         const world = await importWorld(t, open)
         await world.apply(live('e', 'user', {}), live('e', 'device', {}))
         await world.apply(live('$identify', 'known', { $anon_distinct_id: 'other' }))
@@ -177,8 +177,8 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       })
   })
 
-  describe(`what an import job merges away on ${engine}`, () => {
-    it('gets its flag assignments back, and the survivor keeps its own', async t => {
+  describe(`flag assignments of a person merged away by an import job on ${engine}`, () => {
+    it('undoing the job restores the assignments, and the survivor keeps its own', async t => {
       const world = await importWorld(t, open)
       await world.apply(live('e', 'user', {}), live('e', 'device', {}))
       await world.assign('user', { beta: 'user-key' })
@@ -192,7 +192,7 @@ export function heldLinksContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.assignments(), before)
     })
 
-    it('gets them back through a person that the job merged away, too', async t => {
+    it('undoing the job restores the assignments across two merges of the job', async t => {
       const world = await importWorld(t, open)
       await world.apply(...['user', 'tablet', 'device'].map(id => live('e', id, {})))
       await world.assign('tablet', { beta: 'tablet-key' })
@@ -215,7 +215,7 @@ async function withoutOrder(world: ImportWorld) {
   return sortedProperties(await world.stored())
 }
 
-/** Keys that were removed and came back stand at the end. */
+/** Restored keys come last in the stored text, so order is ignored. */
 function sortedProperties(stored: Awaited<ReturnType<ImportWorld['stored']>>) {
   const persons = stored.persons.map(person => ({ ...person, properties: JSON.parse(person.properties) as JsonObject }))
   return { ...stored, persons }

@@ -1,4 +1,4 @@
-// Imports without a job of their own, which belong to one of their day.
+// Imports without a job belong to the implicit job of their day.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -14,7 +14,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
     const asImport = (name: string, distinctId: string, properties: JsonObject) =>
       anImportedEvent(name, distinctId, day, properties)
 
-    it('belong to a job of their day, which is undone by what they wrote', async t => {
+    it("a day's imports belong to an implicit job, and undoing it removes what they wrote", async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('e', 'a', { $set: { kept: 1 } }, { timestampMs: 200 * day }))
       const before = await world.stored()
@@ -42,7 +42,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.equal(world.events.rows.size, 1)
     })
 
-    it('that come after the undoing belong to another job of the same day, those from before go with it', async t => {
+    it('after the implicit job was undone, later imports of the day get a new one, and delayed ones are dropped', async t => {
       const world = await importWorld(t, open)
       const now = (plan: string) => ({
         ...asImport('e', 'a', { $set: { plan } }),
@@ -84,7 +84,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
     }
 
     for (const isBefore of [true, false])
-      it(`give back what a job wrote that was published ${isBefore ? 'before' : 'after'} them, which goes with that job`, async t => {
+      it(`undoing implicit imports restores the values of a job published ${isBefore ? 'before' : 'after'} them, and undoing that job removes these`, async t => {
         const { world, before } = await withLiveSubjects(t)
         const job = await world.createJob()
         await world.apply(...both(1, 3 * day, job.id))
@@ -100,7 +100,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
         assert.deepEqual(await shownBy(world), before)
       })
 
-    it('give back what was imported on another day', async t => {
+    it('undoing one day restores the values of another day', async t => {
       const { world, before } = await withLiveSubjects(t)
       const onDay = (place: number, ...events: CapturedEvent[]) =>
         world.apply(...events.map(event => ({ ...event, capturedAtMs: event.capturedAtMs + place * day })))
@@ -114,7 +114,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await shownBy(world), before)
     })
 
-    it('go also where another import has set the same once beneath them', async t => {
+    it('undoing implicit imports restores a $set_once value of another import that they had shadowed', async t => {
       const { world, before } = await withLiveSubjects(t)
       await world.apply(anImportedEvent('e', 'a', 5 * day, { $set: { k: 2 } }))
       const job = await world.createJob()
@@ -130,7 +130,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual((await shownBy(world)).persons, before.persons)
     })
 
-    it('do not come back with a job that had taken their place', async t => {
+    it('undoing a job does not restore implicit imports that were undone before it', async t => {
       const { world, before } = await withLiveSubjects(t)
       await world.apply(...both(1, 3 * day))
       const job = await world.createJob()
@@ -142,7 +142,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await shownBy(world), before)
     })
 
-    it('give way to a first touch that a live event could not set because of them', async t => {
+    it('undoing implicit imports restores a live first touch that they had blocked', async t => {
       const { world } = await withLiveSubjects(t)
       await world.apply(...both(1, 3 * day))
       await world.apply(anEvent('e', 'a', { $set_once: { k: 'live' } }, { timestampMs: 201 * day }))
@@ -151,7 +151,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await values(world), ['live', undefined, { live: 1 }])
     })
 
-    it('leave nothing that a job wrote to as well, when that is discarded after them', async t => {
+    it('persons and groups written by both implicit imports and a job are gone after both are undone', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(...both(1, 3 * day, job.id))
@@ -164,7 +164,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual([persons, groups], [[], []])
     })
 
-    it('leave no person that one of them made without its properties, because they were too large', async t => {
+    it('undoing implicit imports removes a person whose properties were dropped as too large', async t => {
       const world = await importWorld(t, open)
       await world.apply(asImport('e', 'a', { $set: { k: 'x'.repeat(700_000) } }))
       assert.deepEqual(Object.keys(JSON.parse((await personWith(world, 'a'))!.properties)), ['$creator_event_uuid'])
@@ -172,7 +172,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual((await world.stored()).persons, [])
     })
 
-    it('leave a group that others describe', async t => {
+    it('undoing implicit imports keeps a group that a live event describes', async t => {
       const world = await importWorld(t, open)
       await world.apply(...both(1, 3 * day))
       await world.apply(anEvent('$groupidentify', 'a', { ...group, $group_set: {} }, { timestampMs: 200 * day }))
@@ -183,7 +183,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       )
     })
 
-    it('have what was refused of them in the report of their day, with one line in the list of the project', async t => {
+    it('rejects appear in the report of their day, and once in the warnings of the project', async t => {
       const world = await importWorld(t, open)
       const refused = (importJobId: number) =>
         aCapturedReject({ lane: 'historical', historicalMigration: true, importJobId, reason: 'timestamp_invalid' })
@@ -193,7 +193,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(
         [...world.events.rejected.values()].map(({ importJobId }) => importJobId),
         [1, 1, 1],
-        'replayed later, they belong to that day',
+        'rejects replayed later belong to the same day',
       )
       const job = await world.createJob()
       await world.refuse(refused(job.id))
@@ -207,7 +207,7 @@ export function implicitJobsContract(engine: string, open: OpenSqlState): void {
   })
 }
 
-/** Without what is in no promise: the order of keys that came back, and times, which days leave as they are. */
+/** Omits what is not guaranteed: the order of restored keys, and creation times, which implicit jobs do not restore. */
 async function shownBy(world: ImportWorld) {
   const { persons, groups } = await withoutMarks(world)
   const untimed = <Row extends object>(rows: readonly Row[]) => rows.map(row => ({ ...row, created_at: 0 }))

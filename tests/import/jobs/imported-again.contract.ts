@@ -1,4 +1,4 @@
-// The same import, published and undone time and again: its persons keep their uuids.
+// Publishing and undoing the same import repeatedly keeps the uuids of its persons.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -14,23 +14,23 @@ const live = (id: string, properties: JsonObject = {}) => anEvent('e', id, prope
 const personless = (id: string) => live(id, { $process_person_profile: false })
 
 export function importedAgainContract(engine: string, open: OpenSqlState): void {
-  describe(`an import on ${engine} that is undone and made again`, () => {
+  describe(`an import on ${engine} that is repeatedly undone and published again`, () => {
     const cases: readonly {
       readonly name: string
       readonly before?: readonly string[]
-      /** Called after each undoing. */
+      /** Called after each undo. */
       readonly between?: () => readonly CapturedEvent[]
-      /** A live event that makes a person says whose uuid it has from then on. */
+      /** A live event that creates a person fixes its uuid from then on. */
       readonly isOtherAtFirst?: true
     }[] = [
-      { name: 'of ids that nothing has used' },
-      { name: 'of a device that had events without a person', before: ['device'] },
-      { name: 'of a user that had events without a person', before: ['user'] },
-      { name: 'of a user and a device that had events without a person', before: ['user', 'device'] },
-      { name: 'with events of the device without a person in between', between: () => [personless('device')] },
-      { name: 'with events of the user without a person in between', between: () => [personless('user')] },
+      { name: 'with ids that no event has used' },
+      { name: 'with a device that had personless events', before: ['device'] },
+      { name: 'with a user that had personless events', before: ['user'] },
+      { name: 'with a user and a device that had personless events', before: ['user', 'device'] },
+      { name: 'with personless events of the device in between', between: () => [personless('device')] },
+      { name: 'with personless events of the user in between', between: () => [personless('user')] },
       {
-        name: 'with events of both without a person, before and in between',
+        name: 'with personless events of both, before and in between',
         before: ['device'],
         between: () => [personless('user'), personless('device')],
       },
@@ -38,7 +38,7 @@ export function importedAgainContract(engine: string, open: OpenSqlState): void 
       { name: 'with live events of the device in between', between: () => [live('device')], isOtherAtFirst: true },
     ]
     for (const { name, before = [], between = () => [], isOtherAtFirst = false } of cases)
-      it(`has the same persons each time: ${name}`, async t => {
+      it(`gives the same persons each time: ${name}`, async t => {
         const world = await importWorld(t, open)
         if (before.length > 0) await world.apply(...before.map(personless))
         const events = [

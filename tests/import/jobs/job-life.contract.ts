@@ -1,4 +1,4 @@
-// The options of an import job, and what it does when it has failed or its project is gone.
+// The options of an import job, and its behaviour after a failure or after its project was deleted.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -28,19 +28,19 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
       return [plan, source]
     }
 
-    it('keep live values unless one says otherwise', async t => {
+    it('live values are kept by default', async t => {
       assert.deepEqual(await liveThenImport(t, {}), ['live', 'late'])
     })
 
-    it('may let it overwrite what live events set', async t => {
+    it('overwritesPersons lets the import overwrite live values', async t => {
       assert.deepEqual(await liveThenImport(t, { overwritesPersons: true }), ['imported', 'late'])
     })
 
-    it('may let it give back the first touch to an earlier event', async t => {
+    it('backdatesFirstTouch lets an earlier imported event replace a live first touch', async t => {
       assert.deepEqual(await liveThenImport(t, { backdatesFirstTouch: true }), ['live', 'early'])
     })
   })
-  it(`takes what came of an import job on ${engine} while it had failed`, async t => {
+  it(`a failed import job on ${engine} still accepts events`, async t => {
     const world = await importWorld(t, open)
     const job = await world.createJob()
     const at = { updatedAtMs: world.clock.nowMs() }
@@ -48,7 +48,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     await world.apply(anImportedEvent('e', 'a', day, {}, { importJobId: job.id }))
     assert.equal(world.events.pending.length, 1)
   })
-  it(`is discarded on ${engine} when its project is gone`, async t => {
+  it(`an import job on ${engine} is discarded when its project is deleted`, async t => {
     const world = await importWorld(t, open)
     const job = await world.createJob()
     await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
@@ -60,7 +60,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     assert.deepEqual([(await world.stored()).staged, world.events.pending.length], [0, 0])
   })
 
-  it(`is forgotten on ${engine} after it was discarded, when so many others were since`, async t => {
+  it(`a discarded import job on ${engine} is forgotten once the limit of discarded jobs is exceeded`, async t => {
     const world = await importWorld(t, open)
     const jobs = {
       ...world.management,
@@ -85,7 +85,7 @@ export function jobLifeContract(engine: string, open: OpenSqlState): void {
     )
   })
 
-  it(`waits on ${engine} while another one of its project is on its way`, async t => {
+  it(`an import job on ${engine} waits while another job of its project is being published`, async t => {
     const world = await importWorld(t, open)
     const [first, second] = [await world.createJob(), await world.createJob()]
     const set = (plan: string, importJobId: number) =>

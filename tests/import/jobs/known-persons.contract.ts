@@ -1,4 +1,5 @@
-// What rows of a published job show of their persons: what the project knows of them as well, whoever told it.
+// The person properties that rows of a published job show: those of the job and what the project already knows,
+// whatever its origin.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -13,7 +14,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
   describe(`rows of a published import job on ${engine}`, () => {
     const liveAt = (index: number) => ({ timestampMs: 200 * day + index })
 
-    it('show what live events and earlier jobs have told of their persons, beneath what the job says itself', async t => {
+    it('rows show the properties of live events and earlier jobs, overridden by those of the job itself', async t => {
       const world = await importWorld(t, open)
       await world.apply(
         anEvent('live', 'ada', { $set: { plan: 'live', country: 'NO' }, $set_once: { first: 1 } }, liveAt(0)),
@@ -28,18 +29,18 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
         anImportedEvent('before', 'ada', day, {}, { importJobId: job.id }),
         anImportedEvent('sets', 'ada', 2 * day, { $set: { plan: 'old' } }, { importJobId: job.id }),
         anImportedEvent('after', 'ada', 3 * day, {}, { importJobId: job.id }),
-        anImportedEvent('of nobody known', 'bob', 3 * day, {}, { importJobId: job.id }),
+        anImportedEvent('of an unknown person', 'bob', 3 * day, {}, { importJobId: job.id }),
         anImportedEvent('personless', 'ada', 3 * day, { $process_person_profile: false }, { importJobId: job.id }),
       )
       await world.publish(job)
       assert.deepEqual(shown(world), {
         live: { plan: 'live', country: 'NO', first: 1 },
-        // Of what later jobs tell, rows that are there learn as little as those of live events.
+        // Rows already stored learn as little from later jobs as from live events.
         earlier: { city: 'Oslo', plan: 'live', country: 'NO', first: 1 },
         before: { plan: 'live', country: 'NO', first: 1, city: 'Oslo' },
         sets: { plan: 'old', country: 'NO', first: 1, city: 'Oslo' },
         after: { plan: 'old', country: 'NO', first: 1, city: 'Oslo' },
-        'of nobody known': {},
+        'of an unknown person': {},
         personless: null,
       })
       await world.discard(earlier)
@@ -47,7 +48,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(shown(world), { live: { plan: 'live', country: 'NO', first: 1 } })
     })
 
-    it('show what the job says of a person behind its events, as a file of profiles does, and of linked ids', async t => {
+    it('rows show properties that the job sets after their events, as a profiles file does, also across linked ids', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       const ofJob = { importJobId: job.id }
@@ -61,7 +62,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       for (const [name, properties] of Object.entries(shown(world))) assert.deepEqual(properties, { plan: 'pro' }, name)
     })
 
-    it('wait for a worker that took over meanwhile, also where no row has a person', async t => {
+    it('a worker that lost ownership stops at this step even when no row has a person, and the next one finishes', async t => {
       const world = await importWorld(t, open)
       const { events, chunks, management } = world
       const job = await world.createJob()
@@ -82,7 +83,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
       assert.equal(await stepOf(), null)
     })
 
-    it('show it also when the worker is killed again and again', async t => {
+    it('rows show the properties even when the worker is killed repeatedly', async t => {
       for (const first of [0, 1, 2, 3]) {
         const world = await importWorld(t, open)
         await world.apply(anEvent('live', 'ada', { $set: { plan: 'live' } }, liveAt(0)))
@@ -96,7 +97,7 @@ export function knownPersonsContract(engine: string, open: OpenSqlState): void {
   })
 }
 
-/** By name of the event; null without a person. */
+/** By event name; null for a row without a person. */
 function shown(world: ImportWorld): Record<string, JsonObject | null> {
   return Object.fromEntries(
     Array.from(world.events.rows.values(), ({ event, personMode, personPropertiesJson }) => {

@@ -1,4 +1,4 @@
-// What undoing a published job leaves as it is, and says so.
+// What undoing a published job leaves unchanged, and the notes about it.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -11,7 +11,7 @@ import { importWorld } from '../../support/world/import-world.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
 export function leftBehindContract(engine: string, open: OpenSqlState): void {
-  it(`is undone on ${engine} although live events have merged two of its persons since`, async t => {
+  it(`an import job on ${engine} is undone although live events merged two of its persons since`, async t => {
     const world = await importWorld(t, open)
     const [job, other] = [await world.createJob(), await world.createJob()]
     const set = (key: string) => ({ $set: { [key]: 1 } })
@@ -27,8 +27,8 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
     assert.deepEqual([ids, 'k' in JSON.parse(properties), 'l' in JSON.parse(properties)], ['anon user', false, false])
     assert.equal((await world.management.findImportJob(other.id))?.state, 'published')
   })
-  describe(`what cannot be undone on ${engine}`, () => {
-    it('is a key that live data has written since', async t => {
+  describe(`what undoing a job on ${engine} leaves, and what it removes`, () => {
+    it('a property that live data wrote since stays, and is noted', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anEvent('e', 'a', { $set: { kept: 1 } }, { timestampMs: 200 * day }))
@@ -44,7 +44,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(job), { 'undo_left:property_was_written': 1 })
     })
 
-    it('is a merge that somebody has built on', async t => {
+    it('a merge that a live event extended since stays, and is noted', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(
@@ -61,7 +61,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       await assertRowsHaveTheirPersons(world)
     })
 
-    it('is a person that other events have used since', async t => {
+    it("a person that live events used since stays without the job's values, and is noted", async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'new', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
@@ -72,7 +72,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.equal((await world.notes(job))['undo_left:person_is_used'], 1)
     })
 
-    it('is a time of creation that a live merge has taken over', async t => {
+    it('a creation time that a live merge took over stays, and is noted', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       const [first, second] = [anEvent('e', 'user', {}, { timestampMs: 200 * day }), 201 * day]
@@ -86,7 +86,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(job), { 'undo_left:created_at_was_merged': 1 })
     })
 
-    it('is not a link that live data made with a person of the job', async t => {
+    it('a link that live data made to a person of the job stays, without a note', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anEvent('e', 'user', {}, { timestampMs: 200 * day }))
@@ -99,7 +99,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(job), {})
     })
 
-    it('is a group that live events describe, without the values of the job', async t => {
+    it("a group that live events describe stays without the job's values, and is noted", async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       const group = { $group_type: 'org', $group_key: 'x' }
@@ -118,7 +118,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual([used, types], [1, 1])
     })
 
-    it('is no value of a group that an import took back: it returns', async t => {
+    it('a group property that the job removed is restored', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       const group = { $group_type: 'org', $group_key: 'x' }
@@ -134,7 +134,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual((await world.stored()).groups, before)
     })
 
-    it('is not a first touch that came second: it takes its place', async t => {
+    it('a live first touch that the job had blocked takes effect', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
@@ -167,18 +167,18 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       return { shown: [user.$browser, user.$initial_browser], notes: await world.notes(job) }
     }
 
-    it('is not a value that was not worth a write while a merge had brought another: it takes its place', async t => {
+    it('a live value that was not written because the merge had brought another takes effect after the undo', async t => {
       assert.deepEqual(await browser(t, 'Firefox', 'Safari'), { shown: ['Firefox', 'Firefox'], notes: {} })
     })
 
-    it('is a value that was not worth a write, where others followed that the merge had brought', async t => {
+    it('the merged value stays, with a note, when a live event set it again after a change that was not written', async t => {
       assert.deepEqual(await browser(t, 'Firefox', 'Chrome'), {
         shown: ['Chrome', 'Firefox'],
         notes: { 'undo_left:property_was_written': 1 },
       })
     })
 
-    it('is no first touch that many other writes came before', async t => {
+    it('a live first touch that the job had blocked takes effect even after many other writes', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
@@ -192,7 +192,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.equal((JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject).source, 'live')
     })
 
-    it('is a link of others that was refused because of the job', async t => {
+    it('a live link that was refused because of the job is noted as missing', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(
@@ -207,7 +207,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.deepEqual(await world.notes(job), { 'undo_left:link_was_refused': 1 })
     })
 
-    it('is a job that was published more than 30 days ago', async t => {
+    it('a job published more than 30 days ago is final and cannot be undone', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
@@ -219,7 +219,7 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       assert.equal((await world.management.findImportJob(job.id))?.finalAtMs, world.clock.nowMs())
     })
 
-    it('is a job whose undo records were deleted, though the clock that they were deleted by has come back', async t => {
+    it('a job whose undo records were deleted stays final, even when the clock is set back', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
@@ -228,12 +228,12 @@ export function leftBehindContract(engine: string, open: OpenSqlState): void {
       await world.work().workNow(new AbortController().signal)
       world.clock.advance(-31 * day)
       assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
-      // Nor by a request that has read the job before.
+      // A request that read the job before the deletion must not start either.
       const change = { state: 'discarding', step: 'draining', updatedAtMs: 0 } as const
       assert.equal(await world.management.updateImportJob(job.id, change, { states: ['published'] }), null)
     })
 
-    it('is no job that is old by a clock that is not believed', async t => {
+    it('a job that is old only by an untrusted clock can still be undone', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))

@@ -1,4 +1,4 @@
-// Undoing a job whose persons were merged with each other, or with others, by a later job or by live events.
+// Undoing a job whose persons a later job or live events have merged.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -32,12 +32,12 @@ export function mergedPersonsContract(engine: string, open: OpenSqlState): void 
   const into = (id: string, other: string, atDay = 8): Sent => [id, atDay, { $anon_distinct_id: other }]
   const setLast = [['anon', 9, set(2)] as Sent, ['other', 2, setOnce(1)] as Sent] as const
 
-  describe(`persons of an undone job on ${engine} that a later job merged`, () => {
+  describe(`undoing a job on ${engine} whose persons a later job merged`, () => {
     for (const [what, sent] of [
       ['set and set once', setLast],
       ['set once and set', [['anon', 2, setOnce(1)] as Sent, ['other', 9, set(2)] as Sent]],
     ] as const)
-      it(`lose what the job ${what} in them`, async t => {
+      it(`removes what the job ${what} on the merged persons`, async t => {
         const world = await importWorld(t, open)
         const job = await publish(world, ['user', 1, {}], ...sent)
         await publish(world, into('user', 'other'), into('user', 'anon'))
@@ -47,7 +47,7 @@ export function mergedPersonsContract(engine: string, open: OpenSqlState): void 
         assert.deepEqual(await world.notes(job), { 'undo_left:person_is_used': 1 })
       })
 
-    it('have what an earlier job and the later one wrote beneath', async t => {
+    it('restores what an earlier job and the later one wrote to the same property', async t => {
       for (const [earlier, later, left] of [
         [3, null, 3],
         [null, 4, 4],
@@ -65,7 +65,7 @@ export function mergedPersonsContract(engine: string, open: OpenSqlState): void 
     })
 
     for (const isUsedSince of [false, true])
-      it(`leave the values of others that it brought${isUsedSince ? ' to one that is used since' : ''}, until it is undone, too`, async t => {
+      it(`keeps live values that its merge brought${isUsedSince ? ' into a person used since' : ''} until the other merge is undone too`, async t => {
         const world = await importWorld(t, open)
         await world.apply(
           liveEvent('user', 200),
@@ -84,7 +84,7 @@ export function mergedPersonsContract(engine: string, open: OpenSqlState): void 
         for (const job of jobs) assert.deepEqual(await world.notes(job), {})
       })
 
-    it('were created when the first of those was that are one with them', async t => {
+    it('resets the creation time to the earliest of the persons that stay merged', async t => {
       const world = await importWorld(t, open)
       await world.apply(liveEvent('user', 200), liveEvent('anon', 4))
       const job = await publish(world, ['user', 2, {}])
@@ -96,7 +96,7 @@ export function mergedPersonsContract(engine: string, open: OpenSqlState): void 
     })
   })
 
-  it(`persons of an undone job on ${engine} have a live first touch that an import hid when they were merged`, async t => {
+  it(`undoing a job on ${engine} restores a live first touch that another import hid during the merge`, async t => {
     const world = await importWorld(t, open)
     await publish(world, ['user', 8, { $unset: ['k'] }])
     const job = await publish(world, ['anon', 1, set(1)])
@@ -106,7 +106,7 @@ export function mergedPersonsContract(engine: string, open: OpenSqlState): void 
     assert.equal(await kOf(world, 'user'), 2)
   })
 
-  it(`persons of an undone job on ${engine} that live events merged lose what it wrote, however many there are`, async t => {
+  it(`undoing a job on ${engine} removes its values from a person that live events merged from hundreds`, async t => {
     const ids = Array.from({ length: 300 }, (_, index) => `anon-${index}`)
     const byUuid = ids.toSorted((a, b) => (personUuid(1, a) < personUuid(1, b) ? -1 : 1))
     const [first, last] = [byUuid[0]!, byUuid.at(-1)!]

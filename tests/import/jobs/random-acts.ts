@@ -1,4 +1,4 @@
-// What random clients do, before, during and after an import, and questions to what came of it.
+// Random actions of clients before, during and after an import, and helpers to check the results.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -9,7 +9,7 @@ import { anEvent, anImportedEvent } from '../../support/values.ts'
 import { type ImportWorld, importWorld } from '../../support/world/import-world.ts'
 
 export const day = 86_400_000
-/** What an event does, without its time and uuid. */
+/** An event without its time and uuid. */
 export interface Act {
   readonly name: string
   readonly id: string
@@ -18,7 +18,7 @@ export interface Act {
 
 export const ids = ['a', 'b', 'c', 'd', 'e']
 const id = fc.constantFrom(...ids)
-/** The last is one of those whose change alone is not written. */
+/** A change of the last key alone is not written. */
 const key = fc.constantFrom('k', 'l', 'm', '$os')
 const value = fc.integer({ min: 0, max: 9 })
 const bag = fc.dictionary(key, value, { maxKeys: 2 })
@@ -88,7 +88,7 @@ export async function personWith(world: ImportWorld, distinctId: string) {
   return (await world.stored()).persons.find(({ ids }) => ids.split(' ').includes(distinctId))
 }
 
-/** Without what names the job, and without the times that only pages move. */
+/** Omits what names the job, and the times that only affect pages. */
 export async function withoutMarks(world: ImportWorld) {
   const { persons, groups } = await world.stored()
   return {
@@ -110,7 +110,7 @@ function sorted(json: string): [string, unknown][] {
   return Object.entries(JSON.parse(json) as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/** A row of an id with a person has that person, whatever merges and undoings lie in between. */
+/** Each row of an id with a person belongs to that person, whatever merges and undos came between. */
 export async function assertRowsHaveTheirPersons(world: ImportWorld): Promise<void> {
   const persons = world.personOfRows()
   const byId = new Map(
@@ -122,7 +122,7 @@ export async function assertRowsHaveTheirPersons(world: ImportWorld): Promise<vo
   }
 }
 
-/** A property of worlds that end with each run: those of all runs would be too many for a server. */
+/** A property whose worlds close after each run: those of all runs together would be too many for a server. */
 export function inWorlds<Values extends unknown[]>(
   open: OpenSqlState,
   run: (newWorld: () => Promise<ImportWorld>, ...values: Values) => Promise<void>,

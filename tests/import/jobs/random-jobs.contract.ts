@@ -1,5 +1,4 @@
-// Random events of an import and of live clients, compared with what ought to be there; interruptions between any two
-// writes.
+// Random imported and live events, compared with the expected result, and interruptions between any two writes.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -27,7 +26,7 @@ import {
 type Lists = readonly [before: readonly Act[], during: readonly Act[], after: readonly Act[]]
 type Property = (world: ImportWorld, ...rest: [...Lists, newWorld: () => Promise<ImportWorld>]) => Promise<void>
 
-/** @param numRuns random runs of each property. */
+/** @param numRuns random runs per property. */
 export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: number): void {
   async function check(property: Property): Promise<void> {
     const run = inWorlds(open, async (newWorld, ...lists: [...Lists]) => property(await newWorld(), ...lists, newWorld))
@@ -35,7 +34,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
   }
 
   describe(`a pending import job on ${engine}`, () => {
-    it('changes nothing of its project, and leaves nothing when it is discarded', () =>
+    it('a pending job changes nothing in its project, and discarding it leaves nothing', () =>
       check(async (world, before, during) => {
         await applyAll(world, before.map(live))
         const stored = await world.stored()
@@ -49,7 +48,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         assert.equal(world.events.pending.length, 0)
       }))
 
-    it('refuses events once it is closed, and counts those that came too late', async t => {
+    it('a closed job refuses events: rejected when published, dropped when discarded', async t => {
       const world = await importWorld(t, open)
       const [published, discarded] = [await world.createJob(), await world.createJob()]
       await world.publish(published)
@@ -69,7 +68,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
     })
   })
 
-  it(`an import job of several batches on ${engine} goes on after a crash between any two`, async t => {
+  it(`an import job of several batches on ${engine} continues after a crash between any two of them`, async t => {
     for (const first of [0, 1, 2]) {
       const world = await importWorld(t, open)
       await world.apply(anEvent('e', 'end', { $set: { k: 1 } }, { timestampMs: 200 * day }))
@@ -98,7 +97,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
   })
 
   describe(`a published import job on ${engine}`, () => {
-    it('has made the persons and groups that its events make at once', () =>
+    it('publishing makes the same persons and groups as importing the events without a job', () =>
       check(async (world, before, during, _after, newWorld) => {
         const ofLive = before.map(live)
         await applyAll(world, ofLive)
@@ -118,7 +117,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         assert.equal((await world.stored()).staged, 0)
       }))
 
-    it('links its ids, and every row has the person of its id', () =>
+    it('publishing resolves all links, and every row has the person of its id', () =>
       check(async (world, before, during) => {
         await applyAll(world, before.map(live))
         const job = await world.createJob()
@@ -128,7 +127,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         await assertRowsHaveTheirPersons(world)
       }))
 
-    it('is undone to what was there before, byte for byte', () =>
+    it('undoing restores the previous state byte for byte', () =>
       check(async (world, before, during) => {
         await applyAll(world, before.map(live))
         const stored = await world.stored()
@@ -142,7 +141,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         assert.deepEqual(Object.keys(await world.notes(job)).filter(isAboutUndoing), [])
       }))
 
-    it('leaves live values alone, when it is published and when it is undone', () =>
+    it('publishing and undoing leave live values unchanged', () =>
       check(async (world, before, during, after) => {
         await applyAll(world, before.map(live))
         const job = await world.createJob()
@@ -153,7 +152,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         await applyAll(world, late)
         await world.discard(job)
         await assertRowsHaveTheirPersons(world)
-        // A split leaves what was written since with the person that it was written to.
+        // A split leaves later writes with the person that they were written to.
         const last = new Map(
           lateActs.flatMap(({ id, properties }) =>
             Object.entries((properties.$set ?? {}) as JsonObject)
@@ -170,7 +169,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
         for (const name of finalKeys) assert.ok(kept.has(`${name.split(' ')[1]} ${last.get(name)}`), name)
       }))
 
-    it('goes on after a crash at any write, and comes to the same end', () =>
+    it('after a crash at any write the job continues, and reaches the same result', () =>
       check(async (world, before, during, { length: first }) => {
         await applyAll(world, before.map(live))
         const stored = await world.stored()
@@ -186,7 +185,7 @@ export function randomJobsContract(engine: string, open: OpenSqlState, numRuns: 
   })
 }
 
-/** Whether no other id whose person was one with this id's has written the key. `name`: id and key. */
+/** Whether the key was written by no other id that ever shared a person with this id. `name`: id and key. */
 function isLastOfPerson(name: string, acts: readonly Act[]): boolean {
   const [, key] = name.split(' ') as [string, string]
   return acts

@@ -1,4 +1,4 @@
-// A published job that is undone with live events in between, against a world that never had the job: they differ only
+// A published job that is undone after live events, compared with a world that never had the job: the two differ only
 // where a note says so, and every note has a cause among the live events.
 
 import assert from 'node:assert/strict'
@@ -29,10 +29,10 @@ interface Note {
   readonly groupKey?: string
 }
 
-/** @param numRuns random worlds. */
+/** @param numRuns random worlds per test. */
 export function replayModelContract(engine: string, open: OpenSqlState, numRuns: number): void {
   for (const hasEarlier of [false, true])
-    it(`an undone import job on ${engine}${hasEarlier ? ' after another one' : ''} leaves what would be there without it, or a note`, async () => {
+    it(`undoing an import job on ${engine}${hasEarlier ? ' after another one' : ''} leaves the state as without it, except for differences that are noted`, async () => {
       const lists = [acts, hasEarlier ? acts : fc.constant([]), acts, acts, acts] as const
       await fc.assert(
         fc.asyncProperty(
@@ -80,7 +80,7 @@ export function replayModelContract(engine: string, open: OpenSqlState, numRuns:
     })
 
   for (const isSame of [false, true])
-    it(`one of several import jobs on ${engine}${isSame ? ' with the same export' : ''} leaves what the others make alone`, async () => {
+    it(`undoing one of several import jobs on ${engine}${isSame ? ' with the same export' : ''} leaves the results of the others`, async () => {
       const lists = fc.tuple(acts, acts, fc.option(acts, { freq: 1 }))
       await fc.assert(
         fc.asyncProperty(
@@ -148,8 +148,8 @@ async function notesOf(world: ImportWorld, jobId: number): Promise<Note[]> {
 type Stored = Awaited<ReturnType<ImportWorld['stored']>>
 
 /**
- * A live event creates no person that an import had made before it, which its creator shows where it is merged. And nobody
- * asks which keys whose change alone is not written it would have changed.
+ * Creator ids differ because a live event creates no person that an import had created before, which shows after
+ * merges. Keys whose change alone is not written differ because undoing does not replay such changes.
  */
 function withoutSomeKeys({ persons, ...stored }: Stored): Stored {
   const without = (text: string) => {
@@ -159,7 +159,10 @@ function withoutSomeKeys({ persons, ...stored }: Stored): Stored {
   return { ...stored, persons: persons.map(person => ({ ...person, properties: without(person.properties) })) }
 }
 
-/** A person that live events make of one of these and another id keeps the uuid with which rows without a person are stored. */
+/**
+ * A person that live events make of one of these ids and another one keeps the uuid under which personless rows are
+ * stored.
+ */
 function personlessIds(acts: readonly Act[]): ReadonlySet<string> {
   return new Set(acts.flatMap(({ id, properties }) => (properties.$process_person_profile === false ? id : [])))
 }
@@ -179,7 +182,7 @@ function assertSamePersons(
       ...[distinctId, otherId].filter(id => id !== undefined),
     ]),
   )
-  // What shares a person with one of these, in either world, may differ.
+  // Persons that share an id with one of these, in either world, may differ.
   for (let size = -1; size !== anywhere.size; ) {
     size = anywhere.size
     for (const { ids } of [...actual.persons, ...expected.persons])
@@ -191,7 +194,7 @@ function assertSamePersons(
       .toSorted((a, b) => (a.ids < b.ids ? -1 : 1))
   const theirs = shown(expected)
   const used = new Set(notes.flatMap(({ reason, personId }) => (reason === 'person_is_used' ? [personId] : [])))
-  // An event without a profile uses a person that is there, and makes none.
+  // A personless event uses an existing person, and creates none.
   const ours = shown(actual).filter(({ uuid, ids }) => !used.has(uuid) || theirs.some(person => person.ids === ids))
   assert.deepEqual(
     ours.map(({ ids }) => ids),
@@ -236,7 +239,9 @@ function assertSameGroups(actual: Stored, expected: Stored, notes: readonly Note
   assert.deepEqual(shown(actual).toSorted(byName), shown(expected).toSorted(byName))
 }
 
-/** Whether live events can have provoked the note. Values of ids that were split off may be what is left with a person. */
+/**
+ * Whether live events can have caused the note. What stays with a person may also be values of ids that were split off.
+ */
 function hasCause(
   { reason, personId, distinctIds = [], distinctId, otherId, key }: Note,
   all: readonly Act[],
@@ -265,7 +270,7 @@ function hasCause(
     case 'person_is_used':
       return meanwhile.some(({ id, properties }) => ids.has(id) || ids.has(properties.$anon_distinct_id as string))
     case 'property_was_written':
-      // A merge writes what the other person had.
+      // A merge writes the values of the other person.
       return links.length > 0 || writes.some(({ properties }) => namesOf(properties).has(key!))
     case 'group_is_used':
     case 'group_type_is_used':
@@ -275,7 +280,7 @@ function hasCause(
   }
 }
 
-/** The properties that an event writes. */
+/** The property names that an event writes. */
 function namesOf({ $set, $set_once, $unset, $group_set }: JsonObject): ReadonlySet<string> {
   const maps = [$set, $set_once, $group_set].flatMap(map => Object.keys((map ?? {}) as JsonObject))
   return new Set([...maps, ...(($unset ?? []) as string[])])

@@ -1,4 +1,4 @@
-// Jobs that have events, persons or links in common.
+// Jobs that share events, persons or links.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -20,10 +20,10 @@ import {
   personWith,
 } from './random-acts.ts'
 
-/** @param numRuns random runs of each property. */
+/** @param numRuns random runs per property. */
 export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: number): void {
   describe(`two jobs with the same events on ${engine}`, () => {
-    it('count them once, and keep them when one is discarded', async t => {
+    it('shared events are stored once, and stay until both jobs are discarded', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       const event = anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: first.id })
@@ -39,7 +39,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       assert.equal(world.events.rows.size, 0)
     })
 
-    it('forget the time of a generated link with the job that gave it', async t => {
+    it('discarding a job forgets the time that it gave a generated link', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       const uuid = '5b0fb7a1-0000-5000-8000-000000000001'
@@ -54,7 +54,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       )
     })
 
-    it('give a generated link the time that the first of them had', async t => {
+    it('a generated link keeps the time that the first job gave it', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
       const link = (importJobId: number, timestampMs: number) =>
@@ -79,7 +79,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
     })
   })
 
-  describe(`two jobs that tell of the same group on ${engine}`, () => {
+  describe(`two jobs that describe the same group on ${engine}`, () => {
     const uuids = { a: '5b0fb7a1-0000-5000-8000-00000000000a', b: '5b0fb7a1-0000-5000-8000-00000000000b' }
     const group = (plan: 'a' | 'b', atDay: number) =>
       anImportedEvent(
@@ -94,15 +94,16 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       return (JSON.parse(String(row?.group_properties ?? '{}')) as JsonObject).plan
     }
 
-    // The group was "a" on day 1, "b" on day 2 and "a" again on day 3; an importer sends one event of each value, the last.
+    // The group was "a" on day 1, "b" on day 2 and "a" again on day 3. An importer sends only the last event of each
+    // value.
     const histories: readonly (readonly [what: string, first: CapturedEvent[], second: CapturedEvent[]])[] = [
-      ['the second of which has the same range', [group('b', 2), group('a', 3)], [group('b', 2), group('a', 3)]],
-      ['the second of which has a longer range', [group('a', 1)], [group('b', 2), group('a', 3)]],
-      ['the second of which has the later days', [group('a', 1), group('b', 2)], [group('a', 3)]],
-      ['the second of which has the earlier days', [group('a', 3)], [group('a', 1), group('b', 2)]],
+      ['when the second covers the same range', [group('b', 2), group('a', 3)], [group('b', 2), group('a', 3)]],
+      ['when the second covers a longer range', [group('a', 1)], [group('b', 2), group('a', 3)]],
+      ['when the second covers later days', [group('a', 1), group('b', 2)], [group('a', 3)]],
+      ['when the second covers earlier days', [group('a', 3)], [group('a', 1), group('b', 2)]],
     ]
     for (const [what, ...jobs] of histories)
-      it(`leave it as it was last, ${what}`, async t => {
+      it(`publishing both leaves the latest value of the group ${what}`, async t => {
         const world = await importWorld(t, open)
         const made = [await world.createJob(), await world.createJob()] as const
         for (const [index, events] of jobs.entries())
@@ -110,15 +111,15 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
         for (const job of made) await world.publish(job)
         assert.equal(await planOf(world), 'a')
         const rows = [...world.events.rows.values()].map(({ uuid }) => uuid)
-        assert.equal(rows.length, new Set(rows).size, 'each is stored once')
+        assert.equal(rows.length, new Set(rows).size, 'each event is stored once')
         await world.discard(made[1])
         await world.discard(made[0])
         assert.equal(await planOf(world), undefined)
       })
   })
 
-  describe(`two jobs that write to the same on ${engine}`, () => {
-    it('leave nothing when both are undone, in whichever order', async () => {
+  describe(`two jobs that write to the same persons and groups on ${engine}`, () => {
+    it('undoing both jobs leaves nothing, in either order', async () => {
       await fc.assert(
         fc.asyncProperty(
           acts,
@@ -141,7 +142,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
                 assert.deepEqual(
                   Object.keys(await world.notes(job)).filter(isAboutUndoing),
                   [],
-                  'the last one goes first',
+                  'undoing in reverse order leaves no notes',
                 )
           }),
         ),
@@ -164,7 +165,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       return { left: JSON.parse(left.properties) as JsonObject, notes, properties, property_marks, created_at }
     }
 
-    it('leave the value of the second, and after it none', async t => {
+    it("undoing the first job keeps the second job's value, and undoing both removes it", async t => {
       const { left, notes, properties, created_at } = await both(t, { $set: { k: 1 } }, { $set: { k: 2 } })
       assert.equal(left.k, 2)
       assert.deepEqual(notes, { 'undo_left:property_was_written': 1 })
@@ -172,7 +173,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       assert.equal(created_at, 200 * day)
     })
 
-    it('get back the values of the second that were shadowed, which go with it', async t => {
+    it('undoing the first job restores shadowed values of the second, and undoing the second removes them', async t => {
       const world = await importWorld(t, open)
       const group = { $group_type: 'org', $group_key: 'x' }
       await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
@@ -194,7 +195,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       assert.deepEqual(inOrder(await world.stored()), before)
     })
 
-    it('keep what a third wrote beneath one of them, whichever is undone first', async t => {
+    it("undoing two of three jobs restores the third job's shadowed value, in either order", async t => {
       for (const order of [
         [0, 2],
         [2, 0],
@@ -213,7 +214,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       }
     })
 
-    it('leave a live first touch that came between them, and not one that came after both', async t => {
+    it('undoing the first job restores a live first touch that came before the second job, but not a later one', async t => {
       const world = await importWorld(t, open)
       await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
       const jobs = [await world.createJob(), await world.createJob()] as const
@@ -232,7 +233,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       assert.deepEqual([k, l], ['live', 1])
     })
 
-    it('miss a value of the second for which the person has no room by now, and say so', async t => {
+    it('undoing the first job notes a value of the second that no longer fits into the person', async t => {
       const world = await importWorld(t, open)
       const text = 'x'.repeat(400_000)
       await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
@@ -248,7 +249,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
       assert.deepEqual(await world.notes(jobs[0]), { 'undo_left:outranked_value_is_missing': 1 })
     })
 
-    it('leave no tombstones', async t => {
+    it('undoing both jobs leaves no tombstones', async t => {
       const { properties, property_marks } = await both(t, { $set: { k: 1 } }, { $unset: ['k'] }, { $set: { live: 1 } })
       assert.ok(!('k' in (JSON.parse(properties) as JsonObject)))
       assert.equal(property_marks, '[]')
@@ -256,7 +257,7 @@ export function twoJobsContract(engine: string, open: OpenSqlState, numRuns: num
   })
 }
 
-/** Keys that were removed and came back stand at the end. */
+/** Restored keys come last in the stored text, so order is ignored. */
 function inOrder({ persons, groups, ...stored }: Awaited<ReturnType<ImportWorld['stored']>>) {
   const ordered = (text: unknown) => Object.entries(JSON.parse(String(text)) as JsonObject).toSorted()
   return {

@@ -1,5 +1,5 @@
-// A job is undone although the event store cannot tell what others have some of its persons and groups for: those are left
-// as they are and listed, and everything else, and what waits behind the job, goes on.
+// A job is undone although the event store cannot say which other events use some of its persons and groups. Those stay
+// unchanged and are listed; everything else, and the jobs waiting for this one, continue.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -13,7 +13,7 @@ import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
 
 type Events = ImportWorkDeps['events']
 
-/** An event store whose answers are too large for more than two ids, and for one of these names alone. */
+/** An event store whose answers are too large for more than two ids at once, and for each of these names even alone. */
 function unreadable(events: Events, names: ReadonlySet<string>, failure: () => Error): Events {
   const check = (asked: readonly string[]) => {
     if (asked.length > 2 || asked.some(name => names.has(name))) throw failure()
@@ -36,12 +36,12 @@ function unreadable(events: Events, names: ReadonlySet<string>, failure: () => E
 export function unreadableEventsContract(engine: string, open: OpenSqlState): void {
   const asIs = async (world: ImportWorld, id: string) => (await personWith(world, id))?.properties
 
-  describe(`events that the event store cannot tell of on ${engine}`, () => {
+  describe(`undoing a job on ${engine} when the event store cannot list related events`, () => {
     for (const [what, failure] of [
       ['are too many', () => new QueryTooLargeError('event-store', 'full', new Error('too many rows'))],
       ['take too long', () => new PortError('event-store', 'timeout')],
     ] as const)
-      it(`leave their person as it is when they ${what}, and no other`, async t => {
+      it(`a person whose events ${what} stays unchanged, and all others are undone`, async t => {
         const world = await importWorld(t, open)
         const live = (id: string) => anEvent('e', id, { $set: { live: id } }, { timestampMs: 200 * day })
         await world.apply(...['flood', 'side', 'user', 'device', 'plain'].map(live))
@@ -64,7 +64,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
         await assertRowsHaveTheirPersons(world)
       })
 
-    it('leave their group as it is, and its type', async t => {
+    it('a group whose events cannot be read stays unchanged, and so does its type', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       const group = (key: string) =>
@@ -92,7 +92,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       })
     })
 
-    it('leave a group type without groups as it is', async t => {
+    it('a group type without groups stays when its events cannot be read', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $groups: { org: 'x' } }, { importJobId: job.id }))
@@ -103,7 +103,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual(await world.notes(job), { 'undo_left:events_not_readable': 1 })
     })
 
-    it('leave a person of an implicit job as it is', async t => {
+    it('a person of an implicit job stays unchanged when its events cannot be read', async t => {
       const world = await importWorld(t, open)
       await world.apply(
         ...['flood', 'x', 'y', 'z'].map(id => anImportedEvent('e', id, day, { $set: { k: id } }, { importJobId: 1 })),
@@ -119,7 +119,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual(await world.notes(jobs[0]!), { 'undo_left:events_not_readable': 1 })
     })
 
-    it('leave a group of an implicit job as it is', async t => {
+    it('a group of an implicit job stays unchanged when its events cannot be read', async t => {
       const world = await importWorld(t, open)
       const ofGroup = ($group_key: string) => ({ $group_type: 'org', $group_key, $group_set: { k: 1 } })
       await world.apply(
@@ -138,7 +138,7 @@ export function unreadableEventsContract(engine: string, open: OpenSqlState): vo
       assert.deepEqual(await world.notes(jobs[0]!), { 'undo_left:events_not_readable': 1 })
     })
 
-    it('wait while the event store is away', async t => {
+    it('the undo waits while the event store is unavailable', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()
       await world.apply(anImportedEvent('e', 'a', day, { $set: { k: 1 } }, { importJobId: job.id }))

@@ -1,5 +1,5 @@
-// What an undone import leaves of other imports: the values and the times of creation that it had shadowed, also where the
-// person has been merged with another one since.
+// Undoing an import restores values and creation times of other imports that it had shadowed, even after its person was
+// merged with another.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -20,7 +20,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
   const valuesOf = async (world: ImportWorld, id: string) =>
     JSON.parse((await personWith(world, id))!.properties) as JsonObject
 
-  describe(`times of creation that two jobs lowered on ${engine}`, () => {
+  describe(`creation times lowered by several jobs on ${engine}`, () => {
     for (const order of [
       [0, 1, 2],
       [0, 2, 1],
@@ -28,7 +28,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       [2, 1, 0],
       [2, 0, 1],
     ])
-      it(`are those of the first event that is left, undone as ${order.join(', ')}`, async t => {
+      it(`undoing the jobs in the order ${order.join(', ')} always leaves the earliest remaining time`, async t => {
         const world = await importWorld(t, open)
         await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
         await world.apply(
@@ -57,7 +57,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
         assert.deepEqual(await withoutMarks(world), before)
       })
 
-    it('are those of the other job where the merge that hid it is split, and go with it', async t => {
+    it('undoing a merge restores the creation time that another job gave the hidden person, until that job is undone', async t => {
       const world = await importWorld(t, open)
       for (const id of ['anon', 'user']) await world.apply(anEvent('e', id, {}, { timestampMs: 200 * day }))
       const before = await withoutMarks(world)
@@ -74,10 +74,10 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
     })
   })
 
-  describe(`values that live events removed on ${engine}`, () => {
+  describe(`undoing a job on ${engine} after a live event removed the property`, () => {
     const liveUnset = (id: string) => anEvent('$set', id, { $unset: ['k'] }, { timestampMs: 201 * day })
 
-    it('stay away where the undone job had removed them before', async t => {
+    it('the property stays removed although the job had removed it first', async t => {
       for (const isUnset of [false, true]) {
         const world = await importWorld(t, open)
         await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
@@ -88,7 +88,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       }
     })
 
-    it('stay away where a later import did not bring them again', async t => {
+    it('the property stays removed unless a later import set it again', async t => {
       const world = await importWorld(t, open)
       const job = await publishOf(world, 'e', 'user', 9, { $set: { k: 2 } })
       await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
@@ -101,7 +101,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       assert.equal((await valuesOf(world, 'user')).k, undefined)
     })
 
-    it('stay away where a person with values of the job was merged into theirs', async t => {
+    it("the property stays removed although a merge had brought the job's value", async t => {
       const world = await importWorld(t, open)
       await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
       const job = await publishOf(world, 'e', 'anon', 5, { $set_once: { k: 2 } })
@@ -112,7 +112,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       assert.equal((await valuesOf(world, 'user')).k, undefined)
     })
 
-    it('leave those that the same event adds where there was nothing else', async t => {
+    it('a value set by the removing event itself takes effect only if nothing else had set the property', async t => {
       const both = [{ $set_once: { k: 3 } }, { $set: { k: 3 } }]
       for (const adds of both)
         for (const [earlier, left] of [
@@ -131,7 +131,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
         }
     })
 
-    it('stay away where an import of the same day may have brought them before, which is noted', async t => {
+    it('the property stays removed, with a note, when an import of the same day may have set it earlier', async t => {
       const world = await importWorld(t, open)
       await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
       const job = await publishOf(world, 'e', 'user', 5, { $unset: ['k'] })
@@ -145,7 +145,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
     })
 
     for (const isSetAgain of [false, true])
-      it(`stay away from a person that comes back when its merge is split${isSetAgain ? ', whatever the survivor has' : ''}`, async t => {
+      it(`the property stays removed on a person restored by undoing its merge${isSetAgain ? ', whatever the survivor has' : ''}`, async t => {
         const world = await importWorld(t, open)
         await world.apply(anEvent('e', 'anon', { $set: { k: 1 } }, { timestampMs: 200 * day }))
         await world.apply(anEvent('e', 'user', {}, { timestampMs: 200 * day }))
@@ -160,10 +160,12 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       })
   })
 
-  describe(`values that live events removed on ${engine} from a person that was merged into theirs since`, () => {
+  describe(`undoing a job on ${engine} after a live event removed the property on a person merged since`, () => {
     const link = (world: ImportWorld, id: string) =>
       world.apply(anEvent('$identify', 'user', { $anon_distinct_id: id }, { timestampMs: 202 * day }))
-    /** The value that is left of those of user, into whom anon was merged after the acts, and whether it is noted. */
+    /**
+     * The user's remaining value, after anon was merged into the user following these acts, and whether it is noted.
+     */
     const undone = async (t: TestContext, acts: (world: ImportWorld) => Promise<void>) => {
       const world = await importWorld(t, open)
       for (const id of ['user', 'anon', 'other']) await world.apply(anEvent('e', id, {}, { timestampMs: 200 * day }))
@@ -182,7 +184,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
     const once = { $set_once: { k: 1 } }
     const unset = { $unset: ['k'] }
 
-    it('leave a first touch of theirs, and go with one of their own', async t => {
+    it('a live first touch of the user takes effect, and one of the merged person stays removed', async t => {
       for (const [toucher, left] of [
         ['user', 1],
         ['anon', undefined],
@@ -195,7 +197,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       }
     })
 
-    it('leave what another job wrote to them, and go where it wrote to the other person', async t => {
+    it("another job's value of the user is restored, and one of the merged person stays removed", async t => {
       for (const [writtenTo, left] of [
         ['user', 1],
         ['anon', undefined],
@@ -208,7 +210,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       }
     })
 
-    it('are noted where nobody can say whose they were', async t => {
+    it('the value stays, with a note, when its origin among the merged persons is unknown', async t => {
       for (const writeOther of [
         (world: ImportWorld) => write(world, 'other', once),
         (world: ImportWorld) => publishOf(world, 'e', 'other', 1, { $set: { k: 1 } }),
@@ -222,7 +224,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       }
     })
 
-    it('are noted where the job had removed what they were', async t => {
+    it("the property stays removed, with a note, when the job had removed the user's value", async t => {
       const world = await importWorld(t, open)
       for (const id of ['user', 'anon']) await world.apply(anEvent('e', id, {}, { timestampMs: 200 * day }))
       await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
@@ -235,7 +237,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
     })
   })
 
-  describe(`values of persons that were merged since on ${engine}`, () => {
+  describe(`undoing a job on ${engine} restores values of persons merged since`, () => {
     const identify = (at: number) => anEvent('$identify', 'user', { $anon_distinct_id: 'anon' }, { timestampMs: at })
     const withLive = async (t: TestContext) => {
       const world = await importWorld(t, open)
@@ -247,7 +249,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       ['set', 1, 5, (k: number) => ({ $set: { k } })],
       ['set once', 5, 1, (k: number) => ({ $set_once: { k } })],
     ] as const)
-      it(`that another job ${what} come back where the other person's had shadowed them`, async t => {
+      it(`values that another job ${what} are restored when the merged person's value had shadowed them`, async t => {
         const world = await withLive(t)
         const first = await publishOf(world, 'e', 'user', earlier, properties(1))
         const second = await publishOf(world, 'e', 'anon', undone, properties(2))
@@ -256,13 +258,13 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
         await world.discard(second)
         assert.equal((await valuesOf(world, 'user')).k, 1)
         const notes = Object.keys(await world.notes(second))
-        // The live merge has taken over the earlier time, and nobody knows what the other person's was.
+        // The live merge took over the earlier time, and the other person's own time is unknown.
         assert.deepEqual(notes, undone < earlier ? ['undo_left:created_at_was_merged'] : [])
         await world.discard(first)
         assert.ok(!('k' in (await valuesOf(world, 'user'))))
       })
 
-    it('come back where the other person had them of an earlier job, but not before a live first touch', async t => {
+    it("an earlier job's value of the merged person is restored, unless there is a live first touch", async t => {
       for (const [isTouched, left] of [
         [false, 1],
         [true, 3],
@@ -279,7 +281,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       }
     })
 
-    it('that were joined with those of the job that merged them go, and come to what that one wrote', async t => {
+    it("the value of the merging job is restored when the merged person's job is undone", async t => {
       const world = await withLive(t)
       const first = await publishOf(world, 'e', 'anon', 5, { $set: { k: 1 } })
       const second = await publishOf(world, '$identify', 'user', 3, { $anon_distinct_id: 'anon', $set_once: { k: 2 } })
@@ -290,7 +292,7 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       for (const id of ['anon', 'user']) assert.ok(!('k' in (await valuesOf(world, id))))
     })
 
-    it('of a job with another one beneath them go, and leave that one', async t => {
+    it('a shadowed value of another job is restored, and removed with that job', async t => {
       const world = await withLive(t)
       const first = await publishOf(world, 'e', 'user', 5, { $set: { k: 1 } })
       const second = await publishOf(world, 'e', 'user', 3, { $set_once: { k: 2 } })
@@ -301,12 +303,13 @@ export function valuesBeneathContract(engine: string, open: OpenSqlState): void 
       assert.ok(!('k' in (await valuesOf(world, 'user'))))
     })
 
-    // Without the job, the first touch would have been written, and with it the change, unless something else was there.
+    // Without the job, the first touch would have been written, and the minor change with it, unless another value
+    // existed.
     for (const [what, others] of [
-      ['of their own', []],
+      ['of the person itself', []],
       ['of another person', [anEvent('e', 'other', { $set_once: { k: 1 } }, { timestampMs: 200 * day })]],
     ] as const)
-      it(`are noted where a change that is not written alone came with a first touch ${what}`, async t => {
+      it(`a minor change that came with a first touch ${what} is noted`, async t => {
         const world = await importWorld(t, open)
         const job = await publishOf(world, 'e', 'anon', 1, { $set_once: { k: 1 } })
         await world.apply(

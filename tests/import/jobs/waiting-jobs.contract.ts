@@ -1,4 +1,4 @@
-// A job that waits for a store says so, and holds up nobody but the later jobs of its project.
+// A job that waits for a store reports it, and delays only later jobs of its own project.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -14,7 +14,7 @@ import { importWorld } from '../../support/world/import-world.ts'
 import { day } from './random-acts.ts'
 
 export function waitingJobsContract(engine: string, open: OpenSqlState): void {
-  it(`an import job on ${engine} that a store keeps waiting says why and since when, and the jobs of others go on`, async t => {
+  it(`an import job on ${engine} that waits for a store shows the reason and start time, and jobs of other projects continue`, async t => {
     const world = await importWorld(t, open)
     const { management, clock, events } = world
     const made = await management.createProject(aNewProject())
@@ -48,7 +48,7 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     assert.deepEqual(await shown(waiting), { state: 'published', step: null, failure: null })
   })
 
-  it(`an import job on ${engine} of very many persons takes turns with those of other projects`, async t => {
+  it(`a large import job on ${engine} alternates with jobs of other projects`, async t => {
     const world = await importWorld(t, open)
     const { management, clock, events, chunks } = world
     const made = await management.createProject(aNewProject())
@@ -69,10 +69,11 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
       committed.push(...new Set(args[0].persons.map(({ row }) => row.projectId).filter(id => id > 0)))
       return chunks.commitChunk(...args)
     })
-    // Behind its first batch, the long job waits for the other one: if that had to wait as well, neither would end.
+    // After its first batch, the long job waits for the other one: if the other had to wait as well, neither would
+    // finish.
     const jobs = withMethod(management, 'listStagedIds', async (...args) => {
       if (args[0] === long.id && committed.includes(long.projectId))
-        await eventually(() => committed.includes(short.projectId), { what: 'the turn of the other job' })
+        await eventually(() => committed.includes(short.projectId), { what: 'the commit of the other job' })
       return management.listStagedIds(...args)
     })
     await world.work({ state, events, jobs }).workNow(new AbortController().signal)
@@ -80,7 +81,7 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
     assert.ok(committed.filter(projectId => projectId === long.projectId).length > 5, committed.join(' '))
   })
 
-  it(`an import job on ${engine} is published though the clock was set back`, async t => {
+  it(`an import job on ${engine} is published even though the clock was set back`, async t => {
     const world = await importWorld(t, open)
     const { management, clock } = world
     const job = await world.createJob()
@@ -96,7 +97,7 @@ export function waitingJobsContract(engine: string, open: OpenSqlState): void {
   })
 }
 
-/** The same but for one method. */
+/** A copy of the target with one method replaced. */
 function withMethod<Target extends object, Name extends keyof Target>(
   target: Target,
   name: Name,

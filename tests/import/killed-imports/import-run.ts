@@ -1,5 +1,5 @@
-// One import of an export into a project, by the commands that people use: straight through, or with the importer killed
-// at random moments and called again.
+// One import of an export into a project by the public commands: uninterrupted, or with the importer killed at random
+// moments and restarted.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -19,16 +19,16 @@ export interface TargetProject {
   readonly apiToken: string
 }
 
-/** How long each stage took, ms. */
+/** Duration of each stage, ms. */
 export type StageTimes = Record<KilledStage, number>
 
 export interface KilledRun {
   readonly kills: Readonly<Record<KilledStage, number>>
-  /** Calls of the importer that ended by themselves. */
+  /** Calls of the importer that exited by themselves. */
   readonly endedRuns: number
-  /** The most memory of the importer, as the system counts it. */
+  /** Peak memory of the importer, as measured by the system. */
   readonly rssMaxBytes: number
-  /** The longest time from the start of a call that goes on sending until more was sent; part of it is the start. */
+  /** The longest time from the start of a resumed sending until more was sent, including the start of the process. */
   readonly resumeMsMax: number
 }
 
@@ -44,7 +44,7 @@ export class ImportRun {
   readonly #project: TargetProject
   readonly #rate: string
 
-  /** @param folder of the job. @param plan what `writeSyntheticExport` returned. */
+  /** @param folder of the job. @param plan the result of `writeSyntheticExport`. */
   constructor(
     pennon: Pick<Pennon, 'url'>,
     folder: string,
@@ -65,7 +65,7 @@ export class ImportRun {
     mustSucceed(await this.#commands.plan([files!], ...options))
   }
 
-  /** @returns what each stage took. */
+  /** @returns the duration of each stage. */
   async straight(): Promise<StageTimes> {
     await this.plan()
     const times = Object.fromEntries(killedStages.map(stage => [stage, 0])) as StageTimes
@@ -96,8 +96,8 @@ export class ImportRun {
   }
 
   /**
-   * The same, with one kill at a random moment of each of the stages that are listed, in the order of the stages.
-   * @param startMs after which a command has begun its work.
+   * Like `straight`, with one kill at a random moment of each listed stage, in the order of the stages.
+   * @param startMs time that a command takes to start.
    */
   async killed(
     targets: readonly KilledStage[],
@@ -149,9 +149,10 @@ export class ImportRun {
   }
 
   /**
-   * When a run that begins now is killed: at a share of what is sent, else at a share of the stage's time. A stage may be
-   * faster than it was before, and killed is only what still runs, so the last part of it is left out. Stages go on where
-   * they were killed, and so some kills find theirs over: they come early in a later one, which has kills of its own.
+   * When a run that begins now is killed: at a share of what is sent, else at a share of the stage's time. A stage may
+   * be faster than before, and only a running command can be killed, so the last part of a stage is left out. Stages
+   * continue after a kill, so a kill may find its stage finished: it then comes early in a later stage, which also has
+   * kills assigned to it.
    */
   #momentIn(target: KilledStage, share: number, stageMs: number, startMs: number): () => boolean {
     const begunMs = performance.now()
@@ -167,7 +168,7 @@ export class ImportRun {
     }
   }
 
-  /** 0 to 1, by the lines that are committed. */
+  /** 0 to 1, by committed lines. */
   sentShare(): number {
     if (!existsSync(join(this.job, 'checkpoint.json'))) return 0
     const { parts } = this.#json<{ parts: { committed: { line: number } }[] }>('checkpoint.json')
@@ -175,20 +176,20 @@ export class ImportRun {
     return parts.reduce((sum, { committed }) => sum + committed.line, 0) / totals.records
   }
 
-  /** Approves, or runs the command that the job is at to its end. */
+  /** Approves the job, or runs its next command to the end. */
   async next(): Promise<void> {
     if (this.stage() === 'approve') await this.#approve()
     else mustSucceed(await this.start().ended)
   }
 
-  /** Calls the command that the job is at. */
+  /** Starts the next command of the job. */
   start() {
     return this.stage() === 'publish'
       ? this.#commands.start('publish', '--project', this.#project.name)
       : this.#commands.start('run', '--rate', this.#rate)
   }
 
-  /** Where the job stands, by what is in its folder. */
+  /** The stage that the job is in, judged by the files of its folder. */
   stage(): KilledStage | 'approve' | 'done' {
     const has = (name: string) => existsSync(join(this.job, name))
     if (!has('manifest.json')) return 'stage'
@@ -204,12 +205,12 @@ export class ImportRun {
     return this.#json('final/report.json')
   }
 
-  /** Says which persons are not as the import says, after it was published. */
+  /** Persons that differ from what the import says, found after publishing. */
   differencesOfPersons(): readonly string[] {
     return this.#json<{ differences: readonly string[] }>('verify-persons.json').differences
   }
 
-  /** What the importer waits for; null when it waits for nothing, or does not run. */
+  /** What the importer waits for; null when it does not wait or does not run. */
   waiting(): string | null {
     const path = 'progress.json'
     return existsSync(join(this.job, path)) ? this.#json<{ waiting: string | null }>(path).waiting : null
@@ -224,10 +225,10 @@ export class ImportRun {
   }
 }
 
-/** Each look reads files of the job: at 4 ms they took as much processor time as comparing what was imported. */
+/** Each poll reads files of the job: every 4 ms this took as much processor time as comparing the results. */
 const pollMs = 10
 const pollsPerRss = 4
-/** Beyond this a command ends well and leaves the job where it was. */
+/** Beyond this, the commands succeed without advancing the job. */
 const endedRunsMax = 50
 
 /** @returns 0 for a process that is gone, and on systems without `/proc`. */
@@ -244,7 +245,7 @@ function isBefore(stage: KilledStage | 'approve' | 'done', target: KilledStage):
   return killedStages.indexOf(stage) < killedStages.indexOf(target)
 }
 
-/** Stages that a command begins with: their time includes its start. */
+/** Stages that begin with a command: their time includes its start. */
 function hasOwnStart(stage: KilledStage): boolean {
   return stage === 'stage' || stage === 'send' || stage === 'publish'
 }

@@ -1,5 +1,5 @@
-// The whole promise for one source: an import with kills, and a second one of the same export, leave what a straight
-// import leaves.
+// The full guarantee for one source: an import with kills, followed by a second import of the same export, gives the
+// same contents as an uninterrupted import.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ export interface KillSourceFigures {
   readonly addedBySecondRun: number
 }
 
-/** @throws AssertionError with what differs. */
+/** @throws AssertionError with the differences. */
 export async function killSource(
   pennon: Pennon,
   folder: string,
@@ -77,14 +77,14 @@ export async function killSource(
   }
 }
 
-/** A command takes about so long to load. */
+/** Approximate time that a command takes to load. */
 const startMs = 300
-/** How kills are shared out: sending takes longest and matters most. */
+/** The share of kills per stage: sending takes longest and matters most. */
 const shares: Readonly<Record<KilledStage, number>> = {
   ...{ stage: 0.2, scan: 0.1, rehearse: 0.1, send: 0.4, verify: 0.1, publish: 0.1 },
 }
 
-/** Every stage gets one at least, and sending the rest. */
+/** Every stage gets at least one kill, and sending gets the rest. */
 function spread(kills: number): KilledStage[] {
   const targets = killedStages.flatMap(stage =>
     Array<KilledStage>(stage === 'send' ? 0 : Math.max(1, Math.round(kills * shares[stage]))).fill(stage),

@@ -1,5 +1,5 @@
-// Everything that a project answers about its events, persons and groups, by the private API as users ask it, in a form
-// that is the same for two projects with the same contents.
+// The events, persons and groups of a project, as the private API shows them to users, in a form that is equal for two
+// projects with the same contents.
 
 import { hash } from 'node:crypto'
 import { createInterface } from 'node:readline'
@@ -9,15 +9,15 @@ import { eventually } from '../../support/eventually.ts'
 import { type Pennon, testPersonalKey } from '../../support/pennon.ts'
 
 export interface ProjectContents {
-  /** By day and name: how many, and the sum of their hashes, in which order says nothing. */
+  /** By day and name: the count, and the sum of the hashes, which is independent of order. */
   readonly events: Readonly<Record<string, Sum>>
   readonly eventCount: number
   readonly persons: Sum
   readonly groupTypes: unknown
   readonly groups: Sum
-  /** The answers of insights, SQL and definitions. */
+  /** Results of insights, SQL and definitions. */
   readonly answers: Readonly<Record<string, unknown>>
-  /** One for each event, person and group, so that a difference can be shown. */
+  /** One line for each event, person and group, to show differences. */
   readonly lines: ReadonlySet<string>
 }
 
@@ -28,7 +28,7 @@ interface Sum {
 
 const range = { date_from: '2024-02-01', date_to: '2024-04-30' }
 
-/** @param keepsLines false for projects that are too large to hold. */
+/** @param keepsLines false for projects too large to hold in memory. */
 export async function contentsOf(
   pennon: Pennon,
   projectId: number,
@@ -40,7 +40,7 @@ export async function contentsOf(
   const personKeys = new Map<string, string>()
   for await (const row of rowsOf(pennon, `${root}/persons/export/`)) {
     const ids = (row.distinct_ids as string[]).toSorted()
-    // Ids of persons are made from that of the project.
+    // Person ids depend on the id of the project.
     personKeys.set(String(row.uuid), ids[0] ?? 'no ids')
     const { properties, created_at, is_identified, name } = row
     sums.add('persons', [ids, name, sortedKeys(properties as JsonObject), created_at, is_identified])
@@ -63,8 +63,8 @@ export async function contentsOf(
 }
 
 /**
- * What is shown of an event, without what belongs to the job that brought it, and without the person as it was then: a
- * batch that had to be sent twice keeps the person of its second copy (docs/wire/ingestion.md 8.1).
+ * The columns of an event, except those of its job, and except its person as of that time: a batch that had to be sent
+ * twice keeps the person of its second copy (docs/wire/ingestion.md 8.1).
  */
 function eventColumns(row: JsonObject, personKeys: ReadonlyMap<string, string>): unknown[] {
   const { uuid, event, distinct_id, timestamp, person_id, person_mode } = row
@@ -86,7 +86,7 @@ async function answersOf(pennon: Pennon, root: string, personCount: number, grou
     for await (const { name } of pagesOf(pennon, `${root}/${path}/?limit=100`)) found.push(String(name))
     return found.toSorted()
   }
-  // Queries see persons and groups about half a second after the lists do.
+  // Queries see persons and groups about half a second later than the lists.
   const counted = (table: string, count: number) =>
     eventually(async () => (await sql(`SELECT count() FROM ${table}`)).flat(2)[0] === count, { what: table })
   await counted('persons', personCount)
@@ -114,7 +114,7 @@ async function answersOf(pennon: Pennon, root: string, personCount: number, grou
       series: [all],
       breakdownFilter: { breakdown: '$current_url', breakdown_type: 'event' },
     }),
-    // To the microsecond, which no other answer shows.
+    // No other answer shows microseconds.
     times: await sql(
       'SELECT toDate(timestamp) AS day, event, count(), uniqExact(distinct_id), uniqExact(person_id), sum(cityHash64(uuid, toUnixTimestamp64Micro(timestamp))) FROM events GROUP BY day, event ORDER BY day, event LIMIT 50000',
     ),
@@ -129,7 +129,7 @@ async function answersOf(pennon: Pennon, root: string, personCount: number, grou
   }
 }
 
-/** A million events on a machine that also imports may take a query past its time, after which its answer is asked again. */
+/** A query over a million events may time out on a machine that also imports, and is then repeated. */
 async function againOnTimeout<T>(ask: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + timeoutsMs
   for (;;) {
@@ -144,7 +144,7 @@ async function againOnTimeout<T>(ask: () => Promise<T>): Promise<T> {
 const timeoutsMs = 300_000
 
 async function* rowsOf(pennon: Pennon, path: string): AsyncGenerator<JsonObject> {
-  // Packing and unpacking on one machine would take longer than what is packed.
+  // Compressing on the same machine would take longer than transferring the plain text.
   const headers = { authorization: `Bearer ${testPersonalKey}`, 'accept-encoding': 'identity' }
   const response = await fetch(pennon.url + path, { headers })
   if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
