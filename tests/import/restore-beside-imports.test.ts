@@ -1,4 +1,4 @@
-// Rows that the event store lost are restored while their job is published or discarded.
+// Restoring rows that the event store lost, while their job is being published or discarded.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -10,7 +10,7 @@ import { openSqliteState } from '../support/state.ts'
 import { anImportedEvent, noSalts, recordsAt } from '../support/values.ts'
 import { type ImportWorld, importWorld } from '../support/world/import-world.ts'
 
-/** Restores the event of a pending job; `meanwhile` comes between computing its row and inserting it. */
+/** Restores the event of a pending job, and calls `meanwhile` between computing the row and inserting it. */
 async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job: ImportJob) => Promise<void>) {
   const world = await importWorld(t, openSqliteState)
   const job = await world.createJob()
@@ -54,19 +54,19 @@ async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job:
 }
 
 describe('restoring rows of an import job', () => {
-  it('leaves them pending when the job is', async t => {
+  it('rows of a pending job are restored as pending', async t => {
     assert.deepEqual(await restoreWhile(t, async () => undefined), [1, 0])
   })
 
-  it('makes them visible when the job is published meanwhile', async t => {
+  it('rows are restored as visible when the job is published during the restore', async t => {
     assert.deepEqual(await restoreWhile(t, (world, job) => world.publish(job)), [0, 1])
   })
 
-  it('brings none back when the job is discarded meanwhile', async t => {
+  it('no rows are restored when the job is discarded during the restore', async t => {
     assert.deepEqual(await restoreWhile(t, (world, job) => world.discard(job)), [0, 0])
   })
 
-  it('brings none back when the job is discarded and forgotten meanwhile', async t => {
+  it('no rows are restored when the job is discarded and forgotten during the restore', async t => {
     const rows = restoreWhile(t, async (world, job) => {
       await world.discard(job)
       await world.management.forgetDiscardedJobs(1, 0)

@@ -1,4 +1,4 @@
-// A real S3 server, s3proxy over a folder. Its jar is S3PROXY_JAR, or comes by Maven once.
+// A real S3 server: s3proxy serving a folder. Its jar is given by S3PROXY_JAR, or downloaded once by Maven.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -14,11 +14,11 @@ const artifact = 'org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies'
 export interface S3Server {
   readonly endpoint: string
   readonly client: S3Client
-  /** For the environment of a fetch. */
+  /** Environment variables for a fetch. */
   readonly credentials: { readonly AWS_ACCESS_KEY_ID: string; readonly AWS_SECRET_ACCESS_KEY: string }
 }
 
-/** Why there is no S3 server on this machine; false when there is. */
+/** The reason why this machine has no S3 server, or false. */
 export const s3Missing: string | false = process.env.S3PROXY_JAR === undefined ? jarMissing(artifact, 'java') : false
 
 export async function startS3(t: Scope): Promise<S3Server> {

@@ -1,5 +1,5 @@
-// Odd records through the rehearsal and through the real service: whatever the service would refuse or drop, the rehearsal
-// refuses in the same word, and whatever the rehearsal takes is stored as it is.
+// Odd records through the rehearsal and through the real service. Whatever the service refuses or drops, the rehearsal
+// refuses for the same reason; whatever the rehearsal accepts is stored unchanged.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -25,7 +25,7 @@ function an(event: string, properties: JsonObject = {}, over: Partial<ImportedEv
   return { events: [{ uuid, event, distinctId: 'ada', timeUs, properties, ...over }] }
 }
 
-/** An object in which so many lists and objects are open at once, itself among them. */
+/** An object in which `depth` lists and objects are open at once, including itself. */
 function nested(depth: number, innermost: JsonValue = 1): JsonObject {
   let value = innermost
   for (let open = 1; open < depth; open++) value = open % 2 === 0 ? { a: value } : [value, 'b']
@@ -44,7 +44,7 @@ const link = (properties: JsonObject): ConvertedRecord => ({
   events: [],
   links: [{ userId: 'ada', deviceId: 'd-1', timeUs, properties }],
 })
-/** Of as many bytes on its way as given, if its job has the longest id. */
+/** A record that takes the given number of bytes when sent with the longest possible job id. */
 function sized(bytes: number, make: (properties: JsonObject) => ConvertedRecord): ConvertedRecord {
   const [event] = eventsOfRecord('generic', make({ text: '' }), memoryLedger()).events
   const { length } = JSON.stringify([event!.event, event!.distinctId, event!.properties])
@@ -53,76 +53,88 @@ function sized(bytes: number, make: (properties: JsonObject) => ConvertedRecord)
 
 const eventOf = (properties: JsonObject) => an('Tap', properties)
 const deepest = nestingDepthMax
-/** By what they are, and what the service and the rehearsal say of them; null where they are stored. */
+/** Each record with its description and the reason both give for refusing it; null if it is stored. */
 const cases: readonly (readonly [what: string, record: ConvertedRecord, refused: string | null])[] = [
   ...(
     [
       ['properties', eventOf, deepest],
-      ['$set of its own', ($set: JsonObject) => eventOf({ $set }), deepest - 1],
-      ['$set_once of its own', ($set_once: JsonObject) => eventOf({ $set_once }), deepest - 1],
-      ['properties of its person', person, deepest - 1],
-      ['properties of its group', group, deepest - 1],
+      ['its own $set', ($set: JsonObject) => eventOf({ $set }), deepest - 1],
+      ['its own $set_once', ($set_once: JsonObject) => eventOf({ $set_once }), deepest - 1],
+      ['person properties', person, deepest - 1],
+      ['group properties', group, deepest - 1],
       ['$set of a link', ($set: JsonObject) => link({ $set }), deepest - 1],
     ] as const
   ).flatMap(([what, make, depth]) => [
     [`${what}, nested ${depth} deep`, make(nested(depth)), null] as const,
     [`${what}, nested ${depth} deep around a literal`, make(nested(depth, parseJson('1.50'))), null] as const,
     [`${what}, nested ${depth + 1} deep`, make(nested(depth + 1)), 'invalid_json'] as const,
-    [`${what}, nested ${depth + 1} deep around nothing`, make(nested(depth, [])), 'invalid_json'] as const,
+    [`${what}, nested ${depth + 1} deep around an empty list`, make(nested(depth, [])), 'invalid_json'] as const,
   ]),
-  ['an event as large as may be', sized(eventBytesMax, eventOf), null],
-  ['an event of many values', eventOf({ list: Array(400_000).fill(0) }), null],
-  ['$cookieless_mode that is off', eventOf({ $cookieless_mode: false }), null],
+  ['an event of the maximum size', sized(eventBytesMax, eventOf), null],
+  ['an event with many values', eventOf({ list: Array(400_000).fill(0) }), null],
+  ['$cookieless_mode set to false', eventOf({ $cookieless_mode: false }), null],
   ...[5, 'on', null, [], {}].map(
     mode =>
       [
-        `$cookieless_mode of ${JSON.stringify(mode)}`,
+        `$cookieless_mode set to ${JSON.stringify(mode)}`,
         eventOf({ $cookieless_mode: mode }),
         'invalid_cookieless_mode',
       ] as const,
   ),
-  ['an event of the cookieless mode with an id of its own', eventOf({ $cookieless_mode: true }), null],
+  ['a cookieless event with its own distinct id', eventOf({ $cookieless_mode: true }), null],
   [
-    'an event of the cookieless mode with the id of all',
+    'an event with the shared distinct id of cookieless events',
     an('Tap', { $cookieless_mode: true }, { distinctId: '$posthog_cookieless' }),
     'cookieless_timestamp_out_of_range',
   ],
   ['a heatmap', an('$$heatmap'), 'heatmap'],
-  ['a warning of a client', an('$$client_ingestion_warning'), 'client_ingestion_warning'],
+  ['a client ingestion warning', an('$$client_ingestion_warning'), 'client_ingestion_warning'],
   ['a performance event', an('$performance_event', { $cookieless_mode: 5 }), 'dropped_performance_event'],
-  ['a link with a number', an('$identify', { $anon_distinct_id: 5 }), 'invalid_anon_distinct_id'],
+  ['a link to a number', an('$identify', { $anon_distinct_id: 5 }), 'invalid_anon_distinct_id'],
   ['an alias that is a list', an('$create_alias', { alias: ['b'] }), 'invalid_alias'],
   [
-    'a link without a person',
+    'a personless merge',
     an('$merge_dangerously', { alias: 'b', $process_person_profile: false }),
     'invalid_event_when_process_person_profile_is_false',
   ],
   [
-    'a group with a long key',
+    'a group key that is too long',
     an('$groupidentify', { $group_type: 'org', $group_key: 'x'.repeat(401) }),
     'group_key_too_long',
   ],
   [
-    'a group with a key that is just not',
+    'a group key of the maximum length',
     an('$groupidentify', { $group_type: 'org', $group_key: 'x'.repeat(400) }),
     null,
   ],
   [
-    'a group whose properties are none',
+    'a group whose properties are no object',
     an('$groupidentify', { $group_type: 'o', $group_key: 5, $group_set: 'x' }),
     null,
   ],
   ['a name of 200 characters', an('😀'.repeat(200)), null],
   ['an id of 200 characters', an('Tap', {}, { distinctId: '😀'.repeat(200) }), null],
-  ['an id of somebody else inside', eventOf({ distinct_id: ['b'], $distinct_id: 5, token: 'phc_b', api_key: 5 }), null],
-  ['its own envelope inside', eventOf({ timestamp: 'x', uuid: 'x', offset: 1.5, historical_migration: 'no' }), null],
-  ['person updates that are none', eventOf({ $set: 'x', $set_once: [1], $unset: { a: 1 } }), null],
+  [
+    'an event with ids and tokens of others in its properties',
+    eventOf({ distinct_id: ['b'], $distinct_id: 5, token: 'phc_b', api_key: 5 }),
+    null,
+  ],
+  [
+    'an event with envelope fields in its properties',
+    eventOf({ timestamp: 'x', uuid: 'x', offset: 1.5, historical_migration: 'no' }),
+    null,
+  ],
+  [
+    'an event with $set, $set_once and $unset of wrong types',
+    eventOf({ $set: 'x', $set_once: [1], $unset: { a: 1 } }),
+    null,
+  ],
   ['half an emoji', eventOf({ '\ud83d': ['\ude00'], '\0': '\0' }), null],
-  ['the first time', an('Tap', {}, { timeUs: Date.UTC(1971, 0, 1) * 1_000 }), null],
-  ['a time of microseconds', an('Tap', {}, { timeUs: timeUs + 123_456 }), null],
-  ['a time an hour ahead', an('Tap', {}, { timeUs: (nowMs + 3_600_000) * 1_000 }), null],
+  ['an event at the earliest time', an('Tap', {}, { timeUs: Date.UTC(1971, 0, 1) * 1_000 }), null],
+  ['an event with microseconds', an('Tap', {}, { timeUs: timeUs + 123_456 }), null],
+  ['an event an hour in the future', an('Tap', {}, { timeUs: (nowMs + 3_600_000) * 1_000 }), null],
   ['an exception', an('$exception', { $exception_list: 5 }), null],
-  ['an event of AI', an('$ai_generation', { $ai_input: nested(9) }), null],
+  ['an AI event', an('$ai_generation', { $ai_input: nested(9) }), null],
 ]
 
 describe('the rehearsal and the service', () => {
@@ -145,7 +157,7 @@ describe('the rehearsal and the service', () => {
       }
     })
 
-  it('differ on sizes only where the service has room for the envelope', () => {
+  it('disagree on sizes only by the space that the service needs for the envelope', () => {
     const verdictOf = (record: ConvertedRecord) =>
       reasonOf(convertRecord({ convert: () => record }, { value: {}, table: null, ordinal: 1 }))
     for (const make of [eventOf, person, group, ($set: JsonObject) => eventOf({ $set })]) {
@@ -156,10 +168,10 @@ describe('the rehearsal and the service', () => {
     assert.ok(encodeEvent(event!, marks).bytes <= eventBytesMax)
   })
 
-  it('agree on whatever an export may hold', async () => {
+  it('agree on any record that an export may hold', async () => {
     const converter = findSource('posthog')!.prepare({}, { nowMs, holdLiveWindow: false, findFact: () => null })
     const property = fc.asyncProperty(oddRecord, async fields => {
-      // As a file has it.
+      // In the form read from a file.
       const value = parseJson(JSON.stringify(fields)) as JsonObject
       const outcome = convertRecord(converter, { value, table: null, ordinal: 1 })
       const reason = reasonOf(outcome)
@@ -178,7 +190,7 @@ function reasonOf(outcome: Conversion): string | null {
   return 'rejected' in outcome ? outcome.rejected.reason : null
 }
 
-/** What the service says of the events of a record that nobody checked, and what its worker stores of them. */
+/** The service's verdicts on the events of an unchecked record, and what its worker stores of them. */
 async function sent(edge: CaptureEdge, record: ConvertedRecord) {
   const verdicts: string[] = []
   const stored: unknown[] = []
@@ -197,7 +209,7 @@ async function sent(edge: CaptureEdge, record: ConvertedRecord) {
   return { verdicts, stored }
 }
 
-/** As the service writes what it takes. */
+/** The events in the form in which the service stores them. */
 function expected(record: ConvertedRecord): unknown[] {
   return eventsOfRecord('generic', record, memoryLedger()).events.map(({ uuid, event, distinctId, timeUs: us }) => [
     uuid,

@@ -1,4 +1,4 @@
-// A process that sends a job and kills itself at a step: node send-child.ts FOLDER TARGET JOB [STEP COUNT].
+// Sends a job and kills its own process at a step: node send-child.ts FOLDER TARGET JOB [STEP COUNT].
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sendStage } from '#importer/send/send-stage.ts'

@@ -28,7 +28,7 @@ async function assertWhole(standIn: BatchStandIn): Promise<void> {
 }
 
 describe('sending an import', () => {
-  it('sends every event once, groups before links before records, days in order, with the marks of the job', async t => {
+  it('every event is sent once with the ids of its job: groups, then links, then records by day', async t => {
     const { standIn, options } = await prepare(t)
     const { state, checkpoint } = await sendStage(options)
     assert.equal(state, 'sent')
@@ -53,7 +53,7 @@ describe('sending an import', () => {
     assert.equal(counts.sent, sent.length)
   })
 
-  it('counts the records that were read, and what is generated apart', async t => {
+  it('progress counts the records read, and generated events separately', async t => {
     const done: [unit: string, done: number, total: number | null][] = []
     const progress: StageProgress = {
       ...silentProgress,
@@ -71,7 +71,7 @@ describe('sending an import', () => {
     ])
   })
 
-  it('sends nothing when it is called again after its end', async t => {
+  it('a finished job sends nothing when it is started again', async t => {
     const { standIn, options } = await prepare(t)
     await sendStage(options)
     const { requests } = standIn
@@ -79,7 +79,7 @@ describe('sending an import', () => {
     assert.equal(standIn.requests, requests)
   })
 
-  it('keeps the order of the events of each person', async t => {
+  it('the events of each person stay in order', async t => {
     const { standIn, options } = await prepare(t, { lanes: 5 })
     await sendStage(options)
     const times = Map.groupBy(
@@ -97,7 +97,7 @@ describe('sending an import', () => {
     }
   })
 
-  it('waits as long as a service in trouble asks for, says so, and goes on', async t => {
+  it('a wait that the service asks for is reported and kept, and sending continues', async t => {
     const waits: (string | null)[] = []
     const said: string[] = []
     const progress = {
@@ -124,7 +124,7 @@ describe('sending an import', () => {
     assert.equal(checkpoint.retries, 5)
   })
 
-  it('sends a batch again when the answer to it was lost', async t => {
+  it('a batch whose answer was lost is sent again', async t => {
     const { standIn, options } = await prepare(t)
     let count = 0
     standIn.fault = () => (++count % 3 === 1 ? 'cut after taking' : null)
@@ -133,7 +133,7 @@ describe('sending an import', () => {
     assert.ok(standIn.taken.flatMap(({ events }) => events).length > (await eventsOf(job)).length)
   })
 
-  it('takes no answer for the service’s that does not account for what was sent', async t => {
+  it('an answer that does not account for all sent events is not accepted', async t => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.answer = () => (portal-- > 0 ? { body: { accepted: 0 } } : {})
@@ -142,7 +142,7 @@ describe('sending an import', () => {
     assert.ok(portal < 0)
   })
 
-  it('takes no page of a network for the answer of a service that knows no jobs', async t => {
+  it('a login page of the network is not accepted as the answer of a service without jobs', async t => {
     const { standIn, options } = await prepare(t)
     let portal = 3
     standIn.fault = () => (portal-- > 0 ? { status: 200, body: '<html>Log in</html>' } : null)
@@ -151,14 +151,14 @@ describe('sending an import', () => {
     assert.ok(portal < 0)
   })
 
-  it('halves batches that are too large for the service', async t => {
+  it('batches that are too large for the service are halved', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.length > 30 ? { status: 413 } : null)
     await sendStage(options)
     await assertWhole(standIn)
   })
 
-  it('finds the one event that the service refuses, keeps its words, and sends all others', async t => {
+  it('the one event that the service refuses is found and kept with the reason, and all others are sent', async t => {
     const { standIn, options, folder } = await prepare(t)
     const isBad = isLine(123)
     standIn.fault = ({ events }) =>
@@ -191,7 +191,7 @@ describe('sending an import', () => {
     assert.equal(counts.read, counts.records + counts.skipped + counts.rejected + counts.collapsed)
   })
 
-  it('keeps the events that an itemised answer names as rejects', async t => {
+  it('events refused in an itemised answer are kept as rejects', async t => {
     const { standIn, options } = await prepare(t)
     standIn.answer = ({ events }) => ({
       body: {
@@ -205,12 +205,12 @@ describe('sending an import', () => {
     assert.equal(refused, (await eventsOf(job)).filter(isLine(5)).length)
   })
 
-  it('stops where the service takes nothing at all, and sends everything once the cause is gone', async t => {
+  it('a service that accepts nothing stops sending, and everything is sent once the cause is fixed', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = () => ({ status: 400, body: { code: 'import_closed', detail: 'The import is closed.' } })
     await assert.rejects(sendStage(options), (error: Error) => {
       assert.ok(error instanceof TooManyRefused)
-      // Whatever share is allowed, nothing of this would be taken.
+      // Whatever share is allowed, a service that accepts nothing stops sending.
       assert.equal(error.refused, error.events)
       assert.match(error.message, /accepted none of the first \d events: .*import_closed \(The import is closed\.\)/)
       return true
@@ -221,7 +221,7 @@ describe('sending an import', () => {
     assert.equal(sumCounts(checkpoint.parts.map(({ counts }) => counts)).refused, 0)
   })
 
-  it('stops before it gives up more than a share of the events', async t => {
+  it('more refused events than the allowed share stop sending before they are given up', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.some(({ event }) => event === '$pageview') ? { status: 422 } : null)
     await assert.rejects(sendStage(options), (error: Error) => {
@@ -236,7 +236,7 @@ describe('sending an import', () => {
   })
 
   for (const status of [401, 403])
-    it(`stops at once when the service answers ${status}`, async t => {
+    it(`status ${status} stops sending at once`, async t => {
       const { standIn, options } = await prepare(t, { lanes: 1 })
       standIn.fault = () => ({ status, body: { detail: 'Who are you?' } })
       await assert.rejects(
@@ -246,7 +246,7 @@ describe('sending an import', () => {
       assert.equal(standIn.requests, 1)
     })
 
-  it('pauses at once, and goes on from there', async t => {
+  it('an interrupt pauses sending at once, and the next run continues there', async t => {
     const ended = new AbortController()
     const { standIn, options, folder } = await prepare(t, { signal: ended.signal })
     standIn.fault = () => {
@@ -259,7 +259,7 @@ describe('sending an import', () => {
     await assertWhole(standIn)
   })
 
-  it('stops after the first events for a look, and sends the others when it is called again', async t => {
+  it('--canary stops after the first events, and the next run sends the rest', async t => {
     const { standIn, options } = await prepare(t, { canaryEvents: 300 })
     const { state } = await sendStage(options)
     assert.equal(state, 'canary')
@@ -268,7 +268,7 @@ describe('sending an import', () => {
     await assertWhole(standIn)
   })
 
-  it('counts for a first look only events of records, also where it was stopped on the way', async t => {
+  it('--canary counts only events of records, across interrupted runs', async t => {
     const { standIn, options } = await prepare(t, { canaryEvents: 100 })
     for (const canaryEvents of [100, 300]) {
       const begun = { ...options, canaryEvents }
@@ -282,7 +282,7 @@ describe('sending an import', () => {
     await assertWhole(standIn)
   })
 
-  it('keeps to the rate that the service allows', async t => {
+  it('sending keeps the rate that the service allows', async t => {
     const { standIn, options, clock } = await prepare(t, { lanes: 1 })
     standIn.answer = () => ({ headers: { 'x-import-rate': '100' } })
     await sendStage(options)
@@ -291,7 +291,7 @@ describe('sending an import', () => {
     assert.ok(seconds > events / 100 - 10 && seconds < events / 100 + 10, `${events} events in ${seconds} s`)
   })
 
-  it('halves its rate when it is asked to wait, unless it is told what rate to keep to instead', async t => {
+  it('a request to wait halves the rate, unless the service names the rate to use', async t => {
     const secondsWith = async (named: Record<string, string>): Promise<number> => {
       const { standIn, options, clock } = await prepare(t, { lanes: 1, rate: 200 })
       const headers = { 'retry-after': '6', ...named }
@@ -314,20 +314,20 @@ describe('sending an import', () => {
     ['mapping', { mappingSha256: 'other' }, /a mapping with the hash mapping, and now it is other/],
   ]
   for (const [what, change, said] of changes)
-    it(`does not go on with another ${what}, and names the difference`, async t => {
+    it(`sending does not continue with another ${what}, and names the difference`, async t => {
       const { options } = await prepare(t, { canaryEvents: 10 })
       await sendStage(options)
       await assert.rejects(sendStage({ ...options, identity: { ...options.identity, ...change } }), said)
     })
 
-  it('goes on under another approval of the same, which it keeps', async t => {
+  it('sending continues under another approval of the same plan, and stores its hash', async t => {
     const { options } = await prepare(t, { canaryEvents: 10 })
     await sendStage(options)
     await sendStage({ ...options, identity: { ...options.identity, approvalSha256: 'other' } })
     assert.equal(readCheckpoint(options.folder)?.approval_sha256, 'other')
   })
 
-  it('does not go on with other bytes, and names the part', async t => {
+  it('sending does not continue with other bytes, and names the part', async t => {
     const { options } = await prepare(t, { canaryEvents: 200 })
     await sendStage(options)
     const other = { ...job, parts: job.parts.map(part => ({ ...part, sha256: 'other' })) }
@@ -337,7 +337,7 @@ describe('sending an import', () => {
     )
   })
 
-  it('does not send a batch that was begun and is another one now', async t => {
+  it('a batch that was started and has other contents now is not sent', async t => {
     const { options } = await prepare(t)
     await assert.rejects(sendStage({ ...options, onStep: stopAt('inflight written', 3) }))
     const other = memoryStagedJob({ seed: 8, days: 3, recordsPerDay: 400 })
@@ -355,7 +355,7 @@ function recordsTaken({ taken }: BatchStandIn): number {
   return taken.flatMap(({ events }) => events).filter(({ event }) => !/^\$(group)?identify$/.test(event)).length
 }
 
-/** A record may give more than one event. */
+/** Allows a few more, since a record may give more than one event. */
 function isAboutHundreds(hundreds: number, count: number): boolean {
   return count >= hundreds * 100 && count < hundreds * 100 + 5
 }

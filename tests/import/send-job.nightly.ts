@@ -25,7 +25,7 @@ const recordsIn = (text: string): JsonObject[] =>
     .filter(line => line.startsWith('{'))
     .map(line => JSON.parse(line) as JsonObject)
 
-/** Passes requests on, and keeps the batches and what is told of jobs, in their order. */
+/** A proxy that records the batches and the job updates, in order. */
 async function startWatcher(t: TestContext, target: string) {
   const asked: ('batch' | JsonObject)[] = []
   const server = createServer(async (request, response) => {
@@ -49,7 +49,7 @@ async function startWatcher(t: TestContext, target: string) {
   return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
 }
 
-describe('an import to a running instance', () => {
+describe('an import into a running instance', () => {
   let pennon: Pennon
   before(async () => {
     pennon = await startPennon()
@@ -98,7 +98,7 @@ describe('an import to a running instance', () => {
     return report
   }
 
-  it('is sent, verified, invisible until it is published, and gone without a trace when it is discarded', async t => {
+  it('a job is sent, verified, invisible until published, and leaves nothing when discarded', async t => {
     const { commands, run, text, project } = await approved(t, 3_000, 11)
     const report = JSON.parse((await run('run', '--json', '--rate', '100000')).stdout) as FinalReport
     assert.deepEqual(
@@ -142,13 +142,13 @@ describe('an import to a running instance', () => {
     assert.match(
       (await run('publish', ...project)).stdout,
       /is published already\.\npublish: comparing persons.*\n50 persons at random/,
-      'whoever stopped waiting for the answer hears it now',
+      'a publish command that was interrupted compares persons when repeated',
     )
     await run('discard', ...project)
     assert.equal(await count(pennon), 0)
   })
 
-  it('counts a record that is repaired in two tries once, and marks it among the rejects', async t => {
+  it('records repaired in two retries are counted once, and marked among the rejects', async t => {
     const good = { id: 'r', event: 'Fixed', user: 'u-1', at: '2024-03-01T12:00:00Z' }
     const watcher = await startWatcher(t, pennon.url)
     const text = `${JSON.stringify(good)}\nbroken 1\nbroken 2\n`
@@ -172,7 +172,7 @@ describe('an import to a running instance', () => {
     assert.equal(first.exitCode, 2)
     const [beforeBatch, batch] = watcher.asked
     assert.partialDeepStrictEqual(beforeBatch, { state: 'sending', progress: { sent: 1, rejected: 2 } })
-    assert.ok(!isVerified(beforeBatch!), 'what was verified before is not what the job has now')
+    assert.ok(!isVerified(beforeBatch!), 'the earlier verification does not cover the job any more')
     assert.equal(batch, 'batch')
     assert.equal((first.stdout + first.stderr).match(/Next: /g)!.length, 1)
     assert.match((await run('rejects', '--group')).stdout, /^json_syntax: 2, of which 1 is repaired and sent$/m)
@@ -198,7 +198,7 @@ describe('an import to a running instance', () => {
     await run('discard', ...project)
   })
 
-  it('is verified although links and groups keep the times of an earlier, wider import', async t => {
+  it('verification accepts links and groups that keep the times of an earlier, wider import', async t => {
     const text = syntheticRecords(1_000, 14)
     const wide = await approvedOf(t, `${text}\n\n`)
     const { balance, serviceJobId } = JSON.parse(
@@ -225,12 +225,12 @@ describe('an import to a running instance', () => {
     assert.equal(await count(pennon), 0)
   })
 
-  it('is tried in another project with the whole history of some persons', async t => {
+  it('a rehearsal in another project sends the whole history of some persons', async t => {
     const { run, commands } = await approved(t, 1_000, 13)
     const trying = await pennon.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'Trying' })
     const options = ['--rehearsal-project', trying.api_token, '--share', '20%', '--rate', '100000', '--json']
     await run('run', ...options)
-    // What rehearsals have sent needs no second thought; what anybody else has does.
+    // Events of earlier rehearsals need no confirmation; events of others do.
     const diff = JSON.parse((await run('run', ...options)).stdout) as ProjectDiff
     assert.deepEqual(diff.missing, [])
     await pennon.post('/capture/', { api_key: trying.api_token, event: 'live', distinct_id: 'someone' })
@@ -243,7 +243,7 @@ describe('an import to a running instance', () => {
     assert.ok(diff.newInTarget.includes('Order paid'))
   })
 
-  it('is not sent over live events of the same days, nor where the key may not look for them, unless told to', async t => {
+  it('days with live events are refused, or days that the key cannot check, unless --overlap-ok is given', async t => {
     const personUpdates = async () => {
       const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
       const options = ['--source', 'posthog', '--host', pennon.url, '--project-key', testProjectKey]
@@ -289,7 +289,7 @@ describe('an import to a running instance', () => {
     assert.equal((await commands.call('discard', ...project)).exitCode, 0)
   })
 
-  it('is as it was sent though two records of a day have one id of the source', async t => {
+  it('verification accepts two records of one day with the same source id', async t => {
     const record = (at: string, event: string) => ({ id: 'same', event, user: 'u-same', at, props: { at } })
     const records = [
       ...['2023-05-01T12:00:00Z', '2023-05-01T12:01:00Z', '2023-05-02T12:00:00Z'].map(at => record(at, 'Paid')),
@@ -303,7 +303,7 @@ describe('an import to a running instance', () => {
     assert.equal((await commands.call('discard', ...project)).exitCode, 0)
   })
 
-  it('stops after a first look, then sends the rest', async t => {
+  it('--canary stops after the first events, and the next run sends the rest', async t => {
     const { commands, run } = await approved(t, 3_000, 12)
     const first = await run('run', '--canary', '--rate', '100000')
     assert.match(

@@ -5,7 +5,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { assertExactlyOnce, sendAndKill } from './send-kills.ts'
 
 describe('a sender that is killed at random', () => {
-  it('leaves the service with every event once, whatever the service does meanwhile', async t => {
+  it('the service has every event once, despite lost connections and refusals', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)

@@ -8,7 +8,7 @@ const job = { seed: 3, days: 2, recordsPerDay: 300 }
 
 describe('a sender that is killed', () => {
   for (const step of ['before inflight', 'inflight written', 'batch answered', 'rejects written', 'committed'])
-    it(`at the step "${step}" loses nothing and doubles nothing`, async t => {
+    it(`a kill at the step "${step}" neither loses nor duplicates events`, async t => {
       const standIn = await startBatchStandIn(t)
       const folder = tempDir(t)
       for (const count of [1, 2, 3]) assert.equal(await sendAndKill(folder, standIn.url, job, { step, count }), false)
@@ -16,7 +16,7 @@ describe('a sender that is killed', () => {
       await assertExactlyOnce(folder, standIn, job)
     })
 
-  it('before the answer comes, sends the same batch again', async t => {
+  it('a kill before the answer arrives repeats the same batch', async t => {
     const standIn = await startBatchStandIn(t)
     const folder = tempDir(t)
     let cuts = 3

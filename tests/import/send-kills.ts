@@ -1,4 +1,4 @@
-// Sends a job in a process that is killed again and again, and compares what the service received with the job itself.
+// Sends a job in a process that is killed repeatedly, and compares what the service received with the job.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -9,10 +9,10 @@ import type { BatchStandIn } from '../support/batch-stand-in.ts'
 import { eventsOf, type MemoryJobOptions, memoryStagedJob } from '../support/memory-staged-job.ts'
 import { expectedKeys, storedKeys } from '../support/sending.ts'
 
-/** When a process is killed: at a step, or so many milliseconds after its start. */
+/** When a process is killed: at a step, or some milliseconds after its start. */
 export type Kill = { readonly step: string; readonly count: number } | { readonly afterMs: number }
 
-/** @returns whether the process came to its end before it was killed. */
+/** @returns whether the process finished before it was killed. */
 export async function sendAndKill(folder: string, target: string, job: MemoryJobOptions, kill: Kill | null) {
   const child = spawn(
     process.execPath,

@@ -1,4 +1,4 @@
-// A job of one part, each of whose lines became one event, all of which were sent.
+// A completely sent job of one part, each line of which became one event.
 
 import { JobFolder } from '#importer/job/job-folder.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
@@ -7,7 +7,7 @@ import type { SentJob } from '#importer/send/sent-events.ts'
 
 const dayPart = '2024-05-01/0'
 
-/** @param folder for the files of its rejects; without any when there are none. */
+/** @param folder for its reject files, of which there are none by default. */
 export function sentJob(folder: string, events: readonly ImportedEvent[]): SentJob {
   const checkpoint = newCheckpoint(
     { jobId: 'j', serviceJobId: '1', target: 't', project: '1', approvalSha256: '', mappingSha256: '' },

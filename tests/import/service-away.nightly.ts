@@ -1,5 +1,5 @@
-// The service is killed while an import is being sent, another program answers 503 in its place for a while, then nobody,
-// then the service again: the importer waits, says why, and goes on by itself.
+// The service is killed while an import is being sent. Another program then answers 503 in its place, then nothing
+// listens, and then the service returns. The importer waits, says why, and continues by itself.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { ImportRun, newProject } from './killed-imports/import-run.ts'
 import { assertSame } from './killed-imports/kill-source.ts'
 import { contentsOf } from './killed-imports/project-contents.ts'
 
-it('an import outlives its service, which is killed and away meanwhile, and leaves what it would have left', async t => {
+it('an import survives an outage of its service, and gives the same result as without it', async t => {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
   const folder = tempDir(t)
@@ -31,7 +31,7 @@ it('an import outlives its service, which is killed and away meanwhile, and leav
   await new ImportRun(pennon, join(folder, 'straight'), plan, straightProject).straight()
   const expected = await contentsOf(pennon, straightProject.id)
 
-  // Slow enough to be at work for some seconds.
+  // Slow enough to run for some seconds.
   const run = new ImportRun(pennon, join(folder, 'other'), plan, otherProject, 2_000)
   await run.plan()
   while (run.stage() !== 'send') await run.next()
@@ -43,11 +43,11 @@ it('an import outlives its service, which is killed and away meanwhile, and leav
     '127.0.0.1',
   )
   await once(refusing, 'listening')
-  await eventually(() => /asks to wait \(503\)/.test(run.waiting() ?? ''), { what: 'the word of the wait' })
+  await eventually(() => /asks to wait \(503\)/.test(run.waiting() ?? ''), { what: 'the reason for waiting' })
   refusing.closeAllConnections()
   refusing.close()
   await once(refusing, 'close')
-  await eventually(() => /no connection/.test(run.waiting() ?? ''), { what: 'the word of the wait' })
+  await eventually(() => /no connection/.test(run.waiting() ?? ''), { what: 'the reason for waiting' })
   assert.equal(child.exitCode, null)
   pennon = await start()
   mustSucceed(await ended)

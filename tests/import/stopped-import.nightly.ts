@@ -1,4 +1,4 @@
-// An import that is paused goes on where it stopped. What kills leave is in `kill-sources.ci.ts`.
+// A paused import continues where it stopped. Kills are tested in `kill-sources.ci.ts`.
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('an import that is paused with Ctrl-C says how to go on, and goes on', async t => {
+it('Ctrl-C pauses an import and prints how to continue, and the next run continues it', async t => {
   const commands = new ImportCommands(tempDir(t))
   await commands.plan([commands.file('raw.jsonl', syntheticRecords(60_000, 1))])
   const { child, ended } = commands.start('run')

@@ -14,7 +14,7 @@ import { sentJob } from './sent-job.ts'
 const firstUs = Date.UTC(2024, 4, 1) * 1_000
 const equal = { newer: 0, differences: [] }
 
-describe('persons that an import left', () => {
+describe('verifying the persons of an import', () => {
   let pennon: Pennon
   let api: ServiceApi
   before(async () => {
@@ -56,7 +56,7 @@ describe('persons that an import left', () => {
     return verifyPersons({ sent: [sentJob(tempDir(t), events)], jobId, personOf: id => id, api })
   }
 
-  it('are as its events say, whatever took values back, in whatever order they came', async t => {
+  it('$unset is respected in whatever order the events were sent', async t => {
     const events = [
       event('taken-back', '$set', { $unset: ['gone', 'once'] }, 30),
       event('taken-back', '$set', { $set: { gone: 1, kept: 1 }, $set_once: { once: 1 } }, 10),
@@ -72,7 +72,7 @@ describe('persons that an import left', () => {
     assert.deepEqual(await check(t, events), { compared: 3, equal: 3, ...equal })
   })
 
-  it('are as the service orders the events of one millisecond, which keeps no microseconds', async t => {
+  it('events of one millisecond count in the order of the service, which stores no microseconds', async t => {
     const [smaller, larger] = [0, 1]
       .map(() => event('same-moment', '$set', {}))
       .toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)) as [ImportedEvent, ImportedEvent]
@@ -91,7 +91,7 @@ describe('persons that an import left', () => {
     assert.equal(results[0]!.properties.plan, 'first')
   })
 
-  it('are as exceptions say like other events, whichever came first', async t => {
+  it('properties of exceptions count only for persons that they create', async t => {
     const events = [
       event('known', '$set', { $set: { plan: 'pro' } }, 20),
       event('known', '$exception', { $set: { plan: 'none' }, $browser: 'Firefox' }, 30),
@@ -102,7 +102,7 @@ describe('persons that an import left', () => {
     assert.deepEqual(await check(t, events), { compared: 2, equal: 2, ...equal })
   })
 
-  it('have a device that two users were identified on once, at either of them', async t => {
+  it('a device identified by two users may belong to either', async t => {
     const events = [
       event('first', '$identify', { $anon_distinct_id: 'shared' }, 10),
       event('second', '$identify', { $anon_distinct_id: 'shared', $set: { plan: 'pro' } }, 20),
@@ -115,7 +115,7 @@ describe('persons that an import left', () => {
     assert.deepEqual(rest, { equal: compared, ...equal })
   })
 
-  it('count once each, however many of their ids events of the export joined', async t => {
+  it('a person is compared once, even when events of the export joined several ids', async t => {
     const events = Array.from({ length: 6 }, (_, at) => [
       event(`counted-${at}`, '$identify', { $anon_distinct_id: `counted-device-${at}`, $set: { plan: 'pro' } }),
       event(`counted-device-${at}`, '$set', { $set: { color: 'blue' } }),
@@ -127,7 +127,7 @@ describe('persons that an import left', () => {
     assert.deepEqual([rest, differences.length], [{ compared: 6, equal: 5, newer: 0 }, 1])
   })
 
-  it('are told of where they are not as its events say', async t => {
+  it('each difference from the events is reported', async t => {
     const sent = [
       event('other-value', '$set', { $set: { plan: 'pro' } }),
       event('still-there', '$set', { $set: { plan: 'pro' } }),
@@ -150,7 +150,7 @@ describe('persons that an import left', () => {
     ])
   })
 
-  it('may differ where live events touched them, or whoever has their id', async t => {
+  it('persons touched by live events, or sharing an id with live persons, may differ', async t => {
     const sent = [
       event('touched', '$set', { $set: { plan: 'pro' } }),
       event('late', '$set', { $set: { color: 'red' } }),

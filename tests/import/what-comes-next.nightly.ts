@@ -1,4 +1,4 @@
-// What a person is told on the way of an import: where it stands, what the service says of it, and what to type next.
+// Guidance printed during an import: its state, the messages of the service, and the next command.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { ctrlC, ctrlD, OnTerminal } from './on-a-terminal.ts'
 
 const keys = { PENNON_PERSONAL_KEY: testPersonalKey, PENNON_PROJECT_KEY: testProjectKey }
 
-/** An event of each day, of two persons. */
+/** One event per day, of two persons. */
 function linesOf(days: readonly string[], event = 'Paid'): string {
   return days
     .map(
@@ -23,7 +23,7 @@ function linesOf(days: readonly string[], event = 'Paid'): string {
     .join('')
 }
 
-describe('a person who imports', () => {
+describe('guidance for the user of an import', () => {
   let pennon: Pennon
   let project: readonly string[]
   before(async () => {
@@ -53,7 +53,7 @@ describe('a person who imports', () => {
     return { commands, call, next, planText: stdout }
   }
 
-  it('is told the next command at every step, and what the service says of the job', async t => {
+  it('every step prints the next command and the state of the job in the service', async t => {
     const { commands, call, next, planText } = await planned(t, linesOf(['2024-05-01', '2024-05-02']))
     assert.match(planText, /^Next: pennon import run .*job \(rehearse it; nothing is sent\)$/m)
     assert.match(await next(), /^pennon import run .*\(rehearses it/)
@@ -74,7 +74,7 @@ describe('a person who imports', () => {
     const { stdout: silent } = await new ImportCommands(join(commands.job, '..'), {}).call('status')
     assert.match(silent, /^Done\. To undo it within 30 days: pennon import discard /m)
     assert.match(await call('status'), /in the service: published 20.*can be undone until 20\d\d-\d\d-\d\d\.$/m)
-    assert.equal(await next(), '', 'nobody is told to type discard next')
+    assert.equal(await next(), '', 'discard is never suggested as the next step')
     const page = () => readFileSync(join(commands.job, 'final/report.html'), 'utf8')
     const publishedReport = await call('report')
     assert.match(publishedReport, /^As a page: .*final\/report\.html\nDone\. /m)
@@ -85,10 +85,14 @@ describe('a person who imports', () => {
     const repaired = commands.file('repaired.jsonl', '{}\n')
     const retried = await call('retry', '--rejects', repaired)
     assert.match(retried, /is published, so nothing more is sent\. .*discard .*\. Repaired records can be an import of/)
-    assert.ok(!existsSync(join(commands.job, 'retry')), 'nothing is kept of what is not sent')
-    assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'what was verified is not forgotten')
+    assert.ok(!existsSync(join(commands.job, 'retry')), 'rejects that are not sent are not stored')
+    assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'the result of the verification is kept')
     assert.match(await call('approve', ...project), /is published since, so there is nothing to approve/)
-    assert.equal(JSON.parse((await commands.call('status', '--json')).stdout).next, null, 'no program undoes it')
+    assert.equal(
+      JSON.parse((await commands.call('status', '--json')).stdout).next,
+      null,
+      'no next command, so that scripts do not discard the job',
+    )
     const taken = await call('discard', ...project)
     assert.match(
       taken,
@@ -97,7 +101,7 @@ describe('a person who imports', () => {
     for (const each of [await call('report'), page()]) assert.match(each, /The import was taken back at 20/)
     const discarded = await call('status')
     assert.match(discarded, /in the service: discarded 20.*\nNothing is running\.$/m)
-    assert.doesNotMatch(discarded, /pennon import discard/, 'it is not to be taken back again')
+    assert.doesNotMatch(discarded, /pennon import discard/, 'a discarded job cannot be discarded again')
     assert.match(await call('retry', '--rejects', repaired), /is discarded, so nothing more is sent\./)
     const late = await commands.call('publish', ...project)
     assert.equal(late.exitCode, 2)
@@ -110,7 +114,7 @@ describe('a person who imports', () => {
     assert.match(states.next.command, /^pennon import plan /)
   })
 
-  it('is told that persons were erased while the import waited, and may publish what is left', async t => {
+  it('publishing warns when persons were erased during the import, and --unverified publishes the rest', async t => {
     const { commands, call } = await planned(t, linesOf(['2024-09-01', '2024-09-02'], 'Borrowed'))
     await call('run')
     await call('approve', ...project)
@@ -135,7 +139,7 @@ describe('a person who imports', () => {
     await call('discard', ...project)
   })
 
-  it('sees before approving what the project has of the same days, and which names are new to it', async t => {
+  it('the rehearsal shows what the project has on the same days, and which event names are new', async t => {
     const first = await planned(t, linesOf(['2024-06-01', '2024-06-02'], 'Rented'))
     const untouched = await first.call('run')
     assert.doesNotMatch(untouched, /overlap|has no events yet of the name/)
@@ -172,7 +176,7 @@ describe('a person who imports', () => {
     await first.call('discard', ...project)
   })
 
-  it('is stopped before approving what the project would refuse for its age, and told the option', async t => {
+  it('a rehearsal stops before approval when the project would refuse events for their age, and names --accept-old', async t => {
     const settings = '/api/projects/@current/'
     const dropsOlder = (seconds: number) => pennon.api('PATCH', settings, { drop_events_older_than_seconds: seconds })
     const late = await planned(t, linesOf(['2024-08-01']))
@@ -196,7 +200,7 @@ describe('a person who imports', () => {
     await accepting.call('discard', ...project)
   })
 
-  it('is told what was not asked without a personal key, and how to have it asked', async t => {
+  it('without a personal key, the report says what was not asked and how to ask it', async t => {
     const { call, planText } = await planned(t, linesOf(['2024-07-01']), {})
     assert.match(
       planText,
@@ -206,7 +210,7 @@ describe('a person who imports', () => {
     assert.match(await call('report'), /The target was not asked .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
   })
 
-  it('is told in words to give another key where that of the environment may not send', async t => {
+  it('a key without the scope to send is named, with advice to use another key', async t => {
     const { commands, call } = await planned(t, linesOf(['2024-09-01']))
     await call('run')
     await call('approve', ...project)
@@ -226,7 +230,7 @@ describe('a person who imports', () => {
     await call('discard', ...project)
   })
 
-  it('is refused a personal key of another instance before anything is done', async t => {
+  it('a personal key of another instance is refused while planning', async t => {
     const commands = new ImportCommands(tempDir(t), { ...keys, PENNON_PERSONAL_KEY: `phx_other${'0'.repeat(30)}` })
     const { exitCode, stderr } = await commands.plan(
       [commands.file('raw.jsonl', linesOf(['2024-05-01']))],
@@ -237,7 +241,7 @@ describe('a person who imports', () => {
     assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY.*Nothing was sent/)
   })
 
-  it('sees all import jobs of the project, with the days that they cover', async t => {
+  it('import list shows all import jobs of the project and the days they cover', async t => {
     const jobs = [
       { range: { first: '2023-01-01T00:00:00Z', last: '2023-01-31T23:00:00Z' } },
       { range: { first: '2023-01-30T00:00:00Z', last: '2023-02-10T23:00:00Z' } },
@@ -247,7 +251,7 @@ describe('a person who imports', () => {
       const body = { source: 'mixpanel', name: 'Two <b>winters', plan }
       made.push((await pennon.api<{ number: number }>('POST', '/api/projects/@current/import_jobs/', body)).number)
     }
-    // Whoever may write imports says what they like.
+    // Anyone with permission to write imports can store any text here.
     for (const range of [{ first: '2023-13-41', last: '2024-99-99' }, { first: '9999-12-31', last: '0001-01-01' }, 7]) {
       const body = { source: 'mixpanel', name: 'No days', plan: { range } }
       made.push((await pennon.api<{ number: number }>('POST', '/api/projects/@current/import_jobs/', body)).number)
@@ -269,7 +273,7 @@ describe('a person who imports', () => {
     t.diagnostic(stdout)
   })
 
-  it('is asked on a terminal for what is missing, and types the name of the project to approve', async t => {
+  it('a terminal asks for missing options and, to approve, for the name of the project', async t => {
     const folder = tempDir(t)
     const job = join(folder, 'job')
     const commands = new ImportCommands(folder, keys)
@@ -307,7 +311,7 @@ describe('a person who imports', () => {
     assert.match(approve.shown, /Approved as .*\r\nNext: pennon import run /)
   })
 
-  it('asks for nothing in a script', async t => {
+  it('a script is never asked for input', async t => {
     const commands = new ImportCommands(tempDir(t), keys)
     const raw = commands.file('raw.jsonl', linesOf(['2024-05-01']))
     const { exitCode, stderr } = await callCommand(keys, 'import', 'plan', commands.job, raw)

@@ -1,4 +1,4 @@
-// Whatever in a file of a job is of another kind than what was written, whoever reads the file says which one it is.
+// A value of the wrong type anywhere in a file of a job is reported with the name of the file.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -46,10 +46,10 @@ const readers: Readonly<Record<string, (folder: JobFolder) => unknown>> = {
   'ending.json': readEnding,
 }
 
-/** What somebody else says, which may be of any kind. */
+/** Values from outside, which may have any type. */
 const free = new Set(['config', 'fetch', 'joining', 'samples'])
 
-it('a value of another kind anywhere in a file of a job is told with the name of the file', async t => {
+it('a value of the wrong type anywhere in a file of a job is reported with the name of the file', async t => {
   const folder = await sentJob(t)
   for (const [name, read] of Object.entries(readers)) {
     const whole = JSON.parse(readFileSync(folder.file(name), 'utf8')) as JsonValue
@@ -72,7 +72,10 @@ it('a value of another kind anywhere in a file of a job is told with the name of
     if (!path.startsWith('.events.0.')) assert.equal(isOf(sampleSchema, changed), false, path)
 })
 
-/** The value with each of its members in turn as something else, by the path of the member; of a list the first only. */
+/**
+ * The value with each of its members in turn replaced by another type, with the path of the member; of a list only the
+ * first.
+ */
 function* wrongKinds(value: JsonValue, path = ''): Generator<readonly [path: string, changed: JsonValue]> {
   if (path !== '') yield [path, typeof value === 'number' || value === null ? ['wrong'] : 7]
   if (Array.isArray(value)) {
@@ -87,7 +90,7 @@ function* wrongKinds(value: JsonValue, path = ''): Generator<readonly [path: str
         yield [inner, { ...value, [key]: changed }]
 }
 
-/** A job with all of its files, as they are written. */
+/** A job with all of its files, as the commands write them. */
 async function sentJob(t: TestContext): Promise<JobFolder> {
   const raw = `${tempDir(t)}/raw.jsonl`
   const record = { id: 'r', event: 'Paid', user: 'u', device: 'd', at: '2024-05-01T12:00:00Z' }
