@@ -31,7 +31,7 @@ const begunMs = 365 * dayMs
 export function lookAtClock(last: TrustedTime | null, nowMs: number, elapsedMs: number): TrustedTime {
   const atMs = (last?.atMs ?? 0) + elapsedMs
   const aheadMs = nowMs - atMs
-  if (Math.abs(aheadMs) <= believedMsMax) return believeClock(nowMs)
+  if (Math.abs(aheadMs) <= believedMsMax) return trustClock(nowMs)
   // A clock that goes on as time does stays as far ahead. One of a machine that was off or asleep is further ahead by that
   // time, which happens every day; it confirms what it said before as well as one that stayed. One that goes back does not.
   const isConfirmed = last !== null && last.aheadMs !== 0 && last.aheadMs - aheadMs <= believedMsMax
@@ -42,7 +42,7 @@ export function lookAtClock(last: TrustedTime | null, nowMs: number, elapsedMs: 
   return lookAtClock({ atMs: atMs + last.aheadMs, aheadMs: 0, stoodMs: 0 }, nowMs, 0)
 }
 
-function believeClock(nowMs: number): TrustedTime {
+function trustClock(nowMs: number): TrustedTime {
   return { atMs: nowMs, aheadMs: 0, stoodMs: 0 }
 }
 

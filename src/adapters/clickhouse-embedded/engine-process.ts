@@ -40,25 +40,25 @@ export function runEngineProcess(options: { folder: string; httpPort: number; ru
   process.on('message', message => {
     if (isShutdown(message)) endNow(0)
   })
-  const noteFailure = (reason: string) => {
+  const endWithFailure = (reason: string) => {
     // Synchronous: the engine's clean-up continues in its thread, and may crash before a callback would run.
     writeSync(2, `pennon events: the engine ended: ${reason.split('\n', 1)[0]}\n`)
     endNow(1)
   }
   const libraryPath = engineLibraryPath()
   if (libraryPath === null) {
-    noteFailure('its library is not installed')
+    endWithFailure('its library is not installed')
     return
   }
   const thread = new Worker(new URL('./engine-thread.ts', import.meta.url), {
     workerData: { libraryPath, args: engineArgs(options.folder) } satisfies EngineThreadData,
     stdin: false,
   })
-  thread.once('message', (reason: string) => noteFailure(reason === '' ? 'see the reason above' : reason))
+  thread.once('message', (reason: string) => endWithFailure(reason === '' ? 'see the reason above' : reason))
   thread.once('error', (error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error)
     const isUnloaded = reason.startsWith('dlopen failed')
-    noteFailure(isUnloaded ? `its library cannot be loaded (${reason}); run \`pennon doctor\`` : reason)
+    endWithFailure(isUnloaded ? `its library cannot be loaded (${reason}); run \`pennon doctor\`` : reason)
   })
   reportWhileAnswering(options.httpPort)
   const endpoint = readEngineEndpoint(dirname(options.folder))

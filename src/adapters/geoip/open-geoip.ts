@@ -11,7 +11,7 @@ import { cityLocation } from './city-location.ts'
 import { FilePages } from './file-pages.ts'
 import { MmdbFile } from './mmdb-file.ts'
 import { publicAddress } from './public-address.ts'
-import { rememberAnswers } from './remembered.ts'
+import { cacheAnswers } from './remembered.ts'
 
 /** Per file. Twice as much saves an eighth of a look-up. Source: docs/decisions/0013-geoip-read-in-pages.md. */
 const heldBytesMax = 2 ** 20
@@ -90,7 +90,7 @@ function lookUpIn(files: readonly MmdbFile[], logger: GeoipLogger): Geoip['lookU
     }
     return null
   }
-  const rememberedFind = rememberAnswers(find, rememberedCountMax)
+  const rememberedFind = cacheAnswers(find, rememberedCountMax)
   return text => (text.length > addressLengthMax ? null : rememberedFind(text))
 }
 

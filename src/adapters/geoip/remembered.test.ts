@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { rememberAnswers } from './remembered.ts'
+import { cacheAnswers } from './remembered.ts'
 
 describe('remembered', () => {
   it('asks once for what is asked for often, also when the answer is null or undefined', () => {
     const asked: string[] = []
-    const ask = rememberAnswers(text => {
+    const ask = cacheAnswers(text => {
       asked.push(text)
       return text === 'a' ? null : text === 'b' ? undefined : text
     }, 10)
@@ -19,7 +19,7 @@ describe('remembered', () => {
 
   it('keeps what is in use and lets go of the rest', () => {
     const asked: string[] = []
-    const ask = rememberAnswers(text => {
+    const ask = cacheAnswers(text => {
       asked.push(text)
       return text.length
     }, 8)

@@ -4,7 +4,7 @@
  * Keeps two generations: texts used since the last turn, and those before. A hit in the younger one costs one look-up,
  * and at most `countMax` answers are kept. The caller has to bound the length of texts.
  */
-export function rememberAnswers<T>(answer: (text: string) => T, countMax: number): (text: string) => T {
+export function cacheAnswers<T>(answer: (text: string) => T, countMax: number): (text: string) => T {
   let young = new Map<string, T>()
   let old = new Map<string, T>()
   return text => {

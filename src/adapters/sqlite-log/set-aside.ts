@@ -17,8 +17,8 @@ export function setAside(segment: SegmentName): string | null {
   const path = freePath(streamFolder, segment.firstOffset)
   const side = `${segment.path}-wal`
   // Linked first: after a crash in between, a start would remove a side file that stands alone.
-  ignoringCode('ENOENT', () => ignoringCode('EEXIST', () => linkSync(side, `${path}-wal`)))
-  if (!ignoringCode('ENOENT', () => renameSync(segment.path, path))) return null
+  ignoreErrorCode('ENOENT', () => ignoreErrorCode('EEXIST', () => linkSync(side, `${path}-wal`)))
+  if (!ignoreErrorCode('ENOENT', () => renameSync(segment.path, path))) return null
   rmSync(side, { force: true })
   syncFolder(streamFolder)
   return path
@@ -32,7 +32,7 @@ function freePath(streamFolder: string, firstOffset: number): string {
 }
 
 /** @returns false when the system refused with this code, as it does when another process was faster. */
-function ignoringCode(code: string, act: () => void): boolean {
+function ignoreErrorCode(code: string, act: () => void): boolean {
   try {
     act()
     return true

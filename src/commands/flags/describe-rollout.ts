@@ -49,7 +49,7 @@ export function conditionLines(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null)
     return [...document.rules.map((rule, index) => `${index + 1}. ${describeRule(rule)}`), describeDefault(document)]
-  return readLines(filters, ({ sets }) => {
+  return describeIfReadable(filters, ({ sets }) => {
     if (sets.length === 0) return ['none: off for all users']
     return sets.map((set, index) => `${index + 1}. ${describeSet(set)}`)
   })
@@ -59,13 +59,13 @@ export function conditionLines(filters: JsonObject): string[] {
 export function describeConditions(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null) return [...document.rules.map(describeRule), describeDefault(document)]
-  return readLines(filters, ({ sets }) => sets.map(describeSet))
+  return describeIfReadable(filters, ({ sets }) => sets.map(describeSet))
 }
 
 /** A line for each variant of the flag; none for version 2, whose rules have their own. */
 export function variantLines(filters: JsonObject): string[] {
   if (configVersion(filters) !== 1) return []
-  return readLines(filters, ({ variants }) =>
+  return describeIfReadable(filters, ({ variants }) =>
     variants.map(({ key, rolloutPercentage }) => `${key}: ${rolloutPercentage} %`),
   )
 }
@@ -100,7 +100,7 @@ function describePredicate({ key, operator, value, negation }: Predicate): strin
   return negation ? `not (${condition})` : condition
 }
 
-function readLines(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
+function describeIfReadable(filters: JsonObject, linesOf: (read: StoredFilters) => string[]): string[] {
   if (configVersion(filters) !== 1 && rulesOf(filters) === null)
     return ['unreadable: of an unknown version, or malformed']
   try {

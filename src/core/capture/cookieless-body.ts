@@ -69,10 +69,12 @@ function isSet(fields: JsonValue | undefined, name: string): boolean {
 }
 
 function strippedEvent(item: JsonObject): JsonObject {
-  return mapMembers(stripValue(item) as JsonObject, (value, name) => {
-    if (isMap(name)) return stripValue(value)
+  return mapMembers(stripIdentifying(item) as JsonObject, (value, name) => {
+    if (isMap(name)) return stripIdentifying(value)
     if (name !== 'properties' || !isJsonObject(value)) return value
-    return mapMembers(stripValue(value) as JsonObject, (inner, key) => (isMap(key) ? stripValue(inner) : inner))
+    return mapMembers(stripIdentifying(value) as JsonObject, (inner, key) =>
+      isMap(key) ? stripIdentifying(inner) : inner,
+    )
   })
 }
 
@@ -80,7 +82,7 @@ function isMap(name: string): boolean {
   return name === '$set' || name === '$set_once'
 }
 
-function stripValue(value: JsonValue): JsonValue {
+function stripIdentifying(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value
   return Object.fromEntries(Object.entries(value).filter(([name]) => !isIdentifying.has(name)))
 }

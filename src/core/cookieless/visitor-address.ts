@@ -10,6 +10,6 @@ export function visitorAddress(text: string): string {
   if (host === undefined) return text
   const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(host)
   if (mapped === null) return host.slice(1, -1)
-  const twoOctets = (hex: string) => `${Number.parseInt(hex, 16) >>> 8}.${Number.parseInt(hex, 16) & 0xff}`
-  return `${twoOctets(mapped[1]!)}.${twoOctets(mapped[2]!)}`
+  const formatTwoOctets = (hex: string) => `${Number.parseInt(hex, 16) >>> 8}.${Number.parseInt(hex, 16) & 0xff}`
+  return `${formatTwoOctets(mapped[1]!)}.${formatTwoOctets(mapped[2]!)}`
 }

@@ -41,8 +41,8 @@ export function joinRanges(ranges: readonly HeldRange[]): HeldRange[] {
       joined[joined.length - 1] = {
         ...last,
         to: Math.max(last.to, range.to),
-        oldestMs: leastOf(last.oldestMs, range.oldestMs),
-        newestMs: mostOf(last.newestMs, range.newestMs),
+        oldestMs: minPresent(last.oldestMs, range.oldestMs),
+        newestMs: maxPresent(last.newestMs, range.newestMs),
       }
     else joined.push(range)
   }
@@ -72,7 +72,7 @@ export function findMissing(before: readonly HeldRange[], now: readonly HeldRang
 }
 
 function span(a: number | null, b: number | null): Pick<HeldRange, 'oldestMs' | 'newestMs'> {
-  return { oldestMs: leastOf(a, b), newestMs: mostOf(a, b) }
+  return { oldestMs: minPresent(a, b), newestMs: maxPresent(a, b) }
 }
 
 function isSamePlace(a: HeldRange, b: HeldRange): boolean {
@@ -89,10 +89,10 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function leastOf(a: number | null, b: number | null): number | null {
+function minPresent(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.min(a, b)
 }
 
-function mostOf(a: number | null, b: number | null): number | null {
+function maxPresent(a: number | null, b: number | null): number | null {
   return a === null || b === null ? (a ?? b) : Math.max(a, b)
 }

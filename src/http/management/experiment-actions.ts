@@ -75,27 +75,27 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
   const write = async ({ caller, project, item }: Call, fieldsOf: FieldsOf) =>
     orError(await updateExperiment(deps, project.id, item.id, fieldsOf, writerOf(caller)))
   /** Writes what `fieldsOf` says when the experiment has one of these statuses. */
-  const changeFrom = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
+  const changeInStatus = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
     write(call, (current, linked) => {
       const flag = linked?.deleted === true ? null : linked
       const status = statusOfExperiment(current, flag?.active === true)
       return statuses.includes(status) ? fieldsOf(current, flag) : err(wrongStatus(status, statuses))
     })
   const switchFlag = (call: Call, statuses: readonly ExperimentStatus[], flagActive: boolean) =>
-    changeFrom(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
+    changeInStatus(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
 
   return [
     ownerAction({
       name: 'launch',
       summary: 'Start a draft now and enable its flag.',
-      run: (call: Call) => changeFrom(call, ['draft'], () => ok({ startDateMs: clock.nowMs() })),
+      run: (call: Call) => changeInStatus(call, ['draft'], () => ok({ startDateMs: clock.nowMs() })),
     }),
     ownerAction({
       name: 'end',
       summary: 'End an experiment now. The flag is not changed.',
       body: endSchema,
       run: (call: Call<Static<typeof endSchema>>) =>
-        changeFrom(call, ['running', 'paused'], () =>
+        changeInStatus(call, ['running', 'paused'], () =>
           ok({ endDateMs: clock.nowMs(), content: toConclusion(call.body) }),
         ),
     }),
@@ -114,7 +114,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
       summary: 'Archive an ended experiment.',
       body: archiveSchema,
       run: (call: Call<Static<typeof archiveSchema>>) =>
-        changeFrom(call, ['stopped'], () =>
+        changeInStatus(call, ['stopped'], () =>
           ok({ archived: true, ...(call.body.disable_feature_flag === true && { flagActive: false }) }),
         ),
     }),
@@ -127,7 +127,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
       name: 'reset',
       summary: 'Reset an experiment to a draft. The flag is not changed.',
       run: (call: Call) =>
-        changeFrom(call, ['running', 'paused', 'stopped'], () =>
+        changeInStatus(call, ['running', 'paused', 'stopped'], () =>
           ok({
             ...{ startDateMs: null, endDateMs: null, archived: false },
             content: { conclusion: null, conclusion_comment: null },
@@ -139,9 +139,9 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
       summary: 'Serve one variant to every user the flag matches, or to all users, and end the experiment.',
       body: shipSchema,
       run: (call: Call<Static<typeof shipSchema>>) =>
-        changeFrom(call, ['running', 'paused', 'stopped'], (current, flag) => {
+        changeInStatus(call, ['running', 'paused', 'stopped'], (current, flag) => {
           if (flag === null) return err(noFlag)
-          const filters = shipVariant(flag.filters, call.body.variant_key, call.body.release_to_everyone === true)
+          const filters = toShippedFilters(flag.filters, call.body.variant_key, call.body.release_to_everyone === true)
           if (filters === null) return err(noSuchVariant)
           return ok({
             flagConfig: { filters, mayChangeRunning: true },
@@ -181,7 +181,7 @@ function toConclusion(body: { conclusion?: string | null; conclusion_comment?: s
 }
 
 /** The filters when one variant gets all; null when there is no such variant. */
-function shipVariant(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
+function toShippedFilters(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
   if (!variantsOf(filters).some(variant => isJsonObject(variant) && ownValue(variant, 'key') === variantKey))
     return null
   const { multivariate, groups } = withAllOnVariant(isForEveryone ? withEveryoneInFront(filters) : filters, variantKey)

@@ -6,8 +6,8 @@ import { flagOperators } from '#core/flags/definitions/validate-filter.ts'
 export type Json = Record<string, unknown>
 
 export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
-export const listOf = (items: Json): Json => ({ type: 'array', items })
-const someOf = (items: Json): Json => ({ ...listOf(items), minItems: 1 })
+export const arraySchema = (items: Json): Json => ({ type: 'array', items })
+const someOf = (items: Json): Json => ({ ...arraySchema(items), minItems: 1 })
 export const text: Json = { type: 'string' }
 const orNull = (schema: Json): Json => ({ anyOf: [schema, { type: 'null' }] })
 const anyValue: Json = {}
@@ -44,7 +44,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
   ),
   ConditionSet: objectSchema(
     {
-      properties: orNull({ ...listOf(ref('PropertyFilter')), description: 'All must match.' }),
+      properties: orNull({ ...arraySchema(ref('PropertyFilter')), description: 'All must match.' }),
       rollout_percentage: { type: ['number', 'null'], minimum: 0, maximum: 100, description: 'null: all users.' },
       variant: { type: ['string', 'null'], description: 'Variant for every match, instead of hashing.' },
       description: { type: ['string', 'null'] },
@@ -59,9 +59,9 @@ const definitionShapes: Readonly<Record<string, Json>> = {
   ),
   FlagFilters: objectSchema(
     {
-      groups: { ...listOf(ref('ConditionSet')), description: 'Condition sets, evaluated in this order.' },
+      groups: { ...arraySchema(ref('ConditionSet')), description: 'Condition sets, evaluated in this order.' },
       multivariate: orNull(
-        objectSchema({ variants: listOf(ref('FlagVariant')) }, ['variants'], 'Percentages sum to 100.'),
+        objectSchema({ variants: arraySchema(ref('FlagVariant')) }, ['variants'], 'Percentages sum to 100.'),
       ),
       payloads: byName(anyValue, 'JSON text by variant key, or by `true` for a flag without variants.'),
       aggregation_group_type_index: {
@@ -72,7 +72,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
         type: ['boolean', 'null'],
         description: "The person's early access choice takes precedence.",
       },
-      super_groups: orNull(listOf(ref('ConditionSet'))),
+      super_groups: orNull(arraySchema(ref('ConditionSet'))),
       holdout: orNull({ type: 'object' }),
     },
     [],
@@ -89,7 +89,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
   CohortFilterGroup: objectSchema(
     {
       type: { type: 'string', enum: ['OR', 'AND'] },
-      values: listOf({ anyOf: [ref('CohortFilterGroup'), ref('CohortFilter')] }),
+      values: arraySchema({ anyOf: [ref('CohortFilterGroup'), ref('CohortFilter')] }),
     },
     ['type', 'values'],
     'Nested at most 64 levels deep.',
@@ -105,7 +105,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
         descriptionContentType: { type: 'string', enum: ['html', 'text'] },
       },
       ...{ optional: { type: 'boolean' }, buttonText: text, link: { type: ['string', 'null'] }, display: text },
-      ...{ scale: { type: 'number' }, lowerBoundLabel: text, upperBoundLabel: text, choices: listOf(text) },
+      ...{ scale: { type: 'number' }, lowerBoundLabel: text, upperBoundLabel: text, choices: arraySchema(text) },
       ...{ shuffleOptions: { type: 'boolean' }, hasOpenChoice: { type: 'boolean' }, branching: { type: 'object' } },
     },
     ['type', 'question'],
@@ -115,7 +115,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
     {
       ...{ url: text, urlMatchType: text, selector: text, linkedFlagVariant: { type: ['string', 'null'] } },
       ...{
-        deviceTypes: listOf(text),
+        deviceTypes: arraySchema(text),
         deviceTypesMatchType: text,
         seenSurveyWaitPeriodInDays: { type: ['number', 'null'] },
       },
@@ -126,7 +126,7 @@ const definitionShapes: Readonly<Record<string, Json>> = {
   ),
   ExperimentParameters: objectSchema({
     feature_flag_variants: {
-      ...listOf(ref('FlagVariant')),
+      ...arraySchema(ref('FlagVariant')),
       description: 'Variants of the flag to create: two or more.',
     },
   }),
@@ -148,8 +148,8 @@ const wireShapes: Readonly<Record<string, Json>> = {
       $anon_distinct_id: { type: ['string', 'null'] },
       $device_id: { type: ['string', 'null'] },
       disable_flags: { type: 'boolean' },
-      flag_keys_to_evaluate: { anyOf: [listOf(text), { type: 'null' }] },
-      evaluation_contexts: { anyOf: [listOf(text), { type: 'null' }] },
+      flag_keys_to_evaluate: { anyOf: [arraySchema(text), { type: 'null' }] },
+      evaluation_contexts: { anyOf: [arraySchema(text), { type: 'null' }] },
       geoip_disable: { type: 'boolean' },
       timezone: { type: ['string', 'null'], description: 'Time zone of a cookieless visitor (evaluation.md 1.7).' },
       cookieless_hash_extra: {
@@ -168,18 +168,22 @@ const wireShapes: Readonly<Record<string, Json>> = {
       },
       featureFlags: {
         description: 'Values by flag key; with `v=1`, a list of enabled keys.',
-        anyOf: [byName(flagValue), listOf(text)],
+        anyOf: [byName(flagValue), arraySchema(text)],
       },
       featureFlagPayloads: byName(text),
       flags: byName(ref('FlagDetail'), 'Replaces `featureFlags` on /flags with `v=2` and above.'),
-      quotaLimited: listOf(text),
+      quotaLimited: arraySchema(text),
       ...{
         requestId: text,
         evaluatedAt: { type: 'integer' },
         config: { type: 'object' },
         toolbarParams: { type: 'object' },
       },
-      ...{ isAuthenticated: { type: 'boolean' }, supportedCompression: listOf(text), sessionRecording: flagOrObject() },
+      ...{
+        isAuthenticated: { type: 'boolean' },
+        supportedCompression: arraySchema(text),
+        sessionRecording: flagOrObject(),
+      },
     },
     [],
     'Includes the client configuration if requested.',
@@ -246,8 +250,8 @@ const wireShapes: Readonly<Record<string, Json>> = {
         description: '`Ok`. On endpoints of old SDKs, such as /engage, 1.',
         anyOf: [text, { type: 'integer' }],
       },
-      quota_limited: listOf(text),
-      events: { description: 'With `verbose=1`: the outcome of each event.', ...listOf({ type: 'object' }) },
+      quota_limited: arraySchema(text),
+      events: { description: 'With `verbose=1`: the outcome of each event.', ...arraySchema({ type: 'object' }) },
     },
     ['status'],
   ),
@@ -255,7 +259,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
     {
       created_at: text,
       historical_migration: { type: 'boolean' },
-      batch: listOf(
+      batch: arraySchema(
         objectSchema({ event: text, uuid: text, distinct_id: text, timestamp: text, properties }, ['event', 'uuid']),
       ),
     },
@@ -287,7 +291,9 @@ const wireShapes: Readonly<Record<string, Json>> = {
     },
     ['key'],
   ),
-  OfrepFlags: objectSchema({ flags: listOf(ref('OfrepFlag')), eventStreams: listOf({ type: 'object' }) }, ['flags']),
+  OfrepFlags: objectSchema({ flags: arraySchema(ref('OfrepFlag')), eventStreams: arraySchema({ type: 'object' }) }, [
+    'flags',
+  ]),
   CaptureV1Error: objectSchema({ error: text, error_description: text, error_uri: text }, [
     'error',
     'error_description',
@@ -306,7 +312,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
   OfrepError: objectSchema({ key: text, errorCode: text, errorDetails: text }, ['errorCode', 'errorDetails']),
   FlagDefinitions: objectSchema(
     {
-      flags: listOf({ type: 'object' }),
+      flags: arraySchema({ type: 'object' }),
       group_type_mapping: byName(text, 'Group type names by index.'),
       cohorts: byName({ type: 'object' }, 'Cohorts by id, for local evaluation.'),
     },

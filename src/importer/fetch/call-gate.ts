@@ -45,9 +45,9 @@ export class CallGate {
 
   async #wait(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    const noteWaiting = () => this.#waiting()
-    if (isLongWait(noteWaiting().untilMs, this.#clock.nowMs())) this.#onWaiting(noteWaiting())
-    await sleepUntil(this.#clock, () => noteWaiting().untilMs, signal)
+    const readWaiting = () => this.#waiting()
+    if (isLongWait(readWaiting().untilMs, this.#clock.nowMs())) this.#onWaiting(readWaiting())
+    await sleepUntil(this.#clock, () => readWaiting().untilMs, signal)
     this.#onWaiting(null)
     this.#state.addCall(this.#clock.nowMs())
   }

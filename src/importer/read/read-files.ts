@@ -38,7 +38,7 @@ async function* readFile(
   onDiskBytes: (bytes: number) => void = () => {},
 ): AsyncGenerator<ReadRecord> {
   const stream = createReadStream(file.path, { highWaterMark: options.chunkBytes ?? chunkBytes })
-  const source = new ByteReader(countRecords(stream, onDiskBytes))
+  const source = new ByteReader(reportDiskBytes(stream, onDiskBytes))
   try {
     for await (const unpacked of unpackedFiles(file.object, source))
       for await (const record of recordsOf(unpacked, file, options)) {
@@ -50,7 +50,7 @@ async function* readFile(
   }
 }
 
-async function* countRecords(
+async function* reportDiskBytes(
   stream: AsyncIterable<Buffer>,
   onDiskBytes: (bytes: number) => void,
 ): AsyncGenerator<Buffer, void> {

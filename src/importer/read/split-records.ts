@@ -160,12 +160,12 @@ function elementEnds(): EndFinder {
     lookedBytes = found.step === 'ends' ? 0 : lookedBytes + chunk.length - from
     return found.step === 'ends' ? found.at : -1
   }
-  const takePart = () => {
+  const takeLeadBytes = () => {
     const value = leadBytes
     leadBytes = null
     return { value }
   }
-  return { next, taken: takePart, isOpen: () => values.isInList || values.isInValue }
+  return { next, taken: takeLeadBytes, isOpen: () => values.isInList || values.isInValue }
 }
 
 /**
@@ -181,7 +181,7 @@ function valueLineEnds(lineBytesMax: number): EndFinder {
   let isFirstLine = true
   let isBroken = false
   const isOther = (unit: number) => unit !== braceOpen && !(isFirstLine && unit === byteOrderMark[0])
-  const noteLineEnd = (end: number, isLineEnd: boolean): number => {
+  const resetAtEnd = (end: number, isLineEnd: boolean): number => {
     if (isLineEnd) values = null
     if (isLineEnd) isFirstLine = isBroken = false
     lookedBytes = 0
@@ -189,23 +189,23 @@ function valueLineEnds(lineBytesMax: number): EndFinder {
   }
   const next: EndFinder['next'] = (chunk, from) => {
     const lineEnd = chunk.indexOf(newline, from)
-    if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return noteLineEnd(lineEnd + 1, true)
+    if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return resetAtEnd(lineEnd + 1, true)
     values ??= JsonValues.ofLine()
     const line = lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd)
     for (let at = from; at < line.length && !isBroken; ) {
       const found = values.next(line, at)
-      if (found.step === 'ends' && lookedBytes + found.at - from > lineBytesMax) return noteLineEnd(found.at, false)
+      if (found.step === 'ends' && lookedBytes + found.at - from > lineBytesMax) return resetAtEnd(found.at, false)
       at = found.step === 'begins' ? found.at + 1 : found.at
       isBroken = found.step === 'begins' && !values.isInList && isOther(line[found.at]!)
     }
-    if (lineEnd >= 0) return noteLineEnd(lineEnd + 1, true)
+    if (lineEnd >= 0) return resetAtEnd(lineEnd + 1, true)
     lookedBytes += chunk.length - from
     return -1
   }
-  const takePart = () => {
+  const takeLeadBytes = () => {
     const place = { within }
     within = values === null ? null : values.isInList ? 'list' : 'line'
     return place
   }
-  return { next, taken: takePart, isOpen: () => false }
+  return { next, taken: takeLeadBytes, isOpen: () => false }
 }

@@ -32,13 +32,13 @@ export function memoryLedger(): ImportLedger {
     },
     group: (type, key, properties) => {
       const id = JSON.stringify([type, key])
-      return swapKnown(groups, id, properties ?? groups.get(id) ?? {})
+      return replaceKnown(groups, id, properties ?? groups.get(id) ?? {})
     },
-    person: (distinctId, properties) => swapKnown(persons, distinctId, properties),
+    person: (distinctId, properties) => replaceKnown(persons, distinctId, properties),
   }
 }
 
-function swapKnown(known: Map<string, JsonObject>, key: string, properties: JsonObject): JsonObject | null {
+function replaceKnown(known: Map<string, JsonObject>, key: string, properties: JsonObject): JsonObject | null {
   const before = known.get(key) ?? null
   known.set(key, properties)
   return before

@@ -38,7 +38,7 @@ export async function* sentSteps({ folder, job, checkpoint }: SentJob): AsyncGen
     const refused = await refusedUuids(folder, state)
     for await (const { line, result } of job.readPart(part)) {
       if (line > state.committed.line) break
-      yield { kind: 'record', events: result.kind === 'events' ? takenEvents(result.events, refused) : [] }
+      yield { kind: 'record', events: result.kind === 'events' ? withoutRefused(result.events, refused) : [] }
     }
   }
 }
@@ -52,7 +52,7 @@ export async function* sentEvents(jobs: readonly SentJob[]): AsyncGenerator<Impo
     }
 }
 
-function takenEvents(events: readonly ImportedEvent[], refused: ReadonlySet<string>): readonly ImportedEvent[] {
+function withoutRefused(events: readonly ImportedEvent[], refused: ReadonlySet<string>): readonly ImportedEvent[] {
   return refused.size === 0 ? events : events.filter(({ uuid }) => !refused.has(uuid))
 }
 

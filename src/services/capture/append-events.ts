@@ -179,7 +179,11 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     outcome: Unavailable,
   ): Promise<CaptureOutcome<Answer>> {
     if (areDropsFinal) {
-      const areKept = (await appended?.then(answerYes, answerNo)) === true
+      const areKept =
+        (await appended?.then(
+          () => true,
+          () => false,
+        )) === true
       for (const [code, items] of tally.others)
         if (isReject(code)) countOthers(project, code, items, areKept ? (countOf.get(code) ?? 0) : 0)
     }
@@ -261,6 +265,3 @@ function warningOf(
 function unitsOf(backlog: ProjectBacklog | undefined, projectId: number, records: EncodedRecords | null) {
   return records === null || backlog === undefined ? 0 : backlog.take(projectId, records)
 }
-
-const answerYes = () => true
-const answerNo = () => false

@@ -194,15 +194,15 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     shown: () => ShownVisitor,
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
   ): MaybePromise<DecideResult<T>> {
-    if (project === null) return noteRefused({ kind: 'unknown_key' })
-    if (request.disableFlags) return noteRefused({ kind: 'disabled', project })
-    if (!hasDistinctId(request)) return noteRefused({ kind: 'missing_distinct_id' })
-    if (isOverFlagQuota(project.project)) return noteRefused({ kind: 'quota_limited', project })
+    if (project === null) return countRefusal({ kind: 'unknown_key' })
+    if (request.disableFlags) return countRefusal({ kind: 'disabled', project })
+    if (!hasDistinctId(request)) return countRefusal({ kind: 'missing_distinct_id' })
+    if (isOverFlagQuota(project.project)) return countRefusal({ kind: 'quota_limited', project })
     if (request.cookieless === null) return evaluateFor(project, request, nowMs, encode)
 
     const hashed = hashVisitor(project.project, request, request.cookieless, shown(), nowMs)
     const next = (known: Awaited<typeof hashed>) =>
-      known.ok ? evaluateFor(project, known.value, nowMs, encode) : noteRefused(known.error)
+      known.ok ? evaluateFor(project, known.value, nowMs, encode) : countRefusal(known.error)
     return hashed instanceof Promise ? hashed.then(next) : next(hashed)
   }
 
@@ -216,7 +216,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     const trace = request.detailedAnalysis ? new EvaluationTrace() : null
     const evaluate = (subject: EvaluationSubject) => {
       const ran = slices.run(answering(new FlagEvaluation(project, selected, subject, trace), encode))
-      if (ran === 'full') return noteRefused({ kind: 'busy' })
+      if (ran === 'full') return countRefusal({ kind: 'busy' })
       options.countFlagRequest(project.project.id)
       return ran
     }
@@ -261,7 +261,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     if (evaluation.fault !== undefined) logger.error({ err: evaluation.fault }, 'flag evaluation failed')
   }
 
-  function noteRefused(result: DecideResult<never>): DecideResult<never> {
+  function countRefusal(result: DecideResult<never>): DecideResult<never> {
     metrics.flagEvaluations.inc({ result: result.kind })
     return result
   }

@@ -25,7 +25,7 @@ export function createImplicitJobs(options: {
   const { jobs, clock } = options
   const kept = new Map<string, readonly ImplicitJob[]>()
 
-  async function listJobs(
+  async function listOrCreateJobs(
     projectId: number,
     day: string,
     lastMs: number,
@@ -45,7 +45,7 @@ export function createImplicitJobs(options: {
       const lastMs = ofDay.reduce((last, item) => Math.max(last, item.capturedAtMs), 0)
       let known = kept.get(key)
       if (known === undefined || !known.some(({ untilMs }) => untilMs === null || untilMs >= lastMs))
-        known = await listJobs(projectId, utcDay(capturedAtMs), lastMs, mayCreate)
+        known = await listOrCreateJobs(projectId, utcDay(capturedAtMs), lastMs, mayCreate)
       kept.set(key, known)
       found.set(key, known)
     }

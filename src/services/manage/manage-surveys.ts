@@ -172,7 +172,7 @@ async function flagWritesFor(
         ? newFlag(keys.targeting, `Targeting flag for survey ${survey.name}`, fields)
         : checkedChange(deps, own.targeting, fields, change)
     }
-    return ok(switchFlag(own.targeting))
+    return ok(toFlagSwitch(own.targeting))
   }
 
   async function internalWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
@@ -180,10 +180,10 @@ async function flagWritesFor(
     if (own.internal === null)
       return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
     const isSame = JSON.stringify(own.internal.filters) === JSON.stringify(filters)
-    return ok(isSame ? switchFlag(own.internal) : changeOf(own.internal, { filters, ...state }, change))
+    return ok(isSame ? toFlagSwitch(own.internal) : changeOf(own.internal, { filters, ...state }, change))
   }
 
-  function switchFlag(flag: Flag | null): FlagWrite | null {
+  function toFlagSwitch(flag: Flag | null): FlagWrite | null {
     return flag === null || flag.active === active ? null : changeOf(flag, state, change)
   }
 

@@ -50,14 +50,14 @@ export function invalidHeader(name: string, reason: string): WireError {
 }
 
 export function unsupportedContentType(sent: string): WireError {
-  return wireError(415, 'unsupported_content_type', `unsupported content type: ${printableValue(sent)}`, 'Content-Type')
+  return wireError(415, 'unsupported_content_type', `unsupported content type: ${shortenValue(sent)}`, 'Content-Type')
 }
 
 export function unsupportedEncoding(sent: string): WireError {
   return wireError(
     415,
     'unsupported_encoding',
-    `unsupported content encoding: ${printableValue(sent)}`,
+    `unsupported content encoding: ${shortenValue(sent)}`,
     'Content-Encoding',
   )
 }
@@ -68,7 +68,7 @@ export function unparsableBody(field: string | null): WireError {
 }
 
 export function invalidCreatedAt(sent: string): WireError {
-  const text = `invalid batch: created_at is not valid RFC 3339: ${printableValue(sent)}`
+  const text = `invalid batch: created_at is not valid RFC 3339: ${shortenValue(sent)}`
   return wireError(400, 'invalid_batch', text, 'created_at')
 }
 
@@ -77,17 +77,17 @@ export function missingEventUuid(index: number): WireError {
 }
 
 export function invalidEventUuid(sent: string, index: number): WireError {
-  return wireError(400, 'invalid_event_uuid', `invalid event uuid: ${printableValue(sent)}`, `batch.${index}.uuid`)
+  return wireError(400, 'invalid_event_uuid', `invalid event uuid: ${shortenValue(sent)}`, `batch.${index}.uuid`)
 }
 
 export function duplicateEventUuid(sent: string, index: number): WireError {
-  return wireError(400, 'duplicate_event_uuid', `duplicate event uuid: ${printableValue(sent)}`, `batch.${index}.uuid`)
+  return wireError(400, 'duplicate_event_uuid', `duplicate event uuid: ${shortenValue(sent)}`, `batch.${index}.uuid`)
 }
 
 /** Bounds what an answer repeats of the request. */
 const shownLengthMax = 200
 
-export function printableValue(sent: string): string {
+export function shortenValue(sent: string): string {
   return sent.slice(0, shownLengthMax).toWellFormed()
 }
 

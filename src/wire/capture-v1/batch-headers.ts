@@ -11,7 +11,7 @@ import type { WireError } from '../wire-error.ts'
 import {
   invalidHeader,
   missingHeaders,
-  printableValue,
+  shortenValue,
   unsupportedContentType,
   unsupportedEncoding,
   v1CaptureErrors,
@@ -82,17 +82,15 @@ function readOthers(headers: RequestHeaders): Result<Omit<V1Headers, 'token'>, W
   const requestId = textOf(headers, requestIdHeader)!
   if (parseUuid(requestId) === null)
     return err(
-      invalidHeader('PostHog-Request-Id', `PostHog-Request-Id is not a valid UUID: ${printableValue(requestId)}`),
+      invalidHeader('PostHog-Request-Id', `PostHog-Request-Id is not a valid UUID: ${shortenValue(requestId)}`),
     )
   const attempt = textOf(headers, 'posthog-attempt')!
   if (!isAttempt(attempt))
-    return err(
-      invalidHeader('PostHog-Attempt', `PostHog-Attempt must be a positive integer: ${printableValue(attempt)}`),
-    )
+    return err(invalidHeader('PostHog-Attempt', `PostHog-Attempt must be a positive integer: ${shortenValue(attempt)}`))
   const sent = textOf(headers, 'posthog-request-timestamp')!
   const sentAtMs = parseStrictTimestampText(sent)
   if (sentAtMs === null) {
-    const text = `PostHog-Request-Timestamp is not valid RFC 3339: ${printableValue(sent)}`
+    const text = `PostHog-Request-Timestamp is not valid RFC 3339: ${shortenValue(sent)}`
     return err(invalidHeader('PostHog-Request-Timestamp', text))
   }
   if (!isVisible(textOf(headers, 'user-agent')!)) return err(notVisible('user-agent'))

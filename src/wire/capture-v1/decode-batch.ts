@@ -59,16 +59,16 @@ export function prepareV1Inline(
 /** For a thread: reads bodies up to the wire's limits. */
 export function prepareV1Capture(input: V1CaptureInput, received: ReceivedRequest): PreparedV1Capture {
   const prepared = prepare(input, received, threadLimits)
-  return prepared.kind === 'too_much_work' ? unreadResult(v1CaptureErrors.decodedTooLarge) : prepared
+  return prepared.kind === 'too_much_work' ? refuseBatch(v1CaptureErrors.decodedTooLarge) : prepared
 }
 
 const tooMuchWork = { kind: 'too_much_work' } as const
 
 function prepare(input: V1CaptureInput, received: ReceivedRequest, limits: V1DecodeLimits, visitorsOf?: VisitorsOf) {
   const { headers, body, aiOnly } = input
-  if (body.length === 0) return unreadResult(v1CaptureErrors.emptyBody)
+  if (body.length === 0) return refuseBatch(v1CaptureErrors.emptyBody)
   const payload = readPayload(input, limits.decodedBytesMax)
-  if (!payload.ok) return payload.error === 'inflated_too_large' ? tooMuchWork : unreadResult(payload.error)
+  if (!payload.ok) return payload.error === 'inflated_too_large' ? tooMuchWork : refuseBatch(payload.error)
   const batch = parseV1Batch(payload.value, limits)
   const { token, sentAtMs, sdk } = headers
   if (!batch.ok) {
@@ -107,6 +107,6 @@ function readPayload(
   return ok({ bytes, text: bytes.toString(ascii ? 'latin1' : 'utf8'), ascii })
 }
 
-function unreadResult(error: WireError): PreparedV1Capture {
+function refuseBatch(error: WireError): PreparedV1Capture {
   return { kind: 'refused', error, eventCount: 1, body: '' }
 }

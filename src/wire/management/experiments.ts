@@ -167,12 +167,12 @@ export interface SaidOfFlag {
 export function decodeSaidOfFlag(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
   const sent = body as unknown as JsonObject
   const parameters = ownValue(sent, 'parameters')
-  const readParameter = (name: (typeof legacyFlagParameters)[number]) => {
+  const readChangedParameter = (name: (typeof legacyFlagParameters)[number]) => {
     const value = isJsonObject(parameters) ? (ownValue(parameters, name) ?? undefined) : undefined
     const before = stored === null ? undefined : (ownValue(stored, name) ?? undefined)
     return value === undefined || isSameJson(value, before) ? undefined : value
   }
-  const [variants, percentage, groupType, payloads, continuity] = legacyFlagParameters.map(readParameter)
+  const [variants, percentage, groupType, payloads, continuity] = legacyFlagParameters.map(readChangedParameter)
   const flag = ownValue(sent, 'feature_flag')
   const filters = isJsonObject(flag) ? ownValue(flag, 'filters') : undefined
   const ensures = (isJsonObject(flag) ? ownValue(flag, 'ensure_experience_continuity') : undefined) ?? continuity

@@ -88,31 +88,31 @@ function textTest(condition: Condition, access: PropertyAccess, context: MatchCo
   const { operator, value } = condition
   const { text } = access
   const isNegated = operator.startsWith('not_') || operator === 'is_not'
-  const negateIf = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
+  const applyNegation = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
   const addFoldedText = () => params.text(asciiFoldedText(value))
   const residual = [...numberTexts(access)]
   switch (operator) {
     case 'exact':
     case 'is_not': {
       const truth = truthOf(condition)
-      if (truth !== null) return { matches: negateIf(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), residual }
+      if (truth !== null) return { matches: applyNegation(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), residual }
       const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
-      return { matches: negateIf(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), residual }
+      return { matches: applyNegation(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), residual }
     }
     case 'icontains':
     case 'not_icontains':
-      return { matches: negateIf(`position(lower(${text}), ${addFoldedText()}) > 0`), residual }
+      return { matches: applyNegation(`position(lower(${text}), ${addFoldedText()}) > 0`), residual }
     case 'icontains_multi':
     case 'not_icontains_multi': {
       const parts = (Array.isArray(value) ? value : [value]).map(asciiFoldedText)
-      return { matches: negateIf(containsAny(`lower(${text})`, parts, params)), residual }
+      return { matches: applyNegation(containsAny(`lower(${text})`, parts, params)), residual }
     }
     case 'starts_with':
     case 'not_starts_with':
-      return { matches: negateIf(`startsWith(lower(${text}), ${addFoldedText()})`), residual }
+      return { matches: applyNegation(`startsWith(lower(${text}), ${addFoldedText()})`), residual }
     case 'ends_with':
     case 'not_ends_with':
-      return { matches: negateIf(`endsWith(lower(${text}), ${addFoldedText()})`), residual }
+      return { matches: applyNegation(`endsWith(lower(${text}), ${addFoldedText()})`), residual }
     case 'regex':
     case 'not_regex':
       return regexTest(value, !isNegated, access, context, params)

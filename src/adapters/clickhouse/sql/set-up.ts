@@ -30,13 +30,13 @@ const noWritableUsers = '514'
 export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: number): SqlSetUp {
   let setUp: Promise<{ lacking: string | null }> | null = null
   let functions: Promise<SqlFunctions> | null = null
-  const rememberPromise = <T>(promise: Promise<T>, forget: () => void): Promise<T> => {
+  const forgetOnFailure = <T>(promise: Promise<T>, forget: () => void): Promise<T> => {
     promise.catch(forget)
     return promise
   }
   return {
     ready: () => {
-      setUp ??= rememberPromise(
+      setUp ??= forgetOnFailure(
         clients.write((client, database, { secret, analyst }) =>
           // The embedded engine, which has a secret, has its users from its configuration.
           makeAll(client, database, secret === null ? analyst : null, queryTimeoutSeconds),
@@ -51,7 +51,7 @@ export function createSqlSetUp(clients: ClickHouseClients, queryTimeoutSeconds: 
       })
     },
     functions: () => {
-      functions ??= rememberPromise(clients.write(readFunctions), () => {
+      functions ??= forgetOnFailure(clients.write(readFunctions), () => {
         functions = null
       })
       return functions

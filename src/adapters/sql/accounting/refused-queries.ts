@@ -53,7 +53,7 @@ async function addCount(trx: Transaction<StateSchema>, counted: RefusedCount): P
     .onConflict(conflict =>
       conflict.columns(['project_id', 'day', 'reason']).doUpdateSet({
         refused_count: sql<number>`refused_daily.refused_count + excluded.refused_count`,
-        last_seen: laterOf('refused_daily'),
+        last_seen: laterSeenSql('refused_daily'),
       }),
     )
     .execute()
@@ -68,7 +68,7 @@ async function addWarning(trx: Transaction<StateSchema>, counted: RefusedCount):
     .onConflict(conflict =>
       conflict.columns(['project_id', 'type', 'day']).doUpdateSet({
         warning_count: sql<number>`ingestion_warning_day.warning_count + excluded.warning_count`,
-        last_seen: laterOf('ingestion_warning_day'),
+        last_seen: laterSeenSql('ingestion_warning_day'),
       }),
     )
     .returning('warning_count')
@@ -81,7 +81,7 @@ async function addWarning(trx: Transaction<StateSchema>, counted: RefusedCount):
     .execute()
 }
 
-function laterOf(table: 'refused_daily' | 'ingestion_warning_day') {
+function laterSeenSql(table: 'refused_daily' | 'ingestion_warning_day') {
   const stored = sql.ref(`${table}.last_seen`)
   return sql<number>`CASE WHEN excluded.last_seen > ${stored} THEN excluded.last_seen ELSE ${stored} END`
 }

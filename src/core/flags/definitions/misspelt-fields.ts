@@ -15,7 +15,7 @@ interface Level {
 const percentages = ['rollout', 'percentage', 'percent', 'weight']
 
 /** Source: docs/wire/evaluation.md 4.2. */
-const filtersLevel = fieldLevel(
+const filtersLevel = createLevel(
   [
     ...['groups', 'multivariate', 'payloads', 'aggregation_group_type_index', 'feature_enrollment', 'early_exit'],
     ...['super_groups', 'holdout', 'holdout_groups', 'properties'],
@@ -27,7 +27,7 @@ const filtersLevel = fieldLevel(
     'groups.0.rollout_percentage': ['rollout_percentage', ...percentages],
   },
 )
-const setLevel = fieldLevel(['properties', 'rollout_percentage', 'variant', 'aggregation_group_type_index'], {
+const setLevel = createLevel(['properties', 'rollout_percentage', 'variant', 'aggregation_group_type_index'], {
   properties: ['conditions', 'filters', 'rules'],
   rollout_percentage: percentages,
 })
@@ -36,16 +36,16 @@ const wrongInFilter = {
   operator: ['op', 'comparator', 'comparison', 'condition'],
   group_type_index: ['group_type', 'group_index'],
 }
-const filterLevel = fieldLevel(filterFields, wrongInFilter)
+const filterLevel = createLevel(filterFields, wrongInFilter)
 /** Only cohorts have `negation`: on a flag's own filter it is ignored, so `not` there cannot have meant it. */
-const leafLevel = fieldLevel(filterFields, { ...wrongInFilter, negation: ['negate', 'negated', 'not', 'inverted'] })
-const groupLevel = fieldLevel(['type', 'values'], {})
-const multivariateLevel = fieldLevel(['variants'], { variants: ['variations'] })
-const variantLevel = fieldLevel(['key', 'name', 'rollout_percentage'], { rollout_percentage: percentages })
-const holdoutLevel = fieldLevel(['id', 'exclusion_percentage'], {
+const leafLevel = createLevel(filterFields, { ...wrongInFilter, negation: ['negate', 'negated', 'not', 'inverted'] })
+const groupLevel = createLevel(['type', 'values'], {})
+const multivariateLevel = createLevel(['variants'], { variants: ['variations'] })
+const variantLevel = createLevel(['key', 'name', 'rollout_percentage'], { rollout_percentage: percentages })
+const holdoutLevel = createLevel(['id', 'exclusion_percentage'], {
   exclusion_percentage: ['rollout_percentage', ...percentages],
 })
-const holdoutGroupLevel = fieldLevel(['properties', 'rollout_percentage', 'variant'], {
+const holdoutGroupLevel = createLevel(['properties', 'rollout_percentage', 'variant'], {
   rollout_percentage: percentages,
 })
 
@@ -119,7 +119,7 @@ function* entries(list: JsonValue | undefined, path: string): Iterable<[JsonValu
   if (Array.isArray(list)) for (const [index, entry] of list.entries()) yield [entry, `${path}.${index}`]
 }
 
-function fieldLevel(known: readonly string[], wrongOf: Readonly<Record<string, readonly string[]>>): Level {
+function createLevel(known: readonly string[], wrongOf: Readonly<Record<string, readonly string[]>>): Level {
   const wrong = new Map(Object.entries(wrongOf).flatMap(([meant, names]) => names.map(name => [name, meant] as const)))
   return { known, wrong }
 }

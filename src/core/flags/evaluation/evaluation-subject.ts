@@ -78,7 +78,7 @@ export class SubjectReader {
   /** Set by a read whose data could not be loaded, and when time is up; cleared before each flag. */
   failure: UnknownReason | typeof outOfTime | null = null
   /** Whether the time slice is over. Called after a piece of work, never before, so that each slice makes progress. */
-  isTimeUp: () => boolean = isNeverUp
+  isTimeUp: () => boolean = neverExpires
   /** Where the flag that ran out of time resumes. */
   pausedAt: FlagProgress | null = null
   /** The next test of its set; cohort filters are counted after all others. */
@@ -219,7 +219,7 @@ export class SubjectReader {
   }
 }
 
-function isNeverUp(): boolean {
+function neverExpires(): boolean {
   return false
 }
 

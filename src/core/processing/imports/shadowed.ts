@@ -222,8 +222,8 @@ export function laterUndoRecordWithout<Of extends ProfileUndoRecord>(
 ): Of {
   const { before, after } = undone
   if (after === null) return undoRecord
-  const shadowSide = (now: Subject | null) => now && revertSubject(now, before, after, { before, others }).subject
-  const without = { ...undoRecord, before: shadowSide(undoRecord.before), after: shadowSide(undoRecord.after) }
+  const revertSide = (now: Subject | null) => now && revertSubject(now, before, after, { before, others }).subject
+  const without = { ...undoRecord, before: revertSide(undoRecord.before), after: revertSide(undoRecord.after) }
   return undoRecordWithShadowed(undoRecord, without, undone, shadowed, laterJobIds)
 }
 
@@ -242,7 +242,7 @@ export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
   const isMade = reverted.after?.version === versionOfMade
   const written = keysChanged(undone.before ?? emptyProfile, undone.after ?? emptyProfile)
   const writtenMs = isMade ? (undone.after?.createdAtMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
-  const shadowSide = (was: Subject | null, is: Subject | null, writers: readonly Shadowed[]) => {
+  const revertSide = (was: Subject | null, is: Subject | null, writers: readonly Shadowed[]) => {
     if (was === null || is === null || writers.length === 0) return is
     const changed = isMade ? written : keysChanged(was, is)
     const timed = withTime(is, Math.min(was.createdAtMs, writtenMs), writers)
@@ -250,8 +250,8 @@ export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
   }
   return {
     ...reverted,
-    before: shadowSide(former.before, reverted.before, until.before),
-    after: shadowSide(former.after, reverted.after, until.after),
+    before: revertSide(former.before, reverted.before, until.before),
+    after: revertSide(former.after, reverted.after, until.after),
   }
 }
 
@@ -273,11 +273,11 @@ export function sidesOf(
   const wasLower = before !== null && before.createdAtMs > after.createdAtMs
   const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
   const until = upTo(importJobId, shadowed, laterJobIds)
-  const shadowSide = (writers: readonly Shadowed[]) => {
+  const revertSide = (writers: readonly Shadowed[]) => {
     const timed = withTime<Subject>({ properties, marks, createdAtMs }, now.createdAtMs, writers)
     return withShadowed(timed, writers, key => written.has(key))
   }
-  const [was, became] = [shadowSide(until.before), shadowSide(until.after)]
+  const [was, became] = [revertSide(until.before), revertSide(until.after)]
   const isSame = keysChanged(was, became).size === 0 && was.createdAtMs === became.createdAtMs
   return isSame ? null : { before: was, after: became }
 }

@@ -17,16 +17,16 @@ export function namesParam(description: string): QueryParam<readonly string[] | 
   return filterParam(Type.String({ description }), (text, name) => {
     const names = readJson(text)
     const isList = Array.isArray(names) && names.every(item => typeof item === 'string')
-    return isList ? checkName(names, name) : err(invalid(name, 'Must be a JSON list of names, such as ["paid"].'))
+    return isList ? checkNames(names, name) : err(invalid(name, 'Must be a JSON list of names, such as ["paid"].'))
   })
 }
 
 /** Names that are separated by commas. */
 export function commaListParam(description: string): QueryParam<readonly string[] | undefined> {
-  return filterParam(Type.String({ description }), (text, name) => checkName(text.split(','), name))
+  return filterParam(Type.String({ description }), (text, name) => checkNames(text.split(','), name))
 }
 
-function checkName(names: readonly string[], name: string): Result<readonly string[], WireError> {
+function checkNames(names: readonly string[], name: string): Result<readonly string[], WireError> {
   if (names.length > namesMax) return err(invalidInput(name, `At most ${namesMax} names.`))
   return names.some(one => one.length > 1_000 || one.includes('\0'))
     ? err(invalidInput(name, 'A name has at most 1,000 characters and no NUL.'))

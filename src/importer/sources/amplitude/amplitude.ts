@@ -104,13 +104,13 @@ function timeOf(record: JsonObject, context: SourceContext): number {
 }
 
 function uuidOf(record: JsonObject): string {
-  const readText = (field: string) => idText(ownValue(record, field)) ?? ''
-  const own = parseUuid(readText('uuid'))
+  const readIdText = (field: string) => idText(ownValue(record, field)) ?? ''
+  const own = parseUuid(readIdText('uuid'))
   if (own !== null) return own
   const insertId = ownValue(record, '$insert_id')
   const idOfEvent = isNothing(insertId) ? null : eventIdText(insertId)
   if (idOfEvent === null) return contentUuid(name, record)
-  return rootUuid(name, 'insert', readText('app'), readText('device_id'), idOfEvent)
+  return rootUuid(name, 'insert', readIdText('app'), readIdText('device_id'), idOfEvent)
 }
 
 function linkOf(userId: string | null, deviceId: string | null, timeUs: number): IdentityLink[] {

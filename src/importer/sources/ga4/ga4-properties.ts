@@ -82,8 +82,7 @@ export function ga4Properties(row: JsonObject): JsonObject {
   const properties: JsonObject = {}
   const params = ga4KeyedValues(ownValue(row, 'event_params'))
   for (const [field, value] of Object.entries(row))
-    if (!consumed.has(field))
-      put(properties, field, wholeFields.has(field) ? toWholeNumber(value) : withoutUnset(value))
+    if (!consumed.has(field)) put(properties, field, wholeFields.has(field) ? nullIfEmpty(value) : withoutUnset(value))
   putDevice(properties, objectField(row, 'device'))
   putNamed(properties, 'geo', objectField(row, 'geo'), geoNames)
   putNamed(properties, 'collected_traffic_source', objectField(row, 'collected_traffic_source'), campaignNames)
@@ -125,15 +124,15 @@ function putNamed(properties: JsonObject, recordName: string, record: JsonObject
 }
 
 /** @returns the value; null for an empty list or a record of empty values, which BigQuery writes for "none". */
-function toWholeNumber(value: JsonValue): JsonValue {
+function nullIfEmpty(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.length === 0 ? null : value
   if (!isJsonObject(value)) return value
-  return Object.values(value).every(field => isEmptyValue(toWholeNumber(field))) ? null : value
+  return Object.values(value).every(field => isEmptyValue(nullIfEmpty(field))) ? null : value
 }
 
 /** @returns the value without empty fields; null when none remains. Lists are not changed. */
 function withoutUnset(value: JsonValue): JsonValue {
-  if (!isJsonObject(value)) return toWholeNumber(value)
+  if (!isJsonObject(value)) return nullIfEmpty(value)
   const left: JsonObject = {}
   for (const [field, each] of Object.entries(value)) put(left, field, withoutUnset(each))
   return Object.keys(left).length === 0 ? null : left

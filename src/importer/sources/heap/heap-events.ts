@@ -49,12 +49,12 @@ function putPage(properties: JsonObject, row: JsonObject): void {
     return
   }
   const path = textField(row, 'path')
-  const url = `https://${domain}${describeBeginning(path, '/')}${describeBeginning(query, '?')}${describeBeginning(hash, '#')}`
+  const url = `https://${domain}${withLeadingChar(path, '/')}${withLeadingChar(query, '?')}${withLeadingChar(hash, '#')}`
   put(properties, '$host', domain)
   put(properties, '$current_url', url)
 }
 
 /** Adds the character with which the part of a URL starts, which only some exports write. */
-function describeBeginning(part: string | null, first: string): string {
+function withLeadingChar(part: string | null, first: string): string {
   return part === null ? '' : part.startsWith(first) ? part : `${first}${part}`
 }

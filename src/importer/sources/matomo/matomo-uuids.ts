@@ -10,17 +10,17 @@ const cart = 'ecommerceAbandonedCart'
 
 export function matomoUuid(visit: JsonObject, action: MatomoAction): string {
   const { type, position, value } = action
-  const visitId = readText(visit, 'idVisit')
+  const visitId = readIdText(visit, 'idVisit')
   // Actions are only unique within their visit, so without its id the uuid is derived from the whole record.
   if (visitId === '') return contentUuid('matomo', { visit, type, position })
-  const parts = ['matomo', readText(visit, 'idSite'), visitId]
-  const orderId = readText(value, 'orderId')
+  const parts = ['matomo', readIdText(visit, 'idSite'), visitId]
+  const orderId = readIdText(value, 'orderId')
   if (type === order && orderId !== '') return rootUuid(...parts, order, orderId)
-  const pageId = readText(value, 'pageId')
+  const pageId = readIdText(value, 'pageId')
   if (type !== order && type !== cart && pageId !== '') return rootUuid(...parts, pageId, type)
-  return rootUuid(...parts, type, readText(value, 'timestamp'), String(position))
+  return rootUuid(...parts, type, readIdText(value, 'timestamp'), String(position))
 }
 
-function readText(record: JsonObject, field: string): string {
+function readIdText(record: JsonObject, field: string): string {
   return idText(ownValue(record, field)) ?? ''
 }

@@ -68,9 +68,9 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
     case 'identify':
       return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }, ...links] }
     case 'alias':
-      return { ...rest, events: [mergeEvent('$create_alias', 'alias', ids, time, properties)], links }
+      return { ...rest, events: [createMergeEvent('$create_alias', 'alias', ids, time, properties)], links }
     case 'merge':
-      return { ...rest, events: [mergeEvent('$merge_dangerously', 'merge', ids, time, properties)], links }
+      return { ...rest, events: [createMergeEvent('$merge_dangerously', 'merge', ids, time, properties)], links }
     case 'event':
       return {
         ...rest,
@@ -90,7 +90,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
 }
 
 /** An event that joins two ids. Its uuid depends only on them, so that repeated rows are one event. */
-function mergeEvent(
+function createMergeEvent(
   event: string,
   kind: string,
   { distinctId, alias }: Pair,

@@ -43,7 +43,7 @@ const fields = ['timestamp', 'originalTimestamp', 'receivedAt'] as const
 
 /** How far the device's clock is ahead, in microseconds; 0 when unknown. */
 function clockErrorOf(read: (field: string) => number | null): number {
-  const findReadable = (field: string) => {
+  const readOrNull = (field: string) => {
     try {
       return read(field)
     } catch (error) {
@@ -51,6 +51,6 @@ function clockErrorOf(read: (field: string) => number | null): number {
       throw error
     }
   }
-  const [sentUs, receivedUs] = [findReadable('sentAt'), findReadable('receivedAt')]
+  const [sentUs, receivedUs] = [readOrNull('sentAt'), readOrNull('receivedAt')]
   return sentUs === null || receivedUs === null ? 0 : sentUs - receivedUs
 }

@@ -44,14 +44,14 @@ export function choiceText({ text, replacesLiveValues }: PlanChoice): string {
 type Unmarked = Omit<PlanChoice, 'replacesLiveValues'>
 
 /** Those of the choices that the plan has made. */
-function describeChoice(
+function pickChosen(
   ...choices: readonly (readonly [isChosen: boolean, option: string, text: string])[]
 ): readonly Unmarked[] {
   return choices.filter(([isChosen]) => isChosen).map(([, option, text]) => ({ option, text }))
 }
 
 function liveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
-  return describeChoice(
+  return pickChosen(
     [
       ownValue(joining, 'person_properties') === 'overwrite',
       '--person-properties overwrite',
@@ -66,7 +66,7 @@ function liveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): 
 }
 
 function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<ImportPlan, 'limits'>) {
-  return describeChoice(
+  return pickChosen(
     [
       ownValue(joining, 'geoip') === true,
       '--geoip-from-record',
@@ -84,7 +84,7 @@ function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<I
 function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAnswer | undefined): readonly Unmarked[] {
   return [
     ...personDataChoice(ownValue(config, 'strip_person_updates'), answer),
-    ...describeChoice(
+    ...pickChosen(
       [
         ownValue(config, 'keep_identical') === true,
         '--keep-identical',
@@ -108,7 +108,7 @@ function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAns
 function personDataChoice(isStripped: unknown, answer: TargetAnswer | undefined): readonly Unmarked[] {
   const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
   const what = 'What events say of their persons ($set, $set_once, $unset)'
-  return describeChoice(
+  return pickChosen(
     [isStripped === true, '--strip-person-data', `${what} is left out.`],
     [isStripped === false && !isEmpty, '--keep-person-data', `${what} is kept.`],
   )
@@ -116,7 +116,7 @@ function personDataChoice(isStripped: unknown, answer: TargetAnswer | undefined)
 
 function limitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
   const { holdLiveWindow, retentionDays, allowsDamagedFiles = false } = limits
-  return describeChoice(
+  return pickChosen(
     [holdLiveWindow, '--hold-live-window', 'Events of the last 48 hours are rejected.'],
     [
       retentionDays !== null,

@@ -142,9 +142,9 @@ export class Suspicions {
   }
 
   #mixedIds(): readonly Warning[] {
-    const isMostly = (kind: IdKind) =>
+    const findFilesMostly = (kind: IdKind) =>
       [...this.#idKinds].filter(([, kinds]) => kinds[kind] * 2 > kinds.email + kinds.number + kinds.other)
-    const [[email] = [], [number] = []] = [isMostly('email')[0], isMostly('number')[0]]
+    const [[email] = [], [number] = []] = [findFilesMostly('email')[0], findFilesMostly('number')[0]]
     if (email === undefined || number === undefined) return []
     const text = `Ids are e-mail addresses in ${email} and numbers in ${number}, so the same people would be two.`
     return [{ code: 'mixed_ids', text }]

@@ -142,7 +142,7 @@ export class MemberTable {
   }
 
   #readHead(cells: readonly string[]): boolean {
-    const heads = cells.map(foldCase)
+    const heads = cells.map(normalizeHead)
     const name = headNames.find(name => heads.includes(name))
     if (name === undefined) return false
     this.#column = heads.indexOf(name)
@@ -158,7 +158,7 @@ export class MemberTable {
 /** What separates the columns of a head that names ids; a comma when the text does not begin with such a head. */
 function separatorOf(text: string): string {
   const head = text.trimStart().split(/[\r\n]/, 1)[0]!
-  const splitHead = (separator: string) => head.split(separator).map(cell => foldCase(cell.replaceAll('"', '')))
+  const splitHead = (separator: string) => head.split(separator).map(cell => normalizeHead(cell.replaceAll('"', '')))
   return separators.find(separator => splitHead(separator).some(cell => kindOfHead.has(cell))) ?? ','
 }
 
@@ -166,6 +166,6 @@ function separatorOf(text: string): string {
 const headCharsMax = 100_000
 const cellTooLong = `has a cell of more than ${cellCharsMax} characters.`
 
-function foldCase(head: string): string {
+function normalizeHead(head: string): string {
   return head.length > 40 ? head : head.toLowerCase().replaceAll(/[\s._-]/g, '')
 }

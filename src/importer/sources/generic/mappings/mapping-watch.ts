@@ -96,25 +96,25 @@ function fieldsOf(mapping: Mapping): readonly WaitingField[] {
   const { filters = [] } = mapping
   const filtered = Array.isArray(filters) ? filters.map(({ field }) => field) : Object.keys(filters)
   return [
-    ...single.flatMap(([key, paths]) => [paths ?? []].flat().map(path => watchField(key, path))),
+    ...single.flatMap(([key, paths]) => [paths ?? []].flat().map(path => toWaitingField(key, path))),
     ...selections,
-    ...Object.keys(mapping.types ?? {}).map(path => watchField('types', path)),
-    ...filtered.map(path => watchField('filters', path)),
-    ...renames(mapping).map(name => ({ ...watchField('rename', name), paths: placesOf(name, mapping) })),
-    ...[...spread].map(name => ({ ...watchField('spread', name), isOwn: true })),
-    ...[...omit].map(name => ({ ...watchField('omit', name), isOwn: true })),
+    ...Object.keys(mapping.types ?? {}).map(path => toWaitingField('types', path)),
+    ...filtered.map(path => toWaitingField('filters', path)),
+    ...renames(mapping).map(name => ({ ...toWaitingField('rename', name), paths: placesOf(name, mapping) })),
+    ...[...spread].map(name => ({ ...toWaitingField('spread', name), isOwn: true })),
+    ...[...omit].map(name => ({ ...toWaitingField('omit', name), isOwn: true })),
   ]
 }
 
-function watchField(key: string, path: string): WaitingField {
+function toWaitingField(key: string, path: string): WaitingField {
   return { key, name: path, paths: [path], isOwn: false }
 }
 
 function selectedFields(key: string, selection: FieldSelection | undefined): readonly WaitingField[] {
   if (selection === undefined) return []
-  if (typeof selection === 'string') return [watchField(key, selection)]
-  if (Array.isArray(selection)) return selection.map(path => watchField(key, path))
-  return Object.entries(selection).map(([name, path]) => watchField(`${key}.${name}`, path))
+  if (typeof selection === 'string') return [toWaitingField(key, selection)]
+  if (Array.isArray(selection)) return selection.map(path => toWaitingField(key, path))
+  return Object.entries(selection).map(([name, path]) => toWaitingField(`${key}.${name}`, path))
 }
 
 function renames({ rename, event_names = {} }: Mapping): readonly string[] {
