@@ -1,10 +1,10 @@
-// The accepted events of a batch as few texts: thousands of objects would keep the event loop busy, which live requests
-// share, and most batches are asked for once and found new.
+// Summarizes the accepted events of a batch in a few strings: thousands of objects would block the event loop, which live
+// requests share, and most batches are looked up once and turn out to be new.
 
 import { dayMs } from '../time.ts'
 import { type EventIdentity, identityKey } from './stored-event.ts'
 
-/** More would hardly leave anything out of a search. */
+/** With more ids, a filter would exclude hardly anything from a search. */
 const idsMax = 1_000
 
 /** Events with distinct identities. It survives a structured clone. */
@@ -13,13 +13,13 @@ export interface BatchSummary {
   /** Whole UTC days since 1970. */
   readonly days: readonly number[]
   readonly names: readonly string[]
-  /** Null when there are more than a thousand. */
+  /** Null if there are more than a thousand. */
   readonly distinctIds: readonly string[] | null
-  /** With commas in between. */
+  /** Joined by commas. */
   readonly uuids: string
 }
 
-/** Adds identities up. Those that repeat an earlier one change nothing. */
+/** Collects identities, ignoring repeats. */
 export class SummaryWriter {
   readonly #keys = new Set<string>()
   readonly #days = new Set<number>()
@@ -27,7 +27,7 @@ export class SummaryWriter {
   readonly #distinctIds = new Set<string>()
   readonly #uuids: string[] = []
 
-  /** @returns whether it is the first of its kind. */
+  /** @returns whether the identity is new. */
   add(identity: EventIdentity): boolean {
     const { timestampMs, event, distinctId, uuid } = identity
     const before = this.#keys.size

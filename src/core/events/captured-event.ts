@@ -1,5 +1,5 @@
-// One event as it was accepted: what a log record holds and what the worker starts from. Everything here is fixed
-// before the request is answered; the worker adds nothing to it.
+// One event as it was accepted: the content of a log record, from which the worker starts. Everything here is fixed before
+// the request is answered; the worker adds nothing to it.
 
 import type { GeoipLocation } from '../geoip.ts'
 
@@ -16,7 +16,7 @@ export const lanes = [
 ] as const
 export type Lane = (typeof lanes)[number]
 
-/** The job id that all imported events share that belong to no import job. */
+/** The job id of all imported events that have no import job. */
 export const importWithoutJob = 1
 
 /** The bits of `notes`: what the edge changed in an event that it accepted. */
@@ -40,7 +40,7 @@ export interface CapturedEvent {
    * An import, never charged: sent with `historical_migration: true` in the envelope, or rerouted because of its age.
    */
   readonly historicalMigration: boolean
-  /** 0 = live; 1 = an import without a job of its own; from 2 up the id of an import job. */
+  /** 0 = live; 1 = an import without a job; from 2 up the id of an import job. */
   readonly importJobId: number
   readonly protocol: 'v0' | 'v1'
   /** The edge switched person processing off (hot key, illegal v1 id). Wins over the event's own setting. */
@@ -61,7 +61,7 @@ export interface CapturedEvent {
   readonly distinctId: string
   /** The connection's address as text, '' when unknown; becomes `$ip` unless the client sent one. */
   readonly ip: string
-  /** Of an event of cookieless mode, whose address is not kept (`ip` is ''); null for every other event. */
+  /** The visitor of a cookieless event, whose address is not kept (`ip` is ''); null for every other event. */
   readonly visitor: CookielessVisitor | null
   /** The client's own JSON text of `properties`, an object; literals, key order and repeats as sent. */
   readonly propertiesJson: string
@@ -70,24 +70,24 @@ export interface CapturedEvent {
   readonly setOnceJson: string | null
 }
 
-/** What the edge leaves of the visitor of a cookieless event. Source: docs/wire/ingestion.md 13. */
+/** The data that the edge keeps about the visitor of a cookieless event. Source: docs/wire/ingestion.md 13. */
 export interface CookielessVisitor {
-  /** What the worker makes the ids of; null when the edge settled them, as it does for stateless projects. */
+  /** The input for the ids that the worker computes; null if the edge settled them, as it does for stateless projects. */
   readonly stateful: StatefulVisitor | null
-  /** Where the address was that is not kept; null when nothing was looked up or found. */
+  /** The location of the address, which itself is not kept; null if it was not looked up or not found. */
   readonly location: GeoipLocation | null
 }
 
 export interface StatefulVisitor {
   /** The base hash: 22 characters of base64. */
   readonly hash: string
-  /** The calendar day whose salt made it, `YYYY-MM-DD`. */
+  /** The calendar day of the salt in the hash, `YYYY-MM-DD`. */
   readonly day: string
   /** The event was sent with the sentinel as its distinct id. */
   readonly isSentinel: boolean
 }
 
-/** What kind of text a reject's body is, and what else is needed to take it through capture again. */
+/** The kind of text in a reject's body, and what else is needed to replay it through capture. */
 export interface RejectSource {
   /**
    * `request`: a whole request, decoded; `item`: one event of a request, as it was sent; `event`: an event as it was
@@ -114,18 +114,17 @@ export interface ClientSdk {
   readonly version: string
 }
 
-/** A refused body, cut to size, with what is needed to read it again. */
+/** A refused body, cut to size, with the data needed to replay it. */
 export interface KeptBody {
   readonly text: string
   readonly source: RejectSource
 }
 
-/** A bare text is one of unknown source, or empty. */
+/** A plain string has an unknown source, or is empty. */
 export type RejectedBody = string | KeptBody
 
 /**
- * An event or request that the edge refused. It is kept in the reject store, so that it can be found, and not
- * processed.
+ * An event or request that the edge refused. It is not processed, but kept in the reject store, so that it can be found.
  */
 export interface CapturedReject {
   readonly projectId: number
@@ -165,15 +164,15 @@ export interface CapturedRecording {
   /** The library that recorded. */
   readonly lib: string
   readonly itemCount: number
-  /** Bytes of the JSON text behind `items`. */
+  /** Size in bytes of the JSON text that `items` contains. */
   readonly itemsBytes: number
   /** A JSON list of the client's own texts, packed (`core/capture/packed-items.ts`). The worker never unpacks it. */
   readonly items: Uint8Array
 }
 
 /**
- * What one log record holds. Reading turns a record with a wrong checksum into `damaged`; then only the log knows when
- * it was appended (epoch ms).
+ * The content of one log record. Reading turns a record with a wrong checksum into `damaged`; then only the log knows when it
+ * was appended (epoch ms).
  */
 export type LogRecord =
   | { readonly kind: 'event'; readonly event: CapturedEvent }

@@ -30,7 +30,7 @@ export interface Drop {
 
 const messageLengthMax = 1_000
 
-/** What of an event decides whether it is dropped. */
+/** The fields that decide whether an event is dropped. */
 type DroppableEvent = Pick<
   CapturedEvent,
   'uuid' | 'name' | 'distinctId' | 'historicalMigration' | 'receivedAtMs' | 'timestampMs'
@@ -38,8 +38,8 @@ type DroppableEvent = Pick<
 
 /**
  * Returns the reason to drop an event, or null to keep it.
- * @param isPersonless whether the event or its project asks for no person. False if the edge switched persons off: such
- *   an event is kept.
+ * @param isPersonless whether the event or its project requests no person. False if the edge switched persons off: such an
+ *   event is kept.
  * Source: docs/wire/ingestion.md 6.1 steps 2, 3, 5 and 6; 6.2, 6.5, 6.7, 2.7.
  */
 export function findDrop(
@@ -80,7 +80,7 @@ export function findDrop(
   return null
 }
 
-/** The age is as of when the event arrived, so that a lag drops nothing. Imports are old on purpose and are exempt. */
+/** The age is measured when the event arrived, so that a lag drops nothing. Imports are old on purpose and are exempt. */
 function findTooOld(event: DroppableEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
   const secondsMax = ingestion.dropEventsOlderThanSeconds
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null

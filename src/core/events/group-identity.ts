@@ -1,4 +1,4 @@
-// The group that a group event is about, as its properties name it.
+// Reads from the properties of a group event which group it describes.
 
 import { type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../json.ts'
 
@@ -10,7 +10,7 @@ export interface GroupIdentity {
   readonly key: string
 }
 
-/** The group that a group event is about; null when type or key is missing: it then counts as an ordinary event. */
+/** The group that a group event describes; null if type or key is missing: it is then an ordinary event. */
 export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
   const typeName = ownValue(properties, '$group_type')
   if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
@@ -18,7 +18,7 @@ export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
   return key === null ? null : { typeName: storableText(typeName), key }
 }
 
-/** The key that a group event names, whatever its group type; null when it names none. */
+/** The key in a group event, whatever its group type; null if there is none. */
 export function groupKeyOf(properties: JsonObject): string | null {
   const key = ownValue(properties, '$group_key')
   return key === undefined || !isTruthy(key) ? null : storableText(textOf(key))

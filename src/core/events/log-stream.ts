@@ -1,9 +1,9 @@
-// The two kinds of traffic that a log keeps apart, and the place of a record in it. Only a log's adapter knows its
-// streams: a front names the kind of traffic that it appends, and the log's reader names the streams that carry it.
+// The two kinds of traffic that a log separates, and the place of a record in it. Only a log's adapter knows its streams: a
+// front gives the kind of traffic that it appends, and the log's reader lists the streams that carry it.
 
 import type { Lane, LogRecord } from './captured-event.ts'
 
-/** Imports never delay live events, so a log keeps the two apart. */
+/** Imports must never delay live events, so a log separates the two. */
 export type Traffic = 'live' | 'import'
 
 /** Every lane but `historical` is live. */
@@ -11,7 +11,7 @@ export function trafficOf(lane: Lane): Traffic {
   return lane === 'historical' ? 'import' : 'live'
 }
 
-/** The lane to count a record under that cannot be read. */
+/** The lane under which to count an unreadable record. */
 export function usualLaneOf(traffic: Traffic): Lane {
   return traffic === 'import' ? 'historical' : 'main'
 }
@@ -19,7 +19,7 @@ export function usualLaneOf(traffic: Traffic): Lane {
 /** The name of one ordered sequence of records, such as `main`, `historical`, `main/3`. Only the log interprets it. */
 export type LogStream = string
 
-/** The name under which the position of a stream's second cursor is kept, the one for deferred projects. */
+/** The name under which the position of a stream's second cursor, for deferred projects, is stored. */
 export function deferredCursorOf(stream: LogStream): string {
   return `${stream}.deferred`
 }

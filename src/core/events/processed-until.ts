@@ -1,9 +1,9 @@
-// How far the worker reports that it has come, for counting what is still waiting.
+// The worker's reported progress, for counting what is still waiting.
 
 export interface ProcessedUntil {
   /** Everything appended before this time (epoch ms) is processed, except events of deferred projects. */
   readonly appendedBeforeMs: number
-  /** The same for the deferred projects; null when there are none. */
+  /** The same for the deferred projects; null if there are none. */
   readonly deferred: { readonly projectIds: readonly number[]; readonly appendedBeforeMs: number } | null
 }
 

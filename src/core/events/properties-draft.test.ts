@@ -9,19 +9,19 @@ function draftOf(text: string): PropertiesDraft {
 }
 
 describe('the stored text of properties', () => {
-  it('is the client’s own when nothing is added', () => {
+  it('is the client’s own text if nothing is added', () => {
     const text = '{ "b" : 1.0, "a":1e2 , "b":12345678901234567890 }'
     assert.equal(draftOf(text).json(), text)
   })
 
-  it('has added keys after the client’s own text, spaces and repeats kept', () => {
+  it('has added keys after the client’s own text, whose spaces and repeats are kept', () => {
     const draft = draftOf('{ "b" : 1.0, "b": 2 } ')
     draft.set('$ip', '203.0.113.7')
     draft.set('$set', { n: 1 })
     assert.equal(draft.json(), '{ "b" : 1.0, "b": 2 ,"$ip":"203.0.113.7","$set":{"n":1}}')
   })
 
-  it('is written anew, literals kept, when a key goes or changes', () => {
+  it('is rewritten, with literals kept, if a key is removed or changed', () => {
     const draft = draftOf('{"a":1.0,"gone":{"x":[1]},"b":12345678901234567890,"__proto__":{"x":1}}')
     draft.remove('gone')
     draft.set('a', 'new')
@@ -29,7 +29,7 @@ describe('the stored text of properties', () => {
     assert.equal(draft.json(), '{"a":"new","b":12345678901234567890,"__proto__":{"x":1},"added":true}')
   })
 
-  it('takes an empty object in any spelling', () => {
+  it('can start from an empty object in any spelling', () => {
     for (const text of ['{}', ' { } ', '{\n}']) {
       const draft = draftOf(text)
       assert.equal(draft.json(), text)
@@ -40,7 +40,7 @@ describe('the stored text of properties', () => {
     }
   })
 
-  it('keeps only what it is told to', () => {
+  it('keeps only the selected keys', () => {
     const draft = draftOf('{"a":1,"__proto__":2,"b":3}')
     draft.set('c', 4)
     draft.set('d', 5)
@@ -48,7 +48,7 @@ describe('the stored text of properties', () => {
     assert.equal(draft.json(), '{"b":3,"c":4}')
   })
 
-  it('says the same as the object with the same changes, whatever the keys', () => {
+  it('equals the object with the same changes, whatever the keys', () => {
     const key = fc.oneof(fc.constantFrom('a', 'b', '$set', '__proto__', 'constructor'), fc.string())
     const value = fc.jsonValue({ maxDepth: 2 })
     fc.assert(

@@ -1,6 +1,5 @@
-// Makes the stored text of an event's properties from the client's own text, with as little rewriting as possible.
-// Added keys are spliced onto the end. Only when a key is removed or changed is the text written anew, with its
-// literals kept.
+// Makes the stored text of an event's properties from the client's own text, with as little rewriting as possible. Added keys
+// are spliced onto the end. The text is rewritten, with its literals kept, only if a key is removed or changed.
 
 import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
 

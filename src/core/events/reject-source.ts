@@ -1,10 +1,10 @@
-// The text form of a reject's source, in the log and in the reject store.
+// The text form of a reject's source in the log and in the reject store.
 
 import type { RejectSource } from './captured-event.ts'
 
 type V1Source = NonNullable<RejectSource['v1']>
 
-/** Gives '' for no source; writes a null kind as null. */
+/** Returns '' for no source; writes a null kind as null. */
 export function encodeRejectSource(source: RejectSource | null): string {
   if (source === null) return ''
   const { kind, isCut, protocol, engage, ip, sentAtMs, personProcessingForcedOff, v1 } = source
@@ -54,7 +54,7 @@ function decodeV1({ sdk, ai }: { readonly sdk?: unknown; readonly ai?: unknown }
   return { sdk: isNamed ? { name, version } : null, aiOnly: ai === true }
 }
 
-/** Removes the address, for projects that keep none. */
+/** Removes the address, for projects that keep no addresses. */
 export function withoutAddress(source: RejectSource | null): RejectSource | null {
   return source === null || source.ip === '' ? source : { ...source, ip: '' }
 }

@@ -1,4 +1,4 @@
-// Which instants can be stored as an event's time: the years 1900 to 2299, because beyond them the event store's columns
+// The instants that can be stored as an event's time: the years 1900 to 2299, because beyond them the event store's columns
 // wrap. Epoch ms.
 
 export const storableFromMs = Date.UTC(1900, 0, 1)

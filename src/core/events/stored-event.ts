@@ -18,7 +18,7 @@ export interface StoredEvent {
   readonly lane: Lane
   readonly historicalMigration: boolean
   readonly importJobId: number
-  /** 1 for events of jobs that collect a day's imports, which share a partition; the job's own when absent. */
+  /** 1 for events of implicit jobs, which share a partition; if absent, the partition is the job's own. */
   readonly importPartition?: number
   /** JSON text of an object, with the client's number literals. */
   readonly propertiesJson: string
@@ -38,7 +38,7 @@ export interface StoredEvent {
   readonly flagResponse: string
 }
 
-/** What all copies of one event share; of `timestampMs` only the UTC day counts. Source: docs/wire/ingestion.md 8.1. */
+/** The identity shared by all copies of one event; only the UTC day of `timestampMs` counts. Source: docs/wire/ingestion.md 8.1. */
 export type EventIdentity = Pick<StoredEvent, 'projectId' | 'timestampMs' | 'event' | 'distinctId' | 'uuid'>
 
 /** The same key for all copies of an event, and for no other event. */

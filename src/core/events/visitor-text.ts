@@ -1,4 +1,4 @@
-// The text form of a cookieless event's visitor, in the log.
+// The text form of a cookieless event's visitor in the log.
 
 import type { GeoipLocation } from '../geoip.ts'
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
@@ -13,7 +13,7 @@ export function encodeVisitor({ stateful, location }: CookielessVisitor): string
   })
 }
 
-/** Undefined for text that is none. */
+/** Undefined for text that is not a visitor. */
 export function decodeVisitor(text: string): CookielessVisitor | undefined {
   let fields: JsonValue
   try {

@@ -1,22 +1,18 @@
-// Every ingestion warning that processing raises: its category, what became of the event, and how many of its type are
-// kept. Counts are exact however many are kept. The names are PostHog's, so that existing filters keep working.
+// Every ingestion warning that processing raises: its category, its severity, and how many of its type are kept. Counts are
+// exact however many are kept. The names are PostHog's, so that existing filters keep working.
 
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 
 export type WarningCategory = 'size' | 'merge' | 'event'
 /**
- * `error`: the event or a part of it is not stored. `warning`: stored, but not quite as sent. `info`: works as
- * intended.
+ * `error`: the event or a part of it is not stored. `warning`: stored, but not quite as sent. `info`: works as intended.
  */
 export type WarningSeverity = 'info' | 'warning' | 'error'
 
 interface WarningKind {
   readonly category: WarningCategory
   readonly severity: WarningSeverity
-  /**
-   * Keeps up to 1,000 a day instead of 20: merges are rare and each concerns a person; clients' own warnings are to be
-   * read.
-   */
+  /** Keeps up to 1,000 a day instead of 20: merges are rare and each concerns a person; clients' own warnings must be readable. */
   readonly isKept?: true
 }
 
@@ -73,7 +69,7 @@ export function withKind(type: string, details: JsonObject): JsonObject {
 }
 
 const sampleCountMax = 20
-/** Bounded all the same, since any client with the public key can raise these. */
+/** Still bounded, since any client with the public key can raise these. */
 const keptCountMax = 1_000
 
 /** How many warnings of a type are kept per project and UTC day. */

@@ -108,7 +108,7 @@ const capturedReject: fc.Arbitrary<CapturedReject> = fc.record(
 )
 
 describe('record codec', () => {
-  it('gives back what was encoded, field by field', () => {
+  it('decodes to the encoded values, field by field', () => {
     const records = fc.array(
       fc.oneof(
         capturedEvent.map(event => ({ kind: 'event' as const, event })),
@@ -138,7 +138,7 @@ describe('record codec', () => {
     )
   })
 
-  it('keeps encoders apart that work at the same time', () => {
+  it('keeps the records of concurrent encoders separate', () => {
     const one = new RecordEncoder()
     const other = new RecordEncoder()
     one.addEvent(aCapturedEvent(1))
@@ -164,7 +164,7 @@ describe('record codec', () => {
     assert.deepEqual(distinctIds(bytes), ['person-2'])
   })
 
-  it('hands a large run over with a buffer of its own, ready to be transferred', () => {
+  it('returns a large run in a separate buffer, ready to be transferred', () => {
     const encoder = new RecordEncoder()
     for (let n = 0; n < 400; n++) encoder.addEvent(aCapturedEvent(n))
     const { bytes } = encoder.finish()
@@ -183,14 +183,14 @@ describe('record codec', () => {
     )
   })
 
-  it('refuses ids that would not come back as they are', () => {
+  it('refuses ids that do not fit into 32 bits', () => {
     const encoder = new RecordEncoder()
     assert.throws(() => encoder.addEvent(aCapturedEvent(1, { projectId: -1 })), RangeError)
     assert.throws(() => encoder.addEvent(aCapturedEvent(1, { importJobId: 2 ** 32 })), RangeError)
     assert.equal(encoder.recordCount, 0)
   })
 
-  it('says where records begin when sealing, and refuses bytes that are no run', () => {
+  it('returns where records begin when sealing, and refuses bytes that are not a run', () => {
     const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
     const places = sealRecords(bytes)
     assert.equal(places.length, 3)
@@ -199,8 +199,8 @@ describe('record codec', () => {
   })
 })
 
-describe('an encoded event whose visitor is settled', () => {
-  it('is the same as if it had been encoded so', () => {
+describe('an encoded event whose visitor is settled later', () => {
+  it('equals the event encoded with its settled visitor', () => {
     const json = fc.dictionary(text, fc.integer(), { maxKeys: 3 }).map(members => JSON.stringify(members))
     const settled = fc.record({
       event: capturedEvent,
@@ -265,7 +265,7 @@ describe('record decoder', () => {
     assert.equal(decodeRecords(bytes).length, 2)
   })
 
-  it('takes a record of a version it does not know for damaged', () => {
+  it('treats a record of an unknown version as damaged', () => {
     const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
     bytes[8] = 2
     sealRecords(bytes)
@@ -275,7 +275,7 @@ describe('record decoder', () => {
     )
   })
 
-  it('never throws on arbitrary bytes and answers as many records as it was told', () => {
+  it('never throws on arbitrary bytes, and returns the given number of records', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), fc.integer({ min: 0, max: 5 }), (bytes, recordCount) => {
         const records = decodeRecords(bytes, recordCount)

@@ -1,5 +1,5 @@
-// Encodes events and rejects in the binary form of the log, version 1, and makes the two later passes over the encoded
-// bytes (project id, checksum). `record-decoder.ts` decodes them; adapters decide where the bytes are written.
+// Encodes events and rejects in version 1 of the log's binary format, and makes the two later passes over the encoded bytes
+// (project id, checksum). `record-decoder.ts` decodes them; adapters decide where the bytes are written.
 
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
@@ -17,11 +17,11 @@ export interface EncodedRecords {
 const laneCodes = new Map<Lane, number>(lanes.map((lane, index) => [lane, index]))
 
 /**
- * A run up to this size is copied out of its buffer, which the next encoder reuses, since every new buffer brings the
- * next full garbage collection closer. A larger run keeps its buffer.
+ * A run up to this size is copied out of its buffer, which the next encoder reuses: every new buffer brings the next full
+ * garbage collection closer. A larger run keeps its buffer.
  */
 const copiedBytesMax = 256 * 1024
-/** A run up to this size may share a buffer with others; a longer one has its own, so that it can be transferred. */
+/** A run up to this size may share a buffer with others; a larger run has a separate one, so that it can be transferred. */
 const pooledBytesMax = 2 * 1024
 const spareBytesMax = 512 * 1024
 const firstBufferBytes = 64 * 1024
@@ -31,9 +31,9 @@ const unmeasuredLength = 4096
 let spare: Buffer<ArrayBuffer> | null = null
 
 /**
- * Encodes events and rejects one after the other. Checksums are left open (`sealRecords`), so that the thread that
- * writes computes them. About 0.5 µs for an event of 1 KB.
- * @throws RangeError when a project or import job id is not an integer of 32 bits.
+ * Encodes events and rejects one after another, without checksums: the writing thread computes them (`sealRecords`). Takes
+ * about 0.5 µs for an event of 1 KB.
+ * @throws RangeError if a project or import job id is not an unsigned 32-bit integer.
  */
 export class RecordEncoder {
   #buffer: Buffer<ArrayBuffer> | null = null
@@ -51,8 +51,8 @@ export class RecordEncoder {
   }
 
   /**
-   * @param settled what an event of cookieless mode gets, whose `ip` is '' and whose `visitor` is null; its properties have to
-   *   end with `}`.
+   * @param settled the additions to an event of cookieless mode. Its `ip` must be '', its `visitor` null, and its properties
+   *   must end with `}`.
    */
   addEvent(event: CapturedEvent, settled: SettledVisitor | null = null): void {
     const set = event.setJson
@@ -121,8 +121,8 @@ export class RecordEncoder {
   }
 
   /**
-   * Adds an event of another run, with what became of its visitor.
-   * @param start where its record begins, which has no ip, and properties that end with `}`.
+   * Adds an event of another run, with its settled visitor.
+   * @param start where its record begins. The record must have no ip, and properties that end with `}`.
    */
   addSettled(run: Buffer, start: number, { distinctIdLength, visitorLength, headEnd, bodyEnd }: SettledVisitor): void {
     const size = run.readUInt32LE(start + field.size)
@@ -148,7 +148,7 @@ export class RecordEncoder {
     this.#finishRecord(newStart, at, headBytes, newSetStart - newBodyStart, setBytes)
   }
 
-  /** Adds a record of another run as it is. @param start where it begins. */
+  /** Adds a record of another run unchanged. @param start where it begins. */
   addRecord(run: Buffer, start: number): void {
     const size = run.readUInt32LE(start + field.size)
     run.copy(this.#reserve(size), this.#used, start, start + size)
@@ -156,7 +156,7 @@ export class RecordEncoder {
     this.#recordCount++
   }
 
-  /** Hands over everything added since the last `finish`; the encoder is empty afterwards and may be used again. */
+  /** Returns everything added since the last `finish`; the encoder is empty afterwards and can be reused. */
   finish(): EncodedRecords {
     const encoded = { bytes: this.#takeBytes(), recordCount: this.#recordCount }
     this.#buffer = null
@@ -198,20 +198,20 @@ export class RecordEncoder {
   }
 }
 
-/** What an encoded event gets once it is known whose it is, as its record has it. */
+/** The additions to an encoded event once its visitor is known, in the form of the record. */
 export interface SettledVisitor {
   /** Lengths of the two texts of `headEnd`; the first is null when the event keeps its distinct id. */
   readonly distinctIdLength: number | null
   readonly visitorLength: number
   readonly headEnd: string
-  /** What stands in the place of the last brace of its properties; '' for the brace. */
+  /** Replaces the last brace of its properties; '' to keep the brace. */
   readonly bodyEnd: string
 }
 
 /**
  * @param distinctId null when the event keeps its own.
- * @param visitorText of `encodeVisitor`.
- * @param membersText what the properties get at their end, such as `"a":1,"b":2`; '' for nothing.
+ * @param visitorText the result of `encodeVisitor`.
+ * @param membersText members to append to the properties, such as `"a":1,"b":2`; '' for none.
  */
 export function settledVisitor(distinctId: string | null, visitorText: string, membersText: string): SettledVisitor {
   return {
@@ -222,10 +222,10 @@ export function settledVisitor(distinctId: string | null, visitorText: string, m
   }
 }
 
-/** A body of `{}`. */
+/** The size of the body `{}`. */
 const emptyBodyBytes = 2
 
-/** The bytes of an event's distinct id, the last text of its head when it has no ip. */
+/** The bytes of an event's distinct id, the last text of its head if it has no ip. */
 function distinctIdBytes(run: Buffer, start: number): number {
   const length = run.readUInt32LE(start + field.distinctIdLength)
   const headBytes = run.readUInt32LE(start + field.headBytes)
@@ -240,9 +240,9 @@ function distinctIdBytes(run: Buffer, start: number): number {
 }
 
 /**
- * Writes the project id into every record of an encoded run, which is encoded before its project is known. Call it only
- * before `sealRecords`. Works byte by byte, because most runs have one record and a DataView would cost more.
- * @throws RangeError for a project id that is not an integer of 32 bits, and for bytes that are not a run of records.
+ * Writes the project id into every record of a run that was encoded before its project was known. Call it only before
+ * `sealRecords`. Works byte by byte, because most runs have one record and a DataView would cost more.
+ * @throws RangeError for a project id that is not an unsigned 32-bit integer, and for bytes that are not a run of records.
  */
 export function assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number): void {
   requireUint32(projectId, 'project id')
@@ -258,7 +258,7 @@ export function assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number)
 
 /**
  * Fills in the checksum of every record of an encoded run. No byte may change afterwards.
- * @returns the start of each record and the end of the last one: `recordCount + 1` places.
+ * @returns the start of each record and the end of the last one: `recordCount + 1` offsets.
  * @throws RangeError for bytes that are not a run of encoded records.
  */
 export function sealRecords(bytes: Uint8Array<ArrayBuffer>): number[] {
@@ -273,7 +273,7 @@ export function sealRecords(bytes: Uint8Array<ArrayBuffer>): number[] {
   return places
 }
 
-/** The size of the record that begins at `at`, or 0 when the length there cannot be right. */
+/** The size of the record that begins at `at`, or 0 if the length there cannot be right. */
 export function recordBytesAt(view: DataView, at: number): number {
   const left = view.byteLength - at
   if (left < headerBytes) return 0

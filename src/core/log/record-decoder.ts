@@ -18,7 +18,7 @@ import {
 } from './record-layout.ts'
 import { decodeRecording } from './recording-codec.ts'
 
-/** Reads a run record by record: `skip` reads only lengths, `next` decodes. About 1 µs for an event of 1 KB. */
+/** Reads a run record by record: `skip` reads only lengths, `next` decodes. Takes about 1 µs for an event of 1 KB. */
 export class RecordCursor {
   readonly #bytes: Buffer
   readonly #view: DataView
@@ -27,9 +27,9 @@ export class RecordCursor {
   #index = 0
 
   /**
-   * @param recordCount as many as the bytes hold when absent. Else `next` gives exactly that many: a damaged length hides
-   *   where the next record begins, so the rest of the run becomes one `damaged` record, and each record lost in it an
-   *   empty `damaged` one.
+   * @param recordCount if absent, the cursor reads to the end of the bytes. If given, `next` returns exactly that many: a
+   *   damaged length hides where the next record begins, so the rest of the run becomes one `damaged` record, and each
+   *   record lost in it becomes an empty `damaged` record.
    */
   constructor(bytes: Uint8Array, recordCount?: number) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -46,13 +46,13 @@ export class RecordCursor {
     const left = this.#bytes.length - this.#at
     const size = recordBytesAt(this.#view, this.#at)
     if (size === 0) return left
-    // The last record has to end exactly at the end of the run; if not, an earlier length was wrong.
+    // The last record must end exactly at the end of the run; if not, an earlier length was wrong.
     return this.#index + 1 === this.#recordCount && size !== left ? left : size
   }
 
   /**
-   * The project in the header of the next record, unchecked, so that records of other projects can be skipped cheaply;
-   * -1 when the bytes left are too few for a header.
+   * The project in the header of the next record, unchecked, so that records of other projects can be skipped cheaply; -1 if
+   * the remaining bytes are too few for a header.
    */
   get nextProjectId(): number {
     return this.#hasHeader ? this.#view.getUint32(this.#at + field.projectId, true) : -1
@@ -82,7 +82,7 @@ export class RecordCursor {
     return this.#decode(start, end) ?? { kind: 'damaged', body: new Uint8Array(this.#bytes.subarray(start, end)) }
   }
 
-  /** Undefined when the bytes are not a valid record. */
+  /** Undefined if the bytes are not a valid record. */
   #decode(start: number, end: number): DecodedRecord | undefined {
     const view = this.#view
     if (end - start < headerBytes || view.getUint32(start + field.size, true) !== end - start) return undefined
@@ -113,7 +113,7 @@ export class RecordCursor {
 /**
  * The event whose record begins at `start`, sealed or not.
  * @param view of the same bytes.
- * @returns undefined when its texts cannot be told apart.
+ * @returns undefined if the lengths of its texts do not add up.
  */
 function eventAt(bytes: Buffer, view: DataView, start: number): CapturedEvent | undefined {
   const bodyStart = start + headerBytes + view.getUint32(start + field.headBytes, true)

@@ -1,18 +1,18 @@
 // The layout of a log record, version 1. Numbers are little-endian. A fixed header is followed by four parts in UTF-8:
-// - the head: token, uuid, name, distinct id, then an event's ip or a reject's reason and field, in one piece so that
-//   one call reads or writes them; lengths inside the head count UTF-16 units;
+// - the head: token, uuid, name, distinct id, then an event's ip or a reject's reason and field, contiguous so that one call
+//   reads or writes them; lengths inside the head count UTF-16 units;
 // - the body: an event's properties, a reject's original body;
 // - an event's `$set`, or a reject's source (`reject-source.ts`);
 // - an event's `$set_once`.
-// A recording (`recording-codec.ts`) has other texts in its head and packed bytes as its body. A later version changes
-// the version byte, never the places of these fields.
+// A recording (`recording-codec.ts`) has other texts in its head and packed bytes as its body. A later version must change the
+// version byte and never the offsets of these fields.
 
 export const recordVersion = 1
 export const kindEvent = 0
 export const kindReject = 1
 export const kindRecording = 2
 
-/** The checksum covers everything after itself. The size before it is checked by where the record has to end. */
+/** The checksum covers everything after it. The size before it is checked against where the record must end. */
 export const checksumStart = 8
 
 export const field = {
@@ -22,7 +22,7 @@ export const field = {
   checksum: 4,
   version: checksumStart,
   kind: 9,
-  /** Index into `lanes`, to which new lanes may therefore only be appended. */
+  /** Index into `lanes`: new lanes may therefore only be appended. */
   lane: 10,
   flags: 11,
   projectId: 12,
@@ -45,7 +45,7 @@ export const field = {
   capturedAtMs: 64,
   timestampMs: 72,
   sentAtMs: 80,
-  /** In a recording, the bytes of its items before packing. */
+  /** In a recording, the size of its items before packing. */
   itemsBytes: 80,
 } as const
 
@@ -58,6 +58,6 @@ export const flag = {
   hasSentAt: 8,
   hasSet: 16,
   hasSetOnce: 32,
-  /** The visitor's text (`visitor-text.ts`) stands in the place of the ip, which such an event never has. */
+  /** The visitor's text (`visitor-text.ts`) replaces the ip, which such an event never has. */
   hasVisitor: 64,
 } as const

@@ -9,7 +9,7 @@ import { RecordView } from './record-view.ts'
 const odd = { distinctId: 'Zoë 🐎', ip: '::1', propertiesJson: '{"a":"ü"}', setJson: '{"b":1}', setOnceJson: '{}' }
 
 describe('a view of encoded records', () => {
-  it('shows what a record says, in ASCII and beyond it', () => {
+  it('reads the fields of ASCII and of other records', () => {
     const events = [aCapturedEvent(1), aCapturedEvent(2, { ...odd, name: 'größe' })]
     const rejects = [
       aCapturedReject({ uuid: events[0]!.uuid, name: 'e' }),
@@ -44,7 +44,7 @@ describe('a view of encoded records', () => {
     assert.equal(Buffer.from(uuid).toString('latin1', 4), events[1]!.uuid)
   })
 
-  it('switches persons off in the record, which it notes beside what was noted before', () => {
+  it('switches persons off in the record, and adds that to its notes', () => {
     const events = [
       aCapturedEvent(1, { ...odd, notes: edgeNote.nameCut }),
       aCapturedEvent(2, { lane: 'ai' }),
@@ -72,7 +72,7 @@ describe('a view of encoded records', () => {
     )
   })
 
-  it('refuses a place where no record begins', () => {
+  it('refuses an offset at which no record begins', () => {
     assert.throws(() => new RecordView(new Uint8Array(200)).moveTo(0), RangeError)
   })
 })

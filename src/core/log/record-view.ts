@@ -1,5 +1,5 @@
-// Reads single fields of records that are encoded but not sealed yet: an answer, a hot-key count or a warning needs
-// only a few texts, and decoding a whole record would cost more.
+// Reads single fields of records that are encoded but not sealed yet: a response, a hot-key count or a warning needs only a
+// few texts, and decoding a whole record would cost more.
 
 import { edgeNote, lanes } from '../events/captured-event.ts'
 import { uuidTextLength } from '../events/uuid.ts'
@@ -20,7 +20,7 @@ export class RecordView {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** @throws RangeError when no record begins there. */
+  /** @throws RangeError if no record begins there. */
   moveTo(at: number): this {
     if (recordBytesAt(this.#view, at) === 0)
       throw new RangeError(`no record of the log begins at byte ${at} of ${this.#bytes.length}`)
@@ -57,7 +57,7 @@ export class RecordView {
     return this.#view.getFloat64(this.#at + field.capturedAtMs, true)
   }
 
-  /** Whether it belongs to an import, for which nobody is charged. */
+  /** Whether it belongs to an import, which is never charged. */
   get isImport(): boolean {
     return (this.#view.getUint8(this.#at + field.flags) & flag.historicalMigration) !== 0
   }
@@ -75,7 +75,7 @@ export class RecordView {
     this.#bytes.copy(target, at, start, start + uuidTextLength)
   }
 
-  /** Adds the record to another run. @param settled what became of its visitor; null to add it as it is. */
+  /** Adds the record to another run. @param settled its settled visitor; null to add the record unchanged. */
   addTo(encoder: RecordEncoder, settled: SettledVisitor | null): void {
     if (settled === null) encoder.addRecord(this.#bytes, this.#at)
     else encoder.addSettled(this.#bytes, this.#at, settled)

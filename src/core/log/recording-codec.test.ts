@@ -32,7 +32,7 @@ const capturedRecording: fc.Arbitrary<CapturedRecording> = fc.record(
 )
 
 describe('the record of a recording', () => {
-  it('gives back what was encoded, field by field, between events', () => {
+  it('decodes to the encoded values, field by field, also between events', () => {
     fc.assert(
       fc.property(capturedRecording, expected => {
         const encoder = new RecordEncoder()
@@ -42,7 +42,7 @@ describe('the record of a recording', () => {
         assert.equal(
           recording.bytes.length,
           recording.bytes.buffer.byteLength,
-          'memory of its own, ready to be transferred',
+          'a separate buffer, ready to be transferred',
         )
         const run = new Uint8Array(Buffer.concat([event, recording.bytes, event]))
         sealRecords(run)
@@ -57,7 +57,7 @@ describe('the record of a recording', () => {
     )
   })
 
-  it('is damaged when any byte of it was changed', () => {
+  it('is damaged if any of its bytes was changed', () => {
     const { bytes: sound } = encodeRecording(aCapturedRecording(1))
     sealRecords(sound)
     for (let at = 0; at < sound.length; at++) {
@@ -71,7 +71,7 @@ describe('the record of a recording', () => {
     }
   })
 
-  it('gets its project when that is known', () => {
+  it('can get its project after encoding', () => {
     const { bytes } = encodeRecording(aCapturedRecording(1, { projectId: 0 }))
     assignProject(bytes, 7)
     sealRecords(bytes)
@@ -79,7 +79,7 @@ describe('the record of a recording', () => {
     assert.equal(record?.kind === 'recording' && record.recording.projectId, 7)
   })
 
-  it('refuses numbers that would not come back as they are', () => {
+  it('refuses numbers that do not fit into 32 bits', () => {
     assert.throws(() => encodeRecording(aCapturedRecording(1, { projectId: -1 })), RangeError)
     assert.throws(() => encodeRecording(aCapturedRecording(1, { itemCount: 2 ** 32 })), RangeError)
   })

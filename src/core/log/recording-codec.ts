@@ -1,6 +1,6 @@
-// Encodes and decodes the record of a recording request (`record-layout.ts`). It is alone in its run, because it may be
-// larger than hundreds of events. The texts of its head: token, uuid, session id, distinct id, window id, snapshot
-// source, library.
+// Encodes and decodes the record of a recording request (`record-layout.ts`). Its run has no other records, because it may be
+// larger than hundreds of events. The texts of its head: token, uuid, session id, distinct id, window id, snapshot source,
+// library.
 
 import { type CapturedRecording, lanes } from '../events/captured-event.ts'
 import type { EncodedRecords } from './record-codec.ts'
@@ -9,8 +9,8 @@ import { field, headerBytes, kindRecording, recordVersion } from './record-layou
 const recordingLane = lanes.indexOf('replay')
 
 /**
- * Encodes a run of one record in its own buffer, with the checksum left open (`sealRecords`).
- * @throws RangeError when the project id or the count is not an integer of 32 bits.
+ * Encodes a run of one record in a separate buffer, without the checksum (`sealRecords`).
+ * @throws RangeError if the project id or the count is not an unsigned 32-bit integer.
  */
 export function encodeRecording(recording: CapturedRecording): EncodedRecords {
   const { token, uuid, sessionId, distinctId, windowId, snapshotSource, lib, items } = recording
@@ -42,8 +42,8 @@ export function encodeRecording(recording: CapturedRecording): EncodedRecords {
 }
 
 /**
- * @param items shares the memory that was read, since it may be megabytes.
- * @returns undefined when the lengths in the record do not fit it.
+ * @param items not copied, since it may be megabytes.
+ * @returns undefined if the lengths in the record are inconsistent.
  */
 export function decodeRecording(
   view: DataView,

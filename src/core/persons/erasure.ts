@@ -1,4 +1,4 @@
-// Erasing persons: what is asked, what is recorded of it, and which records and rows were before it.
+// Erasing persons: the request, its stored form, and which records and rows it covers.
 // Source: docs/decisions/0064-erased-persons.md.
 
 import type { LogStream } from '../events/log-stream.ts'
@@ -13,9 +13,9 @@ export interface ErasureCount {
 }
 
 export interface ErasureTerms {
-  /** Only events and recordings go; the person stays with its ids. */
+  /** Deletes only events and recordings; the person and its ids stay. */
   readonly keepsPerson: boolean
-  /** Events, rejects and what counts flag calls. */
+  /** Deletes events, rejects and the counts of flag calls. */
   readonly deletesEvents: boolean
   readonly deletesRecordings: boolean
 }
@@ -23,7 +23,7 @@ export interface ErasureTerms {
 /** How many rows an erasure found, each event once. */
 export interface RemovedRows {
   readonly events: number
-  /** Of import jobs that are not published. */
+  /** Rows of import jobs that are not published. */
   readonly pendingEvents: number
   readonly recordings: number
   readonly rejectedEvents: number
@@ -31,28 +31,28 @@ export interface RemovedRows {
 
 export const noRemovedRows: RemovedRows = { events: 0, pendingEvents: 0, recordings: 0, rejectedEvents: 0 }
 
-/** An erased person, with the request that it was part of. */
+/** An erased person, with the terms of the request. */
 export interface ErasedPerson extends ErasureTerms {
   readonly erasureId: number
   readonly uuid: string
   readonly requestedBy: string | null
   readonly requestedAtMs: number
-  /** When nothing was left; null until then. */
+  /** When everything had been removed; null until then. */
   readonly doneAtMs: number | null
-  /** Persons of the same request. */
+  /** Number of persons in the same request. */
   readonly personCount: number
   /** Rows removed for all persons of the request; null until they are counted. */
   readonly removed: RemovedRows | null
 }
 
-/** Where the log ended when persons were erased: what it had of them then is erased too. */
+/** Where the log ended when persons were erased: their earlier records are erased too. */
 export interface LogEnds {
   readonly logId: string
-  /** For each stream, the offset behind its last record. */
+  /** For each stream, the offset after its last record. */
   readonly endOffsets: Readonly<Record<LogStream, number>>
 }
 
-/** An erased distinct id, for as long as the log may have records of it. */
+/** An erased distinct id, kept as long as the log may have records of it. */
 export interface ErasedId extends LogEnds, Pick<ErasureTerms, 'deletesEvents' | 'deletesRecordings'> {
   readonly projectId: number
   readonly distinctId: string
@@ -62,20 +62,20 @@ export interface ErasedId extends LogEnds, Pick<ErasureTerms, 'deletesEvents' | 
 export interface PersonErasure extends ErasureTerms, LogEnds {
   readonly id: number
   readonly projectId: number
-  /** The project's count of erasures: rows that were made with a lower one were made before. */
+  /** The project's count of erasures: rows made with a lower count precede this erasure. */
   readonly erasures: number
-  /** Rows of the mirror up to this version were made before. */
+  /** Rows of the mirror up to this version precede this erasure. */
   readonly mirrorVersion: number
   readonly isCounted: boolean
   readonly distinctIds: readonly string[]
-  /** Uuids of the erased persons and of those merged into them, unless another person has the uuid now. Empty if kept. */
+  /** Uuids of the erased persons and of those merged into them, unless another person has the uuid now. Empty if persons stay. */
   readonly personUuids: readonly string[]
 }
 
-/** Without whom it erases. */
+/** An erasure without its ids. */
 export type ErasureOutline = Omit<PersonErasure, 'distinctIds' | 'personUuids'>
 
-/** Which of the records of a chunk belong to erased persons. */
+/** Decides which records of a chunk belong to erased persons. */
 export class ErasedRecords {
   readonly #logId: string
   readonly #stream: LogStream
@@ -91,7 +91,7 @@ export class ErasedRecords {
     return this.#byId.size === 0
   }
 
-  /** Whether what is at this offset was accepted before its distinct id was erased. */
+  /** Whether the record at this offset was accepted before its distinct id was erased. */
   has(of: 'events' | 'recordings', projectId: number, distinctId: string, offset: number): boolean {
     if (this.isEmpty) return false
     return (this.#byId.get(keyOf({ projectId, distinctId })) ?? []).some(

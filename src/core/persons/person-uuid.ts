@@ -1,4 +1,4 @@
-// A person's uuid derives from its distinct id, so that every worker makes the same one.
+// A person's uuid derives from its distinct id, so that every worker computes the same one.
 
 import { uuidV5 } from '../events/uuid-v5.ts'
 

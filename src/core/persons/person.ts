@@ -3,8 +3,8 @@
 import type { JsonValue, PropertyBag } from '../json.ts'
 
 /**
- * Which write a property's value is from. Kept only where an import needs it: for keys that an import wrote and keys
- * that a live `$set_once` created. A key without a mark belongs to live `$set`. Source: docs/wire/import.md 3.4.
+ * The write that a property's value comes from. Kept only where imports need it: for keys that an import wrote and keys that
+ * a live `$set_once` created. A key without a mark belongs to a live `$set`. Source: docs/wire/import.md 3.4.
  */
 export interface PropertyMark {
   /** `live_once`, `import_set`, `import_once`; `import_unset` is the tombstone of a removed key. */
@@ -14,9 +14,9 @@ export interface PropertyMark {
   readonly uuid: string
   readonly importJobId: number
   /**
-   * A write that the import's value covers, kept so that the events of an import give the same result in any order:
-   * with `import_set` and `import_unset` the import's earliest `$set_once` of the key. `value` is kept only while it
-   * could still become the key's value.
+   * A write hidden by the import's value, kept so that the events of an import give the same result in any order: with
+   * `import_set` and `import_unset`, the import's earliest `$set_once` of the key. `value` is kept only while it could still
+   * become the key's value.
    */
   readonly once?: { readonly timestampMs: number; readonly uuid: string; readonly value?: JsonValue }
   /** With `import_once`: the import's latest `$unset` of the key, which is earlier than this value. */
@@ -35,11 +35,11 @@ export interface Person {
   readonly isIdentified: boolean
   /** 0 when created, +1 with each write; every write is conditional on the version it was computed from. */
   readonly version: number
-  /** Latest event time among the writes; an event that changes nothing does not move it. Epoch ms. */
+  /** Latest event time of a write, epoch ms; events that change nothing do not count. */
   readonly lastSeenAtMs: number
 }
 
-/** A distinct id and its person. A version above 0 makes the mapping an override for events already stored. */
+/** A distinct id and its person. A version above 0 makes the mapping an override for already stored events. */
 export interface DistinctIdMapping {
   readonly projectId: number
   readonly distinctId: string
@@ -47,7 +47,7 @@ export interface DistinctIdMapping {
   readonly version: number
 }
 
-/** How many distinct ids a person is shown with; a separate list has all of them. */
+/** How many of a person's distinct ids are shown with the person; a separate list has all of them. */
 export const shownDistinctIdCountMax = 100
-/** How many rows of experience continuity a person is shown with. */
+/** How many of a person's rows for experience continuity are shown with the person. */
 export const shownFlagOverrideCountMax = 1_000

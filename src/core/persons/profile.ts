@@ -1,5 +1,5 @@
 // The part of a person or group that property updates change: its properties and their marks. An update returns a new
-// profile, or null when there is nothing to write.
+// profile, or null if there is nothing to write.
 
 import { isRawNumber, type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../json.ts'
 import type { PropertyMark, PropertyMarks } from './person.ts'
@@ -8,8 +8,8 @@ export interface Profile {
   readonly properties: PropertyBag
   readonly marks: PropertyMarks
   /**
-   * True when nothing else refers to `properties`, so that they may be changed in place: copying tens of thousands of
-   * keys takes 50 ms.
+   * True if nothing else refers to `properties`, so that they may be changed in place: copying tens of thousands of keys
+   * takes 50 ms.
    */
   readonly ownsProperties?: boolean
 }

@@ -20,7 +20,7 @@ const mark = fc.record(
 )
 
 describe('the stored text of marks', () => {
-  it('gives the marks back, whatever the keys', () => {
+  it('decodes to the same marks, whatever the keys', () => {
     const keys = fc.oneof(fc.constantFrom('__proto__', 'constructor', '$initial_os'), fc.string())
     fc.assert(
       fc.property(fc.array(fc.tuple(keys, mark)), entries => {
@@ -32,13 +32,13 @@ describe('the stored text of marks', () => {
     )
   })
 
-  it('names a mark once for all its keys', () => {
+  it('contains a mark once for all its keys', () => {
     const shared: PropertyMark = { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 }
     assert.equal(encodeMarks({ a: shared, b: { ...shared }, c: shared }), '[[[0,5,"u",0],["a","b","c"]]]')
     assert.equal(encodeMarks({}), '[]')
   })
 
-  it('refuses text of another shape', () => {
+  it('is refused by the decoder if it has another shape', () => {
     for (const text of ['{"a":1}', '[1]', '[[[9,1,"u",0],["a"]]]', '[[[0,1,"u",0]]]', 'nothing'])
       assert.throws(() => decodeMarks(text))
   })

@@ -1,5 +1,5 @@
-// The stored text of property marks. One event usually leaves the same mark on twenty keys, so keys are grouped by
-// mark: `[[mark, ["key", …]], …]`, with the mark as a list of its parts. That is a fifth of the bytes.
+// The stored text of property marks. One event usually leaves the same mark on twenty keys, so keys are grouped by mark:
+// `[[mark, ["key", …]], …]`, with the mark as a list of its parts. That takes a fifth of the bytes.
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '../json.ts'
 import type { PropertyMark, PropertyMarks } from './person.ts'

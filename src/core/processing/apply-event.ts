@@ -1,6 +1,5 @@
-// Applies one event to the chunk's working copy: updates its person and groups, and makes the row that it becomes. This
-// file decides the order of the steps; each step has its rules in a file of its own (`person-step.ts`,
-// `group-update.ts`).
+// Applies one event to the chunk's working copy: updates its person and groups, and builds its row. This file decides the
+// order of the steps; the rules of each step are elsewhere (`person-step.ts`, `group-update.ts`).
 
 import { unsetKeys } from '#core/processing/properties/person-update.ts'
 import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
@@ -32,9 +31,9 @@ export interface ApplyContext {
   readonly geoipOf: GeoipOf
   /** The event's job asked for the location of recorded addresses. */
   readonly looksUpImport: boolean
-  /** The event's merge lost against other writers on every try, so the event is processed without it. */
+  /** The event's merge conflicted with other writers on every try, so the event is processed without the merge. */
   readonly mergeIsLost: boolean
-  /** The event would merge with an id that was erased after it was accepted: it is stored, but merges nobody. */
+  /** The event would merge with an id that was erased after the event was accepted: it is stored, but merges no persons. */
   readonly mergesErased: boolean
   readonly flagCalls: FlagCalls
 }
@@ -82,8 +81,8 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
 }
 
 /**
- * Whether a live event of cookieless mode was not hashed: the log may have some from a version that hashed none. An
- * import is stored as it was sent, but not with the id that all visitors share.
+ * Whether a live event of cookieless mode was not hashed: the log may contain some from a version without hashing. An import
+ * is stored as it was sent, unless it has the id that all visitors share.
  */
 function isUnhashed({ visitor, historicalMigration, distinctId }: CapturedEvent, properties: JsonObject): boolean {
   if (properties.$cookieless_mode !== true || visitor !== null) return false
@@ -103,7 +102,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   const wish = properties.$process_person_profile
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
     warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: shownText(wish) })
-  // The uuids of imported events may be from the day of the import.
+  // Uuids of imported events may have been generated on the day of the import.
   if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
   const apartMs = Math.abs(uuidMs - timestampMs)
@@ -151,7 +150,7 @@ function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, 
         uuid: event.uuid,
         importJobId: event.importJobId,
         historical: event.historicalMigration,
-        // That an import's gives a new person its values only, would make them depend on the order of its events.
+        // An imported exception writes to known persons too: otherwise the result would depend on the order of events.
         writesKnownPersons: event.name !== '$exception' || event.historicalMigration,
         writesFilteredKeys: event.name === '$set' || mergeEventNames.has(event.name),
       },

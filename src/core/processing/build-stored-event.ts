@@ -63,7 +63,7 @@ export function buildStoredEvent(
   }
 }
 
-/** No stored event has these among its properties. */
+/** Properties that are removed from every stored event. */
 export const internalKeys = [
   '$elements',
   '$elements_chain',
@@ -139,7 +139,7 @@ const noFlags: ReadonlyMap<string, string> = new Map()
 function flagsOf(properties: JsonObject, keys: readonly string[]): ReadonlyMap<string, string> {
   let flags: Map<string, string> | null = null
   for (const key of keys) {
-    // No flag has a longer key, and whatever a client makes up would be in a dictionary that all projects share.
+    // No flag has a longer key, and keys that a client makes up would end up in a dictionary that all projects share.
     if (!key.startsWith('$feature/') || Buffer.byteLength(key) > featureKeyBytesMax) continue
     const value = properties[key]!
     if (value === null) continue

@@ -1,23 +1,23 @@
-// Which flags a chunk's events say were called, and when last: what `last_called_at` and the status of a flag follow.
-// Imports do not count, since they tell of other times and often of other instances.
+// Collects which flags a chunk's events called, and when last: the source of a flag's `last_called_at` and status. Imports
+// do not count: they describe other times and often other instances.
 
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { JsonObject } from '../json.ts'
 import type { CalledFlag } from './chunk.ts'
 import { isFlagCall } from './deduplicate-flag-calls.ts'
 
-/** Longer keys are no flag's (`validate-flag.ts`), and a client may send any text as `$feature_flag`. */
+/** No flag has a longer key (`validate-flag.ts`), but a client may send any text as `$feature_flag`. */
 const keyCharsMax = 400
 
 export class CalledFlags {
   /** By project, then by key. */
   readonly #calledAtMs = new Map<number, Map<string, number>>()
 
-  /** Notes the event if it is a live flag call. A client's clock may be ahead, so the time of acceptance is the latest. */
+  /** Notes the event if it is a live flag call. Its time is at most the time of acceptance: a client's clock may be ahead. */
   note(event: CapturedEvent, properties: JsonObject): void {
     if (!isFlagCall(event, properties)) return
     const key = properties.$feature_flag as string
-    // The state can store no other texts, so no flag has such a key.
+    // The state store cannot store such texts, so no flag has such a key.
     if (key.length > keyCharsMax || key.includes('\0') || !key.isWellFormed()) return
     const calledAtMs = Math.min(event.timestampMs, event.capturedAtMs)
     let ofProject = this.#calledAtMs.get(event.projectId)

@@ -8,8 +8,8 @@ const at = (text: string) => Date.parse(`${text}Z`)
 const happenedMs = at('2026-11-05T23:59:59.999')
 const event = aStoredEvent({ timestampMs: happenedMs, capturedAtMs: at('2026-11-06T00:00:00') })
 
-describe('live events that may be charged already', () => {
-  it('are those accepted on a later UTC day than theirs, imports left aside', () => {
+describe('live events that may already be charged', () => {
+  it('are those accepted on a later UTC day than their own, without imports', () => {
     assert.deepEqual(lateLiveEvents([event]), [event])
     const others = [
       aStoredEvent({ timestampMs: happenedMs, capturedAtMs: happenedMs }),
@@ -23,7 +23,7 @@ describe('live events that may be charged already', () => {
     assert.deepEqual(lateLiveEvents([...others, old, event]), [old, event])
   })
 
-  it('take the time of the copy that was charged, and keep their own without one', () => {
+  it('take the charge time of their charged copy, or keep their own if there is no copy', () => {
     const [first, second] = [event, { ...event, distinctId: 'bob' }]
     const other = aStoredEvent()
     const rows = [first, other, second]
@@ -33,7 +33,7 @@ describe('live events that may be charged already', () => {
     assert.equal(charged[0], first)
   })
 
-  it('share the earliest among copies in one chunk', () => {
+  it('share the earliest charge time among copies in one chunk', () => {
     const rows = [3, 1, 2].map(hours => ({
       ...event,
       capturedAtMs: event.capturedAtMs + hours,
@@ -45,7 +45,7 @@ describe('live events that may be charged already', () => {
     )
   })
 
-  it('are told apart by everything that makes an identity', () => {
+  it('are distinguished by every part of their identity', () => {
     const different = [
       event,
       { ...event, timestampMs: happenedMs + 1 },

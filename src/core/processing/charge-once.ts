@@ -1,6 +1,6 @@
-// Decides on which day a live event is charged: the day on which its first copy was accepted, however often and late it
-// is sent again. Usage is frozen day by day, so a later copy must not move its event to another day. The event store
-// knows the earlier copies (`findChargedTimes`); `services/processing/insert-rows.ts` decides when to ask it.
+// Decides on which day a live event is charged: the day on which its first copy was accepted, however often and late it is
+// sent again. Usage is frozen day by day, so a later copy must not move its event to another day. The event store has the
+// earlier copies (`findChargedTimes`); `services/processing/insert-rows.ts` decides when to query it.
 
 import { identityKey, type StoredEvent } from '../events/stored-event.ts'
 import { dayMs } from '../time.ts'
@@ -25,9 +25,9 @@ export function lateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEve
 }
 
 /**
- * Sets the time of charge of late events to that of their first copy.
+ * Sets the charge time of late events to the charge time of their first copy.
  * @param late the result of `lateLiveEvents(rows)`.
- * @param chargedTimes for each of `late`, when the stored copy was charged, epoch ms; null when there is no copy.
+ * @param chargedTimes for each of `late`, when the stored copy was charged, epoch ms; null if there is no copy.
  * @returns `rows` in their order. Copies within the chunk share the earliest time.
  */
 export function chargeOnce(

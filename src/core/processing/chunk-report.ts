@@ -1,6 +1,6 @@
-// What a chunk reports besides its rows: the count of every outcome (accepted = stored + dropped + rejected) and the
-// projects' warnings; the store decides how many of a type it keeps. The warnings of an import become one per job and
-// chunk, with samples by reason, so that they do not fill the project's list.
+// Collects a chunk's report: the count of every outcome (accepted = stored + dropped + rejected) and the projects' warnings;
+// the store decides how many of each type it keeps. Warnings about an import become one per job and chunk, with samples by
+// reason, so that they do not fill the project's list.
 
 import type { CapturedEvent, CapturedReject, Lane } from '../events/captured-event.ts'
 import { liveWindowMs } from '../events/live-window.ts'
@@ -10,7 +10,7 @@ import type { ImportJobStatus } from '../imports/import-job.ts'
 import type { JsonObject } from '../json.ts'
 import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
 
-/** A chunk tells of old live events from this many on, when they are at least half of the project's live events in it. */
+/** A chunk warns about this many old live events or more if they are at least half of the project's live events in it. */
 const oldEventCountMin = 100
 
 interface LiveAges {
@@ -36,7 +36,7 @@ export class ChunkReport {
 
   /**
    * Counts one record.
-   * @param lane the record's own, as in `pennon_events_accepted_total`, so that the two can be compared.
+   * @param lane the record's own, as in `pennon_events_accepted_total`, so that the two metrics can be compared.
    * @param reason '' for stored.
    */
   count(projectId: number, lane: Lane, outcome: ChunkOutcome['outcome'], reason: string): void {
@@ -65,7 +65,7 @@ export class ChunkReport {
     this.#warnings.push({ projectId, type, details: withKind(type, details), timestampMs: receivedAtMs })
   }
 
-  /** Counts how many live events are old, which bulk data is: it would do better as an import. */
+  /** Counts how many live events are old: that suggests bulk data, which should be an import. */
   noteAge({ projectId, receivedAtMs, timestampMs }: CapturedEvent): void {
     let ages = this.#ages.get(projectId)
     if (ages === undefined) {
@@ -83,7 +83,7 @@ export class ChunkReport {
     if (event.receivedAtMs - event.timestampMs < liveWindowMs) this.#note(event, 'recent', { eventUuid: event.uuid })
   }
 
-  /** What happened to an event of a job stands with the job, whatever the event's lane. */
+  /** Notes for the job what happened to one of its events, whatever the event's lane. */
   noteOfJob(event: CapturedEvent, reason: string, details: JsonObject): void {
     this.#note(event, reason, details)
   }
@@ -95,8 +95,8 @@ export class ChunkReport {
   }
 
   /**
-   * What happened to events of these jobs stands with the jobs; the project's list gets a single line of each, when
-   * something happens first. Source: docs/wire/import.md 3.9.
+   * Notes about events of these jobs are stored with the jobs; the project's list gets a single warning per job, for the
+   * first note. Source: docs/wire/import.md 3.9.
    */
   allWarnings(jobs: ReadonlyMap<number, ImportJobStatus>): IngestionWarning[] {
     const ofImports: IngestionWarning[] = []
@@ -115,7 +115,7 @@ export class ChunkReport {
     return [...this.#warnings, ...this.#warningsOfAge(), ...ofImports]
   }
 
-  /** What happened to events of these jobs. */
+  /** The notes about events of these jobs. */
   allNotes(jobs: ReadonlyMap<number, ImportJobStatus>): ImportNote[] {
     return this.#imports
       .values()

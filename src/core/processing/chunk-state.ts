@@ -1,6 +1,5 @@
-// The working copy of what was loaded for a chunk, which its events read and change. It is made for one call of
-// `processChunk` and discarded afterwards. It keeps persons, mappings and groups consistent; callers know why they
-// change.
+// The working copy of a chunk's loaded state, which its events read and change. It is made for one call of `processChunk`
+// and discarded afterwards. It keeps persons, mappings and groups consistent; callers decide what changes.
 
 import type { Group, GroupType } from '../groups/group.ts'
 import { groupTypeCountMax } from '../groups/group.ts'
@@ -27,10 +26,10 @@ export interface WorkingPerson {
   readonly loadedVersion: number | null
   changed: boolean
   mergedInto: WorkingPerson | null
-  /** Persons merged into this one, in order; null when there are none, which is nearly always. */
+  /** Persons merged into this one, in order; nearly always null for no such persons. */
   absorbed: WorkingPerson[] | null
   mappings: WorkingMapping[]
-  /** JSON text of `properties`; null when it has to be made anew. */
+  /** JSON text of `properties`; null if it must be rebuilt. */
   propertiesJson: string | null
 }
 
@@ -54,16 +53,16 @@ interface WorkingGroup {
   changed: boolean
 }
 
-/** One project's part of the working copy, or the staging overlay of a pending job, which has persons and groups of its own. */
+/** The part of the working copy of one project, or of a pending job's staging overlay, which has separate persons and groups. */
 export class ProjectState {
   readonly project: Project
-  /** The project id under which its persons and groups are stored: the project's own, or the staging overlay's. */
+  /** The project id under which its persons and groups are stored: the project's id, or the staging overlay's. */
   readonly subjectsId: number
   /** The project whose events the staging overlay holds; null for a project itself. */
   readonly #stagedProject: ProjectState | null
   /** An import of the project is being undone. */
   readonly #isUndone: boolean
-  /** Links that wait until the job is published. */
+  /** Links to be made when the job is published. */
   readonly links: Omit<ImportLink, 'importJobId'>[] = []
   /** Group types that events of the staging overlay added to the project. */
   readonly addedGroupTypes: GroupType[] = []
@@ -73,7 +72,7 @@ export class ProjectState {
   /** Ids attached as never personless to a person whose uuid derives from another id. */
   readonly neverPersonlessIds: string[] = []
   readonly newGroupTypes: GroupType[] = []
-  /** Characters of property text that events have written to groups, each time anew. */
+  /** Characters of property text that events wrote to groups, counting each write. */
   groupTextLength = 0
   /** The version of the next mapping of an id, by id. */
   readonly #personlessIds = new Map<string, number>()
@@ -98,7 +97,7 @@ export class ProjectState {
     return this.#stagedProject !== null
   }
 
-  /** Undoing an import asks who uses a person, and then removes it: a use that comes in between has to be a change. */
+  /** Undoing an import first checks the uses of a person, then removes it: a use in between must count as a change. */
   findPerson(distinctId: string): WorkingPerson | undefined {
     const person = this.mappings.get(distinctId)?.person
     if (this.#isUndone && person !== undefined && !person.changed) {
@@ -167,14 +166,14 @@ export class ProjectState {
     survivor.absorbed.push(other)
   }
 
-  /** The version of a new mapping: 0 when no event has used the id without a person, so that no override is needed. */
+  /** The version of a new mapping: 0 if no event has used the id without a person, so that no override is needed. */
   nextVersionOf(distinctId: string): number {
     return this.#personlessIds.get(distinctId) ?? 0
   }
 
   /**
-   * Whether the id has rows without a person, which carry the uuid that derives from it. False once an import that gave
-   * the id to another person was undone: then an override gives its rows that uuid, whether or not any was personless.
+   * Whether the id has rows without a person, which carry the uuid derived from it. False once an import that gave the id to
+   * another person was undone: then an override maps its rows to that uuid, whether or not any was personless.
    */
   hasPersonlessRows(distinctId: string): boolean {
     return this.nextVersionOf(distinctId) === 1
@@ -193,8 +192,7 @@ export class ProjectState {
   }
 
   /**
-   * The index of a group type. A new name takes the lowest free index; undefined if it gets none, which
-   * `takeRefusedGroupType` reports.
+   * The index of a group type. A new name takes the lowest free index; undefined if it is refused (`takeRefusedGroupType`).
    */
   groupTypeIndex(name: string): number | undefined {
     if (this.#stagedProject !== null) return this.#stagedTypeIndex(this.#stagedProject, name)
@@ -216,7 +214,7 @@ export class ProjectState {
     return undefined
   }
 
-  /** A staging overlay has the types of its project, because the columns of its rows are theirs. */
+  /** A staging overlay shares the types of its project, because its rows use the same columns. */
   #stagedTypeIndex(of: ProjectState, name: string): number | undefined {
     const typeCount = of.newGroupTypes.length
     const index = of.groupTypeIndex(name)
@@ -233,14 +231,14 @@ export class ProjectState {
     return refused
   }
 
-  /** The types of the groups to write that existed before; of a staging overlay, all that its events name. */
+  /** The existing types of the groups to write; for a staging overlay, all existing types that its events name. */
   usedGroupTypes(): GroupType[] {
     const used = new Set(this.#stagedTypes.values())
     for (const { group, changed } of this.#groups.values()) if (changed) used.add(group.typeIndex)
     return this.#groupTypesAt(used, (this.#stagedProject ?? this).newGroupTypes)
   }
 
-  /** The types that a staging overlay's events name and did not add; others may have added them in the same chunk. */
+  /** The types that a staging overlay's events name but did not add; other events of the chunk may have added them. */
   namedGroupTypes(): GroupType[] {
     return this.#groupTypesAt(new Set(this.#stagedTypes.values()), this.addedGroupTypes)
   }
@@ -253,7 +251,7 @@ export class ProjectState {
       .map(([name, index]) => ({ projectId: this.project.id, name, index }))
   }
 
-  /** Undefined for an index without a type, or with one that is being deleted. */
+  /** Undefined for an index without a type, or whose type is being deleted. */
   nameOfGroupType(typeIndex: number): string | undefined {
     return this.#groupTypes.entries().find(([, index]) => index === typeIndex)?.[0]
   }
@@ -313,7 +311,7 @@ export class ProjectState {
   }
 }
 
-/** Makes the working copy, by project id. `loaded` itself is never changed. */
+/** Creates the working copy, by project id. Never changes `loaded`. */
 export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, ProjectState> {
   const projects = new Map(
     loaded.projects.map(project => [

@@ -1,6 +1,5 @@
-// A chunk of the log as values: what its events may touch, what was loaded for them, and everything that they change.
-// The worker's pure part (`process-chunk.ts`) turns the loaded values into changes; `ports/state/chunk-store.ts` loads
-// and commits.
+// The values of a chunk: what its events may touch, what was loaded, and what changes. The worker's pure part
+// (`process-chunk.ts`) turns the loaded values into changes; `ports/state/chunk-store.ts` loads and commits.
 
 import type { Lane } from '../events/captured-event.ts'
 import type { Group, GroupType } from '../groups/group.ts'
@@ -13,13 +12,13 @@ import type { Project } from '../project.ts'
 import type { VisitorChanges } from './visitors.ts'
 
 /**
- * What to load for a chunk. Distinct ids, group types and group keys are well-formed text without NUL, as in the log.
- * Ids taken from properties have to be converted first, or what is stored under them is not found again.
+ * What to load for a chunk. Distinct ids, group types and group keys are well-formed text without NUL, as in the log. Convert
+ * ids taken from properties first, or they do not match the stored ones.
  */
 export interface ChunkSubjects {
   readonly distinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groups: readonly { readonly projectId: number; readonly typeName: string; readonly key: string }[]
-  /** Groups whose type's index is known already. */
+  /** Groups whose type index is already known. */
   readonly groupKeys?: readonly { readonly projectId: number; readonly typeIndex: number; readonly key: string }[]
   readonly projectIds: readonly number[]
   /**
@@ -30,7 +29,7 @@ export interface ChunkSubjects {
   /** Ids of records that touch no person: they may have been erased. */
   readonly otherDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly importJobIds?: readonly number[]
-  /** Events that an importer may have generated, which other jobs may have sent with another time. */
+  /** Events that an importer may have generated: other jobs may have sent them with another time. */
   readonly generated?: readonly { readonly projectId: number; readonly uuid: string }[]
 }
 
@@ -40,8 +39,8 @@ export interface LoadedChunk {
   /** Every person of `mappings`. */
   readonly persons: readonly Person[]
   /**
-   * The JSON text of each person's properties, in the order of `persons`, if the store has it at hand. It is exactly
-   * what JSON.stringify makes of them.
+   * The JSON text of each person's properties, in the order of `persons`, if the store has it at hand; identical to the
+   * result of JSON.stringify.
    */
   readonly personPropertiesJson?: readonly string[]
   /**
@@ -52,20 +51,20 @@ export interface LoadedChunk {
   readonly personMappings: readonly DistinctIdMapping[]
   /** How many bytes of text the store counted against the limit of the load. */
   readonly textBytes: number
-  /** The same by project id. */
+  /** `textBytes` by project id. */
   readonly textBytesOf: ReadonlyMap<number, number>
   readonly personlessDistinctIds: readonly PersonlessId[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Group[]
-  /** By project: how often persons of it were erased, where they ever were. */
+  /** By project: how often its persons were erased; only projects where that is not 0. */
   readonly erasures?: ReadonlyMap<number, number>
-  /** Those of the wanted ids that were erased while the log may still have records of them. */
+  /** The wanted ids that were erased and of which the log may still have records. */
   readonly erasedIds?: readonly ErasedId[]
-  /** By project, where the discarding of an import job has begun: how often, and whether it is under way. */
+  /** By project, if import jobs were ever discarded: how often, and whether a discard is running. */
   readonly importUndos?: ReadonlyMap<number, { readonly count: number; readonly isRunning: boolean }>
-  /** The wanted jobs that exist, as of the same moment. */
+  /** The wanted jobs that exist, read in the same transaction. */
   readonly importJobs?: readonly ImportJobStatus[]
-  /** Those of the wanted generated events that were seen before. */
+  /** The wanted generated events that were seen before. */
   readonly generated?: readonly GeneratedEvent[]
 }
 
@@ -77,7 +76,7 @@ export interface PersonlessId {
   readonly nextVersion?: number
 }
 
-/** A row to write, and its version when loaded; null = the row must not exist yet. */
+/** A row to write, and its version when loaded; null if the row must not exist yet. */
 export interface Versioned<T> {
   readonly row: T
   readonly loadedVersion: number | null
@@ -86,9 +85,9 @@ export interface Versioned<T> {
 export interface ChunkChanges {
   readonly persons: readonly Versioned<Person>[]
   /**
-   * Persons that were merged away. Their flag overrides move to the survivor in the order of this list (a row that the
-   * survivor has wins), then the person's row is deleted. The survivor is the final one of the chunk, and `mappings`
-   * moves every id of the merged person to it.
+   * Persons that were merged away. Their flag overrides move to the survivor in the order of this list (the survivor's own
+   * rows win), then the person's row is deleted. The survivor is the final one of the chunk, and `mappings` moves every id
+   * of the merged person to it.
    */
   readonly deletedPersons: readonly {
     readonly projectId: number
@@ -97,11 +96,11 @@ export interface ChunkChanges {
     readonly loadedVersion: number
   }[]
   readonly mappings: readonly Versioned<DistinctIdMapping>[]
-  /** The commit is a conflict if one of them got a person since the load, unless this chunk itself attaches it. */
+  /** The commit is a conflict if one has got a person since the load, unless this chunk itself attaches it. */
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   /**
-   * The ids of `mappings` that no event without a person had used at the load. The commit is a conflict if such an
-   * event has used one since, because its mapping would then have to be an override.
+   * The ids of `mappings` that no event without a person had used at the load. The commit is a conflict if such an event
+   * has used one since, because its mapping would then need to be an override.
    */
   readonly neverPersonlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
@@ -110,18 +109,18 @@ export interface ChunkChanges {
   readonly groups: readonly Versioned<Group>[]
   /** At most one for each flag key of a project. */
   readonly calledFlags: readonly CalledFlag[]
-  /** All are counted; per project, type and UTC day the store keeps at most as many as `warningSamplesPerDay` says. */
+  /** All are counted; per project, type and UTC day the store keeps at most `warningSamplesPerDay`. */
   readonly warnings: readonly IngestionWarning[]
-  /** Absent for a chunk without events of visitors that state is kept of. */
+  /** Absent for a chunk without events of stateful cookieless visitors. */
   readonly visitors?: VisitorChanges
   /** Absent for a chunk without events of import jobs. */
   readonly imports?: ImportChanges
   /**
-   * By project, as loaded. The commit is a conflict if the discarding of an import job has begun since: what the rows name
-   * may be gone.
+   * By project, the count of discards as loaded. The commit is a conflict if discarding an import job has begun since: the
+   * persons and groups in the rows may be gone.
    */
   readonly importUndos?: ReadonlyMap<number, number>
-  /** What became of the chunk's records, per project. The sum equals the number of accepted records (I8). */
+  /** The outcomes of the chunk's records, per project. The sum equals the number of accepted records (I8). */
   readonly outcomes: readonly ChunkOutcome[]
 }
 

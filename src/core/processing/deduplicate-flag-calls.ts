@@ -1,6 +1,6 @@
-// Deduplicates `$feature_flag_called` events, for projects that want it: stores only the first per distinct id, flag, answer,
-// rule and groups in a UTC day. Servers evaluate the same flag for the same person thousands of times a day. The event
-// store's own rows tell which calls are stored (`findFlagCalls`), so that no other record has to be kept.
+// Deduplicates `$feature_flag_called` events, for projects that enable it: stores only the first per distinct id, flag,
+// answer, rule and groups in a UTC day. Servers evaluate the same flag for the same person thousands of times a day. The
+// event store's rows show which calls are stored (`findFlagCalls`), so no other record is needed.
 
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { EventIdentity, StoredEvent } from '../events/stored-event.ts'
@@ -13,12 +13,12 @@ export const flagCallKindKeys = [
   ...(['$feature_flag', '$feature_flag_response', '$feature_flag_rule_id', '$feature_flag_variant_key'] as const),
   ...(['$groups', '$feature_flag_has_experiment'] as const),
 ] as const
-/** Bytes of UTF-8. No flag's key is longer; a longer answer counts as none. */
+/** Bytes of UTF-8. No flag has a longer key; a longer answer counts as no answer. */
 export const flagCallTextBytesMax = 1_000
-/** Why such an event is dropped. It counts as usage all the same. */
+/** The reason for which a repeated call is dropped. It still counts as usage. */
 export const deduplicatedReason = 'feature_flag_called_repeated'
 
-/** What is kept of an event that was deduplicated: enough to count it once, however often it is sent. */
+/** The part of a deduplicated event that is kept: enough to count it once, however often it is sent. */
 export interface DeduplicatedCall {
   readonly projectId: number
   readonly uuid: string
@@ -38,16 +38,16 @@ export interface StoredFlagCall {
   readonly distinctId: string
   /** The properties that define the kind. */
   readonly properties: JsonObject
-  /** Those of the requested uuids that are stored. */
+  /** The requested uuids that are stored. */
   readonly uuids: readonly string[]
 }
 
-/** Whether an event is a flag call that may be deduplicated. Imported calls belong to other days and are all kept. */
+/** Whether an event is a flag call that may be deduplicated. Imported calls belong to other days and are all stored. */
 export function isFlagCall(event: CapturedEvent, properties: JsonObject): boolean {
   return event.name === flagCallEventName && !event.historicalMigration && typeof properties.$feature_flag === 'string'
 }
 
-/** The calls stored before and within a chunk. Calls are checked in order, and each one that is stored is noted. */
+/** The calls stored before and within a chunk. Calls are checked in order, and each stored call is noted. */
 export class FlagCalls {
   readonly #uuidsOf = new Map<string, Set<string>>()
 
@@ -58,7 +58,7 @@ export class FlagCalls {
     }
   }
 
-  /** Whether another call of its kind is stored. The stored call itself, sent again, is no repeat. */
+  /** Whether another call of its kind is stored. The stored call itself, when sent again, does not count as a repeat. */
   isRepeat(event: CapturedEvent, properties: JsonObject): boolean {
     const uuids = this.#uuidsOf.get(kindOf(event, properties))
     return uuids !== undefined && !uuids.has(event.uuid)
@@ -73,8 +73,8 @@ export class FlagCalls {
 }
 
 /**
- * The flag that a `$feature_flag_called` names, and its answer, by which calls are counted. Both are '' for other events,
- * and for calls that name no flag.
+ * The flag and the answer of a `$feature_flag_called`, by which calls are counted. Both are '' for other events, and for
+ * calls that name no flag.
  */
 export function flagCallOf(
   eventName: string,
@@ -89,8 +89,8 @@ export function flagCallOf(
 const noFlagCall = { flagCalled: '', flagResponse: '' }
 
 /**
- * An answer as calls are counted by it: `true`, `false` or the variant. A text is itself, so that the text `true` counts
- * with the boolean. Anything else, nothing included, is ''.
+ * The text by which answers are counted: `true`, `false` or the variant. The text `true` counts with the boolean. A missing
+ * or any other answer is ''.
  */
 function flagResponseText(response: JsonValue | undefined): string {
   if (typeof response === 'boolean') return String(response)
@@ -105,7 +105,7 @@ export function toDeduplicatedCall(event: CapturedEvent, properties: JsonObject)
 
 type Call = Pick<EventIdentity, 'projectId' | 'timestampMs' | 'distinctId'>
 
-/** By `flagCallKindKeys`. An answer may come from another rule than before, and two variants may have one value. */
+/** By `flagCallKindKeys`: the same answer may come from another rule, and two variants may have the same value. */
 function kindOf({ projectId, timestampMs, distinctId }: Call, properties: JsonObject): string {
   const { $feature_flag: flag, $feature_flag_response: response = null, $groups: groups } = properties
   const { $feature_flag_rule_id: rule = null, $feature_flag_variant_key: variant = null } = properties

@@ -31,12 +31,12 @@ describe('the location of an event of cookieless mode', () => {
     return { country: (parseJson(draft.json()) as JsonObject).$geoip_country_code, set: geoip?.set, text: draft.json() }
   }
 
-  it('is what the edge looked up, for its person too, and there is no address', () => {
+  it('is the one that the edge looked up, also for its person, and the address is absent', () => {
     const { country, set, text } = locateVisitor({ n: 1 })
     assert.deepEqual([country, set?.$geoip_country_code, text.includes('$ip')], ['NO', 'NO', false])
   })
 
-  it('is left out where the event or the project wants none', () => {
+  it('is left out if the event or the project disables look-ups', () => {
     assert.equal(locateVisitor({ $geoip_disable: true }).country, undefined)
     assert.equal(locateVisitor({}, { geoipEnabled: false }).country, undefined)
   })
@@ -47,19 +47,19 @@ describe('the location of an imported event', () => {
     assert.deepEqual(locate({ $ip: '198.51.100.1' }, false), [undefined, []])
   })
 
-  it('is that of the recorded address, although the importer switched look-ups off', () => {
+  it('comes from the recorded address, although the importer switched look-ups off', () => {
     assert.deepEqual(locate({ $ip: '198.51.100.1', $geoip_disable: true }, true), ['NO', ['198.51.100.1']])
   })
 
-  it('is never that of the sender', () => {
+  it('never comes from the address of the sender', () => {
     for (const properties of [{}, { $ip: '' }, { $ip: 7 }]) assert.deepEqual(locate(properties, true), [undefined, []])
   })
 
-  it('stays what the event says', () => {
+  it('is kept if the event already has one', () => {
     assert.deepEqual(locate({ $ip: '198.51.100.1', $geoip_country_code: 'FR' }, true), ['FR', []])
   })
 
-  it('is not looked up where the project wants none', () => {
+  it('is not looked up if the project disables look-ups', () => {
     assert.deepEqual(locate({ $ip: '198.51.100.1' }, true, { geoipEnabled: false }), [undefined, []])
   })
 })

@@ -1,5 +1,5 @@
-// Adds to an event its address, the location of that address, and the maps that describe the person. They get into the
-// stored text through the draft; `person-update.ts` applies the maps to the person.
+// Adds to an event its address, the address's location, and the maps that describe the person. The draft adds them to the
+// stored text; `person-update.ts` applies the maps to the person.
 
 import { aliasedOs, clientMap, liftPersonMaps, overlay } from '#core/processing/properties/mapped-properties.ts'
 import type { CookielessVisitor } from '../events/captured-event.ts'
@@ -32,10 +32,10 @@ export function rememberedGeoip(lookUp: (address: string) => GeoipLocation | nul
 export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
 
 /**
- * Adds `$ip`, `$sent_at` and the location of the address. An imported event, whatever its lane, does not get the
- * sender's address, which would put it where the importer runs. Where its job asks for it, it gets the location of the
- * address that it was recorded with, whatever its `$geoip_disable` says, unless it has one already. An event of cookieless
- * mode has no address, but where it was.
+ * Adds `$ip`, `$sent_at` and the location of the address. An imported event, whatever its lane, does not get the sender's
+ * address, which would locate it where the importer runs. If its job asks for look-ups, it gets the location of its recorded
+ * address, whatever its `$geoip_disable` is, unless it already has a location. An event of cookieless mode has no address,
+ * only the location found at the edge.
  * Source: docs/wire/ingestion.md 6.8, 7, 13; docs/wire/import.md 3.8.
  */
 export function addAddress(

@@ -1,11 +1,11 @@
-// Which records of a chunk go with erased persons, because they were accepted before.
+// Finds the records of a chunk that are dropped because their person was erased after they were accepted.
 
 import type { Lane } from '../events/captured-event.ts'
 import type { ErasedRecords } from '../persons/erasure.ts'
 import type { ParsedEvent, ParsedRecord } from './parse-chunk.ts'
 import { mergeRequestOf } from './person-merge.ts'
 
-/** Why it is dropped. */
+/** The reason for which such a record is dropped. */
 export const personErased = 'person_erased'
 
 interface RecordItem {
@@ -14,7 +14,7 @@ interface RecordItem {
   readonly lane: Lane
 }
 
-/** Null for a damaged record, of which nobody knows whose it was. */
+/** Null for a damaged record, whose distinct id is unknown. */
 function itemOf(record: ParsedRecord): RecordItem | null {
   switch (record.kind) {
     case 'event':
@@ -30,7 +30,7 @@ function itemOf(record: ParsedRecord): RecordItem | null {
   }
 }
 
-/** What the record is of, when it was accepted before its distinct id was erased: it goes with it. Else null. */
+/** The item of a record that was accepted before its distinct id was erased, so that it is dropped; null for others. */
 export function erasedItemOf(erased: ErasedRecords, record: ParsedRecord): RecordItem | null {
   if (erased.isEmpty) return null
   const item = itemOf(record)

@@ -14,7 +14,7 @@ const describeGroup = (set: JsonValue | undefined, more: JsonObject = {}, name =
   })
 
 describe('groups', () => {
-  it('are made and merged shallowly by either name of the event, which a live event keeps', async () => {
+  it('are created and merged shallowly by both event names, and live events keep the name that was sent', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ name: 'A', address: { city: 'Berlin' } }))
     await world.apply(describeGroup({ seats: 2, address: { zip: '1' } }, {}, '$group_identify'))
@@ -27,7 +27,7 @@ describe('groups', () => {
     )
   })
 
-  it('are made with no properties too, and left alone by what changes nothing', async () => {
+  it('are created even without properties, and not written by events that change nothing', async () => {
     const world = aWorld()
     await world.apply(describeGroup(undefined))
     await world.apply(describeGroup({ tags: [{ a: 1 }] }), describeGroup({ tags: [{ a: 1 }] }), describeGroup({}))
@@ -36,14 +36,14 @@ describe('groups', () => {
     assert.deepEqual([group?.version, world.warningTypes()], [2, []])
   })
 
-  it('are left alone by a $group_set that is no object', async () => {
+  it('are not changed by a $group_set that is not an object', async () => {
     const world = aWorld()
     await world.apply(describeGroup('text'), describeGroup(['a']))
     const warned = ['invalid_group_set', 'invalid_group_set']
     assert.deepEqual([world.state.groups.size, world.rows.length, world.warningTypes()], [0, 2, warned])
   })
 
-  it('need a type and a key: without them the event is an ordinary one', async () => {
+  it('require a type and a key: without them the event is stored as an ordinary one', async () => {
     const world = aWorld()
     const incomplete: JsonObject[] = [
       { $group_key: '' },
@@ -56,13 +56,13 @@ describe('groups', () => {
     assert.deepEqual([world.state.groups.size, world.rows.length], [0, 5])
   })
 
-  it('are not written by a personless event, which is stored', async () => {
+  it('are not written by a personless event, but the event is stored', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ a: 1 }, { $process_person_profile: false }))
     assert.deepEqual([world.state.groups.size, world.rows.length, world.rows[0]?.personMode], [0, 1, 'propertyless'])
   })
 
-  it('never change the person, whatever the event carries', async () => {
+  it('never change the person, whatever properties the event has', async () => {
     const world = aWorld()
     await world.apply(
       describeGroup({ a: 1 }, { $set: { x: 1 }, $set_once: { y: 1 }, $unset: ['z'], $browser: 'Chrome' }),
@@ -72,7 +72,7 @@ describe('groups', () => {
     assert.deepEqual([stored.$set, stored.$set_once, stored.$unset], [undefined, undefined, undefined])
   })
 
-  it('give each type the first free index, at most five, and name them on events', async () => {
+  it('give each type the first free index, up to five types, and fill the group columns of events', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $groups: { a: 'x', b: 7, c: null } }))
     await world.apply(anEvent('e', 'ada', { $groups: { d: '1', e: '2', f: '3', a: 'y' } }))
@@ -97,7 +97,7 @@ describe('groups', () => {
     assert.deepEqual([stored.$group_0, stored.$group_1, stored.$group_2], ['x', 7, null])
   })
 
-  it('warn of a type that is refused, once an event, and store the event', async () => {
+  it('warn once per event about refused types, and store the event', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $groups: { a: 1, b: 1, c: 1, d: 1, e: 1 } }))
     assert.deepEqual(world.warningTypes(), [])
@@ -116,7 +116,7 @@ describe('groups', () => {
     assert.equal(world.state.groupTypes.length, 5)
   })
 
-  it('make no further type in a project that has frozen them, and go on with those it has', async () => {
+  it('add no types to a project that has frozen them, and still use the existing ones', async () => {
     const world = aWorld({ project: { ingestion: { ...noIngestionSettings, groupTypesFrozen: true } } })
     world.state.groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
     await world.apply(
@@ -133,7 +133,7 @@ describe('groups', () => {
     assert.deepEqual(world.rows[2]?.groups, ['acme', '', '', '', ''])
   })
 
-  it('leave a type alone that is being deleted, and its index to nobody', async () => {
+  it('do not use a type that is being deleted, and give its index to no other type', async () => {
     const world = aWorld()
     world.state.groupTypes = [
       { projectId: 1, name: 'company', index: 0, isBeingDeleted: true },
@@ -148,7 +148,7 @@ describe('groups', () => {
     assert.deepEqual(world.rows[1]?.groups, ['', '', 'x', '', ''])
   })
 
-  it('take types and keys like __proto__ as any other', async () => {
+  it('treat types and keys such as __proto__ like any other', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', '{"$groups":{"__proto__":"x","constructor":"y"}}'))
     await world.apply(
@@ -167,7 +167,7 @@ describe('groups', () => {
     assert.equal(JSON.stringify(group?.properties), '{"__proto__":1}')
   })
 
-  it('keep live values against an import, and take the earliest time', async () => {
+  it('keep live values despite an import, and take the earliest creation time', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ plan: 'live' }))
     const properties = { $group_type: 'company', $group_key: 'acme', $group_set: { plan: 'old', seats: 5 } }
@@ -183,7 +183,7 @@ describe('$group_unset', () => {
     anImportedEvent('$groupidentify', 'ada', atMs, { ...group, $group_set: set, $group_unset: unset })
   const only = (world: ReturnType<typeof aWorld>) => [...world.state.groups.values()][0]!
 
-  it('of an import takes back what an import wrote before, in any order of the events', async () => {
+  it('of an import removes earlier values of imports, in any order of the events', async () => {
     const events = [
       imported(1_000, { tier: 'gold', seats: 5 }, []),
       imported(2_000, {}, ['tier']),
@@ -196,20 +196,20 @@ describe('$group_unset', () => {
     }
   })
 
-  it('of an import leaves live values and later ones of imports', async () => {
+  it('of an import leaves live values and later values of imports', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ live: 1 }), imported(3_000, { later: 1 }, []))
     await world.apply(imported(2_000, {}, ['live', 'later']))
     assert.deepEqual(only(world).properties, { live: 1, later: 1 })
   })
 
-  it('of a live event is not read', async () => {
+  it('of a live event is ignored', async () => {
     const world = aWorld()
     await world.apply(describeGroup({ tier: 'gold' }), describeGroup({}, { $group_unset: ['tier'] }))
     assert.deepEqual(only(world).properties, { tier: 'gold' })
   })
 
-  it('of an import has a bound, as that of persons has', async () => {
+  it('of an import is limited, like $unset for persons', async () => {
     const world = aWorld()
     const keys = Array.from({ length: 10_001 }, (_, index) => `k${index}`)
     await world.apply(imported(1_000, { tier: 'gold' }, keys))

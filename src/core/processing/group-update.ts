@@ -1,5 +1,5 @@
-// Applies what an event says about groups: the group that a `$groupidentify` describes, and the groups that any event
-// names in `$groups`. Persons and the stored row are handled elsewhere.
+// Applies the groups of an event: the group that a `$groupidentify` describes, and the groups that any event names in
+// `$groups`. Persons and the stored row are handled elsewhere.
 
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit, exceedsUnsetLimit } from '#core/processing/properties/marks-limit.ts'
@@ -13,9 +13,9 @@ import { emptyProfile, type Profile, ProfileDraft } from '../persons/profile.ts'
 import type { ProjectState } from './chunk-state.ts'
 
 export interface GroupEvent extends GroupIdentity {
-  /** `$group_set` as sent; undefined and `[]` = `{}`. */
+  /** `$group_set` as sent; undefined and `[]` mean `{}`. */
   readonly set: JsonValue | undefined
-  /** The keys in `$group_unset`, which imports alone have: PostHog knows no such property, so live events are not read for it. */
+  /** The keys in `$group_unset`, for imports only: PostHog has no such property, so it is ignored in live events. */
   readonly unset: readonly string[]
   readonly timestampMs: number
   readonly uuid: string
@@ -60,7 +60,7 @@ function createGroup(projectId: number, typeIndex: number, event: GroupEvent, { 
   return { projectId, typeIndex, key, properties, marks, createdAtMs: timestampMs, version: 1 }
 }
 
-/** Merges shallowly, but compares values deeply, so that sending the same again changes nothing. */
+/** Merges shallowly, but compares values deeply, so that resending the same values changes nothing. */
 function applyLiveSet(before: Profile, set: JsonObject): Profile | null {
   const draft = new ProfileDraft(before)
   for (const key of Object.keys(set)) {

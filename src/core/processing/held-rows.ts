@@ -1,6 +1,6 @@
-// Describes what an event store holds as ranges of the numbers that it gives to blocks of rows, and finds what is no
-// longer there. Ranges only grow, because merged rows keep their numbers. A part that was removed, was set aside as
-// broken or is missing from an older copy leaves a gap, however many rows were replaced meanwhile.
+// Describes the contents of an event store as ranges of the block numbers that it assigns to rows, and finds what is no
+// longer there. Ranges only grow, because merged rows keep their numbers. A part that was removed, was set aside as broken
+// or is missing in an older copy leaves a gap, however many rows were replaced since.
 
 /** Rows of one partition of a table that were stored with the block numbers `from` to `to`, both included. */
 export interface HeldRange {
@@ -19,7 +19,7 @@ export interface HeldRange {
 }
 
 /**
- * What a worker records in the state about the event store, at a moment when the store held everything before
+ * A worker's record about the event store, kept in the state store and made when the event store had everything before
  * `positions`.
  */
 export interface EventStoreMark {

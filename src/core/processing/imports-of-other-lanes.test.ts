@@ -1,4 +1,4 @@
-// Exceptions and AI events of an import take the lanes of live ones, and are imports all the same.
+// Exceptions and AI events of an import take the same lanes as live ones, but are treated as imports.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -14,7 +14,7 @@ const generation = (atMs: number, over = {}) =>
   anImportedEvent('$ai_generation', 'ada', atMs, {}, { lane: 'ai', ...over })
 
 describe('an exception of an import', () => {
-  it('makes a person whose values give way to live ones and to later ones of imports', async () => {
+  it('creates a person whose values are replaced by live values and by later ones of imports', async () => {
     const world = aWorld()
     await world.apply(exception(2 * day, { $set: { k: 'exception', l: 'exception' } }))
     assert.deepEqual([onePerson(world).marks.k?.kind, onePerson(world).marks.k?.importJobId], ['import_set', 1])
@@ -26,7 +26,7 @@ describe('an exception of an import', () => {
     assert.deepEqual([k, l], ['newer', 'live'])
   })
 
-  it('changes no live value of a person, but may be earlier than it', async () => {
+  it('changes no live value of a person, but may move its creation to an earlier time', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { k: 'live' } }))
     await world.apply(exception(2 * day, { $set: { k: 'exception' } }))
@@ -53,7 +53,7 @@ describe('an exception of an import', () => {
 })
 
 describe('events of an import in the lanes of live ones', () => {
-  it('do not look like old events that were sent live', async () => {
+  it('raise no warning about old events that were sent live', async () => {
     const world = aWorld()
     await world.apply(
       ...Array.from({ length: 120 }, (_, index) => exception(day + index, {})),
@@ -62,7 +62,7 @@ describe('events of an import in the lanes of live ones', () => {
     assert.deepEqual(world.warningTypes(), [])
   })
 
-  it('are warned of with the import, and recent ones are counted there', async () => {
+  it('are counted in the warning of the import, as are recent events', async () => {
     const world = aWorld()
     const uuid = '0100a000-0000-7000-8000-000000000001'
     await world.apply(

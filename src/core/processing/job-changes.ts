@@ -1,4 +1,4 @@
-// What a chunk changes for the import jobs whose events it has.
+// Computes a chunk's changes to the import jobs of its events.
 
 import type { StoredEvent } from '../events/stored-event.ts'
 import { type GeneratedEvent, type ImportChanges, noImportChanges, type UndoRecord } from '../imports/import-changes.ts'
@@ -14,7 +14,7 @@ export interface ProcessedJobs {
   readonly newGenerated: readonly GeneratedEvent[]
 }
 
-/** What the chunk's events add to their pending jobs; nothing for a chunk without any. */
+/** The additions of the chunk's events to their pending jobs; empty for a chunk without such events. */
 export function importChangesOf(
   { projects, jobs, report, newGenerated }: ProcessedJobs,
   pendingRows: readonly StoredEvent[],
@@ -36,7 +36,7 @@ export function importChangesOf(
         before: null,
         after: { name },
       })
-    // A type is not deleted while a pending job names it: its rows would be those of the next type with the index.
+    // Keeps a type from being deleted while a pending job names it: the job's rows would belong to the next type there.
     for (const { name, index } of staging.namedGroupTypes())
       undoRecords.push({
         importJobId,
@@ -60,7 +60,7 @@ export function importChangesOf(
   }
 }
 
-/** By job, how many rows the store has of these, which keeps one of those with the same identity. */
+/** Counts by job how many of these rows the store will have: it keeps one per identity. */
 function countRows(rows: readonly StoredEvent[]): ImportChanges['storedRows'] {
   const identities = Map.groupBy(rows, ({ importJobId }) => importJobId)
   return Array.from(identities, ([importJobId, ofJob]) => ({

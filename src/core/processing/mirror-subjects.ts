@@ -1,5 +1,5 @@
-// The persons and groups that a commit changed, as the text in which the state remembers them until the mirror in the
-// event store has them.
+// Encodes which persons and groups a commit changed, as the text that the state store keeps until the event store's mirror
+// has them.
 
 import type { Group } from '../groups/group.ts'
 import { noImportChanges } from '../imports/import-changes.ts'
@@ -23,7 +23,7 @@ export interface MirroredGroupKey {
   readonly key: string
 }
 
-/** Each once, in any order. */
+/** Without repeats, in any order. */
 export interface MirrorSubjects {
   readonly persons: readonly MirroredPersonKey[]
   readonly groups: readonly MirroredGroupKey[]
@@ -46,7 +46,7 @@ export function changedSubjectsText(
   return persons.length === 0 && groups.length === 0 ? null : encodeSubjects({ persons, groups })
 }
 
-/** The staging overlays of pending imports are no projects, and nothing of them is mirrored. */
+/** Staging overlays of pending imports are not projects and are not mirrored. */
 function isOfProject({ projectId }: { readonly projectId: number }): boolean {
   return projectId > 0
 }
@@ -61,7 +61,7 @@ export function encodeSubjects({ persons, groups }: MirrorSubjects): string {
   return JSON.stringify({ ...(persons.length > 0 && { p }), ...(groups.length > 0 && { g }) } satisfies SubjectsJson)
 }
 
-/** The subjects of several texts of `encodeSubjects`, each once. */
+/** The subjects in several texts of `encodeSubjects`, without repeats. */
 export function decodeSubjects(texts: readonly string[]): MirrorSubjects {
   const persons = new Map<string, MirroredPersonKey>()
   const groups = new Map<string, MirroredGroupKey>()

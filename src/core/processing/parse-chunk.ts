@@ -1,5 +1,5 @@
-// Parses the JSON of a chunk's records once, and collects from them what to load before `process-chunk.ts` applies
-// them. A record that cannot be parsed becomes a value of its own kind, so that it never stops its chunk.
+// Parses the JSON of a chunk's records once, and collects what to load before `process-chunk.ts` applies them. A record that
+// cannot be parsed becomes a value of a separate kind, so that it never stops its chunk.
 
 import {
   type CapturedEvent,
@@ -96,7 +96,7 @@ function parseMap(text: string | null): JsonObject | null {
   return value !== null && isJsonObject(value) ? value : null
 }
 
-/** Events and refused items of imports without a job of their own. */
+/** Events and refused items of imports without a job. */
 export function itemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[] {
   return records.flatMap(record => {
     const item = record.kind === 'event' ? record.event : record.kind === 'reject' ? record.reject : null
@@ -105,9 +105,9 @@ export function itemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, '
 }
 
 /**
- * What the chunk's events may touch, without repeats: the subjects of the one load before they are applied. Events of
+ * Everything that the chunk's events may touch, without repeats, for the single load before they are applied. Events of
  * import jobs touch their job's staging overlay.
- * @param isRestoring rows of published jobs may be among those that are restored, which have persons of their project.
+ * @param isRestoring the events may belong to published jobs, whose rows refer to the project's own persons.
  */
 export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSubjects {
   const distinctIds = new Map<number, Set<string>>()
@@ -117,12 +117,12 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
   const importJobIds = new Set<number>()
   const generated: { projectId: number; uuid: string }[] = []
   for (const record of chunk.records) {
-    // Records other than events touch no person, but their projects' settings are needed, and whether they still exist.
+    // Records other than events touch no person, but need their project's settings, and whether the project still exists.
     const projectId = projectIdOf(record)
     if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
     const other = otherItemOf(record)
     if (other !== null) otherDistinctIds.push({ projectId: other.projectId, distinctId: other.distinctId })
-    // What was refused stands with its job, too.
+    // Refused items are reported with their job as well.
     if (record.kind === 'reject' && record.reject.importJobId >= firstImportJobId)
       importJobIds.add(record.reject.importJobId)
     if (record.kind !== 'event') continue
@@ -170,7 +170,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
   }
 }
 
-/** What names a distinct id without touching its person; null for other records. */
+/** The item of a record that names a distinct id without touching its person; null for other records. */
 function otherItemOf(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'distinctId'> | null {
   switch (record.kind) {
     case 'recording':
@@ -186,19 +186,19 @@ function otherItemOf(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'd
   }
 }
 
-/** The ids that an event of a job names, which are loaded as those of its staging overlay alone. */
+/** The ids that a job's event names, to check whether they were erased. Their persons come from the staging overlay. */
 function idsOfEvent({ event: { projectId, distinctId, name }, properties }: ParsedEvent) {
   const merge = mergeRequestOf(name, properties)
   const ids = merge === null || isIllegalDistinctId(merge.otherId) ? [distinctId] : [distinctId, merge.otherId]
   return ids.map(id => ({ projectId, distinctId: id }))
 }
 
-/** Whether the event belongs to a job, whose generated events keep the time that they had first. */
+/** Whether an importer may have generated this event of a job. Such events keep their first time. */
 export function isGenerated({ name, uuid, importJobId }: CapturedEvent): boolean {
   return importJobId >= firstImportJobId && mayBeGenerated(name, uuid)
 }
 
-/** Null for a damaged record, which names no project. */
+/** Null for a damaged record, whose project is unknown. */
 function projectIdOf(record: ParsedRecord): number | null {
   switch (record.kind) {
     case 'event':

@@ -11,7 +11,7 @@ const identify = (survivor: string, other: string, more = {}) =>
 const personless = (distinctId: string) => anEvent('$pageview', distinctId, { $process_person_profile: false })
 
 describe('linking distinct ids', () => {
-  it('makes one person for two unknown ids, named after the event’s own', async () => {
+  it('creates one person for two unknown ids, with the uuid of the event’s own id', async () => {
     const world = aWorld()
     await world.apply(identify('user', 'anon', { $set: { plan: 'pro' } }))
     assert.equal(world.person('anon')?.uuid, personUuid(1, 'user'))
@@ -22,7 +22,7 @@ describe('linking distinct ids', () => {
   })
 
   describe('of a person with as many ids as one may have', () => {
-    /** `full` leads to a person with this many ids, `id-0` among them; `few` to another. */
+    /** `full` belongs to a person with this many ids, including `id-0`; `few` belongs to another person. */
     async function worldWith(idCount: number) {
       const world = aWorld()
       await world.apply(anEvent('$pageview', 'full'), anEvent('$pageview', 'few'))
@@ -34,7 +34,7 @@ describe('linking distinct ids', () => {
       return { world, uuid }
     }
 
-    it('takes the last id and merge that fit', async () => {
+    it('makes the last link and merge that fit', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax - 2)
       await world.apply(anEvent('$merge_dangerously', 'full', { alias: 'few' }), identify('full', 'last'))
       assert.deepEqual(world.warningTypes(), [])
@@ -44,7 +44,7 @@ describe('linking distinct ids', () => {
       assert.deepEqual(world.warningTypes(), ['cannot_merge_too_many_distinct_ids'])
     })
 
-    it('neither merges it away nor others into it, and warns', async () => {
+    it('neither merges the person away nor others into it, and warns', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax)
       await world.apply(
         anEvent('$merge_dangerously', 'few', { alias: 'id-7' }),
@@ -59,7 +59,7 @@ describe('linking distinct ids', () => {
       assert.deepEqual(world.processed.at(-1)?.changes.mappings, [])
     })
 
-    it('links no further id to it: the event stays with its own id, and a later one makes a person', async () => {
+    it('links no further id: the event stays with its own id, and a later event of the other id creates a person', async () => {
       const { world, uuid } = await worldWith(personDistinctIdCountMax)
       await world.apply(identify('full', 'new', { $set: { plan: 'pro' } }))
       assert.deepEqual([world.person('full')?.properties.plan, world.person('full')?.isIdentified], ['pro', true])
@@ -72,7 +72,7 @@ describe('linking distinct ids', () => {
     })
   })
 
-  it('keeps the id of personless events when only the other id had some', async () => {
+  it('keeps the person uuid of personless events if only the other id had some', async () => {
     const world = aWorld()
     await world.apply(personless('anon'))
     await world.apply(identify('user', 'anon'))
@@ -81,7 +81,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual([world.mappingVersion('user'), world.mappingVersion('anon')], [0, 0])
   })
 
-  it('overrides the other id when both had personless events', async () => {
+  it('overrides the other id if both had personless events', async () => {
     const world = aWorld()
     await world.apply(personless('anon'), personless('user'))
     await world.apply(identify('user', 'anon'))
@@ -148,7 +148,7 @@ describe('linking distinct ids', () => {
     assert.equal(world.mappingVersion('a'), 2)
   })
 
-  it('moves what a chain merged away in the order that keeps the assignments of the nearest', async () => {
+  it('orders the persons that a chain merged away so that assignments of the nearest win', async () => {
     const world = aWorld()
     await world.apply(...['a', 'b', 'c', 'd'].map(id => anEvent('e', id)))
     await world.apply(
@@ -183,7 +183,7 @@ describe('linking distinct ids', () => {
     assert.equal(world.state.persons.size, 1)
   })
 
-  it('leaves an illegal id alone and goes on as an ordinary event', async () => {
+  it('does not link an illegal id, and processes the event as an ordinary one', async () => {
     const world = aWorld()
     await world.apply(identify('user', 'null'), anEvent('$identify', 'user', '{"$anon_distinct_id":null}'))
     assert.deepEqual([world.person('user')?.isIdentified, world.person('null')], [false, undefined])
@@ -191,7 +191,7 @@ describe('linking distinct ids', () => {
     assert.equal(world.rows.length, 2)
   })
 
-  it('does nothing for one id with itself, or twice', async () => {
+  it('does nothing for an id linked with itself, or linked again', async () => {
     const world = aWorld()
     await world.apply(identify('user', 'user'))
     assert.equal(world.person('user')?.isIdentified, false)
@@ -199,7 +199,7 @@ describe('linking distinct ids', () => {
     assert.deepEqual([world.person('user')?.version, world.mappingVersion('anon')], [1, 0])
   })
 
-  it('drops links of a type that no id can have, and personless links', async () => {
+  it('drops links to values that cannot be ids, and personless links', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('$identify', 'user', { $anon_distinct_id: 5 }),
@@ -215,7 +215,7 @@ describe('linking distinct ids', () => {
     )
   })
 
-  it('knows the ids that stand for nobody', () => {
+  it('recognizes placeholder ids as illegal', () => {
     for (const id of [
       'Anonymous',
       "'guest'",

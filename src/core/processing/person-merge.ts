@@ -12,7 +12,7 @@ export interface MergeRequest {
   readonly otherId: string
   /** True for `$merge_dangerously`, which also merges persons that are already identified. */
   readonly dangerously: boolean
-  /** Other writers were faster on every try: the persons stay two. */
+  /** The merge conflicted with other writers on every try: the persons stay separate. */
   readonly isLost?: boolean
 }
 
@@ -24,7 +24,7 @@ export type MergeOutcome =
   | { readonly kind: 'create'; readonly uuid: string; readonly ownVersion: number; readonly otherVersion: number }
   /** With `merged` the survivor's version is already raised. */
   | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
-  /** The person has the most ids that it may have. With `leavesOwnId` it is the event's own id that got no person. */
+  /** The person has the maximum number of ids. With `leavesOwnId`, the event's own id is the one left without a person. */
   | { readonly kind: 'full'; readonly person: WorkingPerson; readonly leavesOwnId: boolean }
   /** Both persons remain; the survivor becomes identified. */
   | {
@@ -34,22 +34,22 @@ export type MergeOutcome =
       readonly other: WorkingPerson
     }
 
-/** The warning for a merge that was not made. */
+/** The type of the warning for a refused merge. */
 export type MergeRefusal =
   | 'cannot_merge_already_identified'
   | 'cannot_merge_too_many_distinct_ids'
   | 'merge_race_condition'
 
 /**
- * Most distinct ids of a person: no link and no merge exceeds it. Each id is a row of the state, and in a merge also
- * one of the event store, all written in one transaction. Persons from before this limit may have more.
+ * Maximum number of a person's distinct ids: no link and no merge exceeds it. Each id is a row of the state store and, in a
+ * merge, of the event store, all written in one transaction. Persons from before this limit may have more.
  * Source: ours, docs/decisions/0027-ids-per-person.md; docs/wire/ingestion.md 6.4. PostHog reads 2,500 ids of a person.
  */
 export const personDistinctIdCountMax = 2_500
 
 /**
- * The link that an event asks for; null for an ordinary event and for one without the needed id. An id that is neither
- * text nor null gets its event dropped before (`findDrop`). Source: docs/wire/ingestion.md 6.4, 6.5.
+ * The link that an event requests; null for an ordinary event and for one without the required id. Events whose id is
+ * neither text nor null were dropped before (`findDrop`). Source: docs/wire/ingestion.md 6.4, 6.5.
  */
 export function mergeRequestOf(eventName: string, properties: JsonObject): MergeRequest | null {
   if (eventName === '$identify') {
@@ -63,7 +63,7 @@ export function mergeRequestOf(eventName: string, properties: JsonObject): Merge
   return linkTo(alias, eventName === '$merge_dangerously')
 }
 
-/** Makes the other id well-formed, as it is stored. The edge has done that for the event's own id. */
+/** Makes the other id well-formed, as stored. The edge has already done that for the event's own id. */
 function linkTo(otherId: string, dangerously: boolean): MergeRequest {
   return { otherId: otherId.toWellFormed(), dangerously }
 }
@@ -144,7 +144,7 @@ const illegalAsWritten = new Set([
 ])
 const distinctIdCodePointsMax = 400
 
-/** Whether an id is a placeholder that would tie strangers together. Source: docs/wire/ingestion.md 6.4. */
+/** Whether an id is a placeholder that would link unrelated persons. Source: docs/wire/ingestion.md 6.4. */
 export function isIllegalDistinctId(distinctId: string): boolean {
   if (distinctId.trim() === '' || distinctId.includes('\0')) return true
   if (distinctId.length > distinctIdCodePointsMax && Array.from(distinctId).length > distinctIdCodePointsMax)

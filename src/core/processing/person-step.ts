@@ -1,6 +1,6 @@
-// Finds or creates the person of an event in the chunk's working copy, links its distinct ids and updates it. Every
-// event with a profile ends here. An event raises a person's version at most once, so the version counts events that
-// changed it.
+// Finds or creates the person of an event in the chunk's working copy, links its distinct ids and updates it. Every event
+// with a profile ends up here. An event raises a person's version at most once, so the version counts the events that
+// changed the person.
 
 import { exceedsMarksLimit, exceedsUnsetLimit } from '#core/processing/properties/marks-limit.ts'
 import {
@@ -19,7 +19,7 @@ import { textAfterChange } from './snapshot.ts'
 export interface PersonEvent extends PersonUpdate {
   readonly distinctId: string
   readonly merge: MergeRequest | null
-  /** When false, only a person that the event creates gets its properties. Source: docs/wire/ingestion.md 6.3, 6.6. */
+  /** If false, only a person that the event creates gets its properties. Source: docs/wire/ingestion.md 6.3, 6.6. */
   readonly writesKnownPersons: boolean
 }
 
@@ -83,8 +83,8 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
 }
 
 /**
- * A pending job links nothing: its links are made when it is published, against the persons of that day. Until then each
- * distinct id of its staging overlay has a person of its own.
+ * A pending job makes no links: they are made when it is published, with the persons that exist then. Until then each
+ * distinct id of its staging overlay has a separate person.
  */
 function stageLink(state: ProjectState, event: PersonEvent, merge: MergeRequest, warn: RaiseWarning): PersonOutcome {
   const { distinctId, timestampMs, uuid } = event

@@ -23,7 +23,7 @@ const textOf = (processed: ProcessedChunk) =>
   JSON.stringify([processed.rows, processed.rows.events.map(({ flags }) => [...flags]), processed.changes])
 
 describe('a chunk', () => {
-  it('gives the same rows and changes byte for byte when it runs again from the same state', async () => {
+  it('gives the same rows and changes byte for byte when processed again from the same state', async () => {
     const events = [
       anEvent('$pageview', 'a', { $browser: 'Chrome', $current_url: '/1', $groups: { company: 'acme' } }),
       anEvent('$identify', 'user', { $anon_distinct_id: 'a', $set: { plan: 'pro' } }),
@@ -35,7 +35,11 @@ describe('a chunk', () => {
     const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
     const loaded = await loadWhole(store, chunkSubjects(chunk))
     const first = textOf(processChunk(chunk, loaded, noGeoip))
-    assert.equal(textOf(processChunk(chunk, loaded, noGeoip)), first, 'neither records nor loaded state were changed')
+    assert.equal(
+      textOf(processChunk(chunk, loaded, noGeoip)),
+      first,
+      'neither the records nor the loaded state were changed',
+    )
     const again = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
     assert.equal(textOf(processChunk(again, await loadWhole(store, chunkSubjects(again)), noGeoip)), first)
   })
@@ -67,11 +71,11 @@ describe('a chunk', () => {
     const [failed, refused, damaged] = processed.rows.rejected.map(({ body }) => body)
     assert.match(failed!, /^{"event":"e","uuid":"[^"]+","distinct_id":"ada","timestamp":"[^"]+","properties":null}$/)
     assert.deepEqual([refused, damaged], ['{"distinct_id":"ada"}', '\ufffda'])
-    assert.equal(processed.rows.rejected.at(-1)!.receivedAtMs, 1_790_000_000_123, 'kept as long as the others')
+    assert.equal(processed.rows.rejected.at(-1)!.receivedAtMs, 1_790_000_000_123, 'retained as long as the others')
     assert.equal(new Set(processed.rows.rejected.map(({ rejectId }) => rejectId)).size, 3)
   })
 
-  it('counts each record in its own lane, and what the event store refuses too', async () => {
+  it('counts each record in its own lane, also rows that the event store refuses', async () => {
     const processed = await processRecords([
       { kind: 'event', event: anEvent('e', 'ada') },
       { kind: 'event', event: anEvent('e', 'hot', {}, { lane: 'overflow' }) },
@@ -82,7 +86,7 @@ describe('a chunk', () => {
       { kind: 'reject', reject: aCapturedReject({ lane: 'replay', reason: 'missing_session_id' }) },
       { kind: 'damaged', body: new Uint8Array([0xff]), appendedAtMs: 1_790_000_000_123 },
     ])
-    const told = ({ outcomes }: ProcessedChunk['changes']) =>
+    const describeOutcomes = ({ outcomes }: ProcessedChunk['changes']) =>
       outcomes.map(({ lane, outcome, reason, count }) => `${lane} ${outcome} ${reason} ${count}`).toSorted()
     const others = [
       'ai rejected processing_failed 1',
@@ -92,10 +96,10 @@ describe('a chunk', () => {
       'main stored  1',
     ]
     const refusedRecording = 'replay rejected missing_session_id 1'
-    assert.deepEqual(told(processed.changes), [...others, 'overflow stored  2', refusedRecording])
+    assert.deepEqual(describeOutcomes(processed.changes), [...others, 'overflow stored  2', refusedRecording])
     const { changes } = rejectRefusedRows(processed, [{ list: 'events', index: 2, message: 'too large' }])
-    const parted = ['overflow rejected row_refused 1', 'overflow stored  1']
-    assert.deepEqual(told(changes), [...others, ...parted, refusedRecording])
+    const overflow = ['overflow rejected row_refused 1', 'overflow stored  1']
+    assert.deepEqual(describeOutcomes(changes), [...others, ...overflow, refusedRecording])
   })
 
   it('keeps at most 64 KiB of a rejected body', async () => {
@@ -103,7 +107,7 @@ describe('a chunk', () => {
     assert.ok(Buffer.byteLength(processed.rows.rejected[0]!.body) <= 65_536 + 2)
   })
 
-  it('keeps rows of unpublished jobs apart', async () => {
+  it('separates rows of unpublished jobs', async () => {
     const event = anImportedEvent('e', 'ada', 1, {}, { importJobId: 7 })
     const chunk = parseChunk(
       { stream: 'historical', traffic: 'import', records: recordsAt([{ kind: 'event', event }]) },
@@ -124,7 +128,7 @@ describe('old events on the live stream', () => {
   const old = (count: number) =>
     Array.from({ length: count }, () => anEvent('e', 'ada', {}, { timestampMs: Date.UTC(2024, 0, 1) }))
 
-  it('are told of when they look like bulk data, with the remedy', async () => {
+  it('raise a warning with a remedy if they look like bulk data', async () => {
     const world = aWorld()
     await world.apply(...old(120), ...Array.from({ length: 100 }, () => anEvent('e', 'ada')))
     const [warning] = world.state.warnings.filter(({ type }) => type === 'old_events_sent_live')
@@ -132,7 +136,7 @@ describe('old events on the live stream', () => {
     assert.match(String(warning?.details.hint), /historical_migration.*PENNON_REROUTE_OLDER_THAN_DAYS/)
   })
 
-  it('are not, when they are few or come among many', async () => {
+  it('raise no warning if they are few, or a minority', async () => {
     const world = aWorld()
     await world.apply(...old(99))
     await world.apply(...old(120), ...Array.from({ length: 200 }, () => anEvent('e', 'ada')))
@@ -141,7 +145,7 @@ describe('old events on the live stream', () => {
 })
 
 describe('an event without a profile', () => {
-  it('names the person that its id would make, and adds no maps and no groups', async () => {
+  it('has the person uuid that its id derives, and no person maps or groups', async () => {
     const world = aWorld()
     const properties = {
       $process_person_profile: false,
@@ -165,7 +169,7 @@ describe('an event without a profile', () => {
     assert.equal(world.state.persons.size, 0)
   })
 
-  it('belongs to the person of its id when there is one', async () => {
+  it('belongs to the person of its id if there is one', async () => {
     const world = aWorld()
     const person = anEvent('e', 'ada', { $set: { a: 1 } }, { timestampMs: 1_000_000 })
     await world.apply(person, anEvent('e', 'ada', { $process_person_profile: false }, { timestampMs: 1_060_000 }))
@@ -178,7 +182,7 @@ describe('an event without a profile', () => {
     assert.deepEqual([world.rows[2]?.personCreatedAtMs, world.rows[2]?.personPropertiesJson], [1_000_000, '{}'])
   })
 
-  it('is what the edge makes of one whose processing it switched off, against the event’s own wish', async () => {
+  it('results if the edge switched person processing off, whatever the event requests', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada'))
     await world.apply(anEvent('e', 'ada', { $process_person_profile: true }, { personProcessingForcedOff: true }))
@@ -186,7 +190,7 @@ describe('an event without a profile', () => {
     assert.equal(world.rows[1]?.propertiesJson, '{"$process_person_profile":false}')
   })
 
-  it('has a profile again when the wish makes no sense', async () => {
+  it('has a profile if $process_person_profile is not a valid value', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', { $process_person_profile: 'no' }),
@@ -204,7 +208,7 @@ describe('an event without a profile', () => {
 })
 
 describe('a stored event', () => {
-  it('has $ip and $sent_at, unless the client sent an address or the project keeps none', async () => {
+  it('has $ip and $sent_at, unless the client sent an address or the project keeps no addresses', async () => {
     const world = aWorld()
     const at = { ip: '203.0.113.7', sentAtMs: Date.parse('2026-01-01T00:00:00Z') }
     await world.apply(
@@ -226,13 +230,13 @@ describe('a stored event', () => {
     )
   })
 
-  it('of an import has neither the sender’s address nor where it is', async () => {
+  it('of an import has neither the sender’s address nor its location', async () => {
     const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     await world.apply(anImportedEvent('e', 'ada', 1_000, { $geoip_country_code: 'FR' }, { ip: '203.0.113.7' }))
     assert.equal(world.rows[0]?.propertiesJson, '{"$geoip_country_code":"FR"}')
   })
 
-  it('has what is known of its address, over what the client says', async () => {
+  it('has the looked-up location of its address, which overrides the client’s', async () => {
     const world = aWorld({
       geoip: { '203.0.113.7': { country_code: 'DE', further: { subdivision_3_code: 'X' } } },
     })
@@ -249,7 +253,7 @@ describe('a stored event', () => {
     assert.doesNotMatch(world.rows[1]!.propertiesJson, /\$set/)
   })
 
-  it('lists flags for breakdowns, and session and window', async () => {
+  it('has columns for flags, session and window', async () => {
     const world = aWorld()
     const session = '0199A000-0000-7000-8000-00000000ABCD'
     await world.apply(
@@ -277,7 +281,7 @@ describe('a stored event', () => {
     assert.deepEqual(world.warningTypes(), ['invalid_event_session_id'])
   })
 
-  it('about a flag keeps only what analyses need, unless the answer was a variant', async () => {
+  it('for a flag call keeps only the properties that analyses need, unless the answer was a variant', async () => {
     const world = aWorld()
     const called = (response: string | boolean | null) =>
       anEvent('$feature_flag_called', 'ada', {
@@ -294,7 +298,7 @@ describe('a stored event', () => {
     assert.equal(JSON.parse(world.rows[0]!.propertiesJson)['$feature/f'], true)
   })
 
-  it('of the AI lane reads the person and changes nothing', async () => {
+  it('of the AI lane reads its person but never changes it', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set: { plan: 'pro' } }))
     const properties = { $set: { plan: 'x' }, $ai_gateway_key: 'secret', $ai_model: 'm' }
@@ -309,7 +313,7 @@ describe('a stored event', () => {
     assert.equal(world.state.persons.size, 1)
   })
 
-  it('warns of a time-based uuid of another day, and tells an import’s recent events once per chunk', async () => {
+  it('warns about a time-based uuid of another day, and about an import’s recent events once per chunk', async () => {
     const world = aWorld()
     const uuid = '0100a000-0000-7000-8000-000000000001'
     await world.apply(anEvent('e', 'ada', {}, { uuid }), anImportedEvent('e', 'ada', 1_789_999_000_000, {}, { uuid }))

@@ -1,6 +1,6 @@
-// Turns a chunk of the log into rows and changes: applies every event in order to what was loaded for it. Pure: the
-// same records and the same loaded state give the same rows byte for byte, so a crash between writing the rows and
-// committing the state does no harm. `services/processing/process-events.ts` reads, loads and writes.
+// Turns a chunk of the log into rows and changes by applying its events, in order, to the loaded state. Pure: the same
+// records and loaded state give the same rows byte for byte, so a crash between writing the rows and committing the state
+// does no harm. `services/processing/process-events.ts` reads, loads and writes.
 
 import {
   anonymizeReject,
@@ -46,10 +46,10 @@ export interface ProcessedChunk {
     readonly recordings: readonly StoredRecording[]
     readonly rejected: readonly RejectedEvent[]
     readonly deduplicated: readonly DeduplicatedCall[]
-    /** By project: how often persons of it had been erased. */
+    /** By project: how often its persons had been erased. */
     readonly erasures: ReadonlyMap<number, number>
   }
-  /** The log record behind each of those rows that the store may refuse. */
+  /** The log record of each row that the store may refuse. */
   readonly sources: {
     readonly stream: LogStream
     readonly events: readonly ParsedEvent[]
@@ -59,35 +59,32 @@ export interface ProcessedChunk {
   readonly changes: ChunkChanges
   /** Characters of the persons' properties in all rows. */
   readonly personTextLength: number
-  /** By project id: characters of property text that its events have written to groups, each time anew. */
+  /** By project id: characters of property text that its events wrote to groups, counting each write. */
   readonly groupTextLengths: ReadonlyMap<number, number>
   /** Projects that keep no addresses, not even in rejects. */
   readonly anonymousProjectIds: ReadonlySet<number>
 }
 
 export interface ProcessOptions {
-  /** Id of the log that the chunk was read from. It keeps the ids of damaged records of different logs apart. */
+  /** Id of the log that the chunk was read from. Makes the ids of damaged records unique across logs. */
   readonly logId: string
   /** Returns null for an unknown address. */
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
-  /** The jobs that collect imports without a job of their own, by `dayKey` of project and day; none when absent. */
+  /** The jobs that collect imports without a job, by `dayKey` of project and day; none if absent. */
   readonly implicitJobs?: ImplicitJobs
-  /** Rows that were stored before are made again: those of a published job are visible, and nothing is rejected. */
+  /** Rebuilds rows that were stored before: those of a published job are visible, and nothing is rejected. */
   readonly isRestoring?: boolean
-  /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
+  /** Overrides that earlier, uncommitted tries of the chunk wrote to the event store. */
   readonly publishedOverrides?: Iterable<PersonIdOverride>
-  /**
-   * Bounds the characters of person properties in all rows together, since each row has its person's; no bound if
-   * absent.
-   */
+  /** Limit of the total characters of person properties, which each row repeats; no limit if absent. */
   readonly personTextMax?: number
-  /** Offsets of records whose merge lost against other writers on every try: they are processed without it. */
+  /** Offsets of records whose merge conflicted with other writers on every try: they are processed without it. */
   readonly lostMerges?: ReadonlySet<number>
-  /** Stored flag calls that the chunk's may repeat, for projects that deduplicate them. */
+  /** Stored flag calls that the chunk's flag calls may repeat, for projects that deduplicate them. */
   readonly storedFlagCalls?: readonly StoredFlagCall[]
 }
 
-/** The chunk's rows would exceed `personTextMax`: the caller has to process a smaller chunk. */
+/** The chunk's rows would exceed `personTextMax`: the caller must process a smaller chunk. */
 export class ChunkTooLargeError extends Error {
   constructor(recordCount: number) {
     super(`the rows of ${recordCount} records are too large together`)
@@ -95,7 +92,7 @@ export class ChunkTooLargeError extends Error {
   }
 }
 
-/** Names the record that made processing throw, so that it can be set aside and the others processed. */
+/** Identifies the record that made processing throw, so that it can be set aside and the others processed. */
 export class RecordError extends Error {
   readonly offset: number
   constructor(offset: number, cause: unknown) {
@@ -227,7 +224,7 @@ export type ImplicitJobs = ReadonlyMap<string, readonly ImplicitJob[]>
 const noImplicitJobs: ImplicitJobs = new Map()
 const noErasures: ReadonlyMap<number, number> = new Map()
 
-/** Names the job that collects the imports of a project and of the UTC day on which they were accepted. */
+/** The key of the jobs that collect the imports of a project and a UTC day of acceptance. */
 export function dayKey({ projectId, capturedAtMs }: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>): string {
   return `${projectId} ${utcDay(capturedAtMs)}`
 }
@@ -278,13 +275,13 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
-  // A group that is again what it once was has the uuid of before: only its own time says that it is the last word.
+  // A group description that returns to earlier values has the earlier uuid: only its own time shows that it is the latest.
   if (!groupEventNames.has(event.name)) return applyTo(work, record, state)
   const row = applyTo(work, sent, state)
   return row === null ? null : { ...row, timestampMs: event.timestampMs }
 }
 
-/** @param sentJobId the job that the event was sent with, which its reject keeps: a replay goes to the job of its own day. */
+/** @param sentJobId the job id that the event was sent with, kept in its reject: a replay joins the job of its own day. */
 function applyTo(
   work: ChunkWork,
   record: ParsedEvent,
@@ -325,9 +322,9 @@ function applyTo(
   }
 }
 
-/** The job was published, or never existed, before its event was processed: nothing may be added to it. */
+/** The job was published before its event was processed, or never existed: nothing may be added to it. */
 const importJobClosed = 'import_job_closed'
-/** Nothing of a discarded job is kept, so its late events are no rejects. */
+/** Nothing of a discarded job is kept, so its late events do not become rejects. */
 const importJobDiscarded = 'import_job_discarded'
 
 function noteDetailsOf({ uuid, name, distinctId }: CapturedEvent): JsonDetails {
@@ -339,7 +336,7 @@ function isOfPendingJob({ jobs }: ChunkWork, { importJobId }: CapturedEvent): bo
   return job !== undefined && isPending(job)
 }
 
-/** Whose persons and groups an event touches: its project's, or those of the staging overlay of its job. Null for a closed job. */
+/** The persons and groups that an event touches: its project's, or its job's staging overlay. Null for a closed job. */
 function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState): ProjectState | null {
   const { importJobId, projectId } = event
   if (importJobId < firstImportJobId) return project
@@ -349,7 +346,7 @@ function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
 }
 
-/** The implicit job that an item belongs to: the first that had not ended when it was accepted. */
+/** The implicit job of an item: the first that had not ended when the item was accepted. */
 function findImplicitJob({ implicitJobs }: ChunkWork, item: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>) {
   const jobs = implicitJobs.get(dayKey(item)) ?? []
   const endOf = ({ untilMs }: ImplicitJob) => untilMs ?? Number.POSITIVE_INFINITY
@@ -360,13 +357,13 @@ function findImplicitJob({ implicitJobs }: ChunkWork, item: Pick<CapturedEvent, 
   )
 }
 
-/** For the report of its job only: its row keeps that it had none, so that a replay goes to the job of its own day. */
+/** Only for the job's report: the reject's row stays without a job, so that a replay joins the job of its own day. */
 function assignToImplicitJob(work: ChunkWork, reject: CapturedReject): CapturedReject {
   const implicitJob = reject.importJobId === importWithoutJob ? findImplicitJob(work, reject) : null
   return implicitJob === null ? reject : { ...reject, importJobId: implicitJob.id }
 }
 
-/** An import without a job of its own is applied at once, as one of the job that collects its day. */
+/** Applies an import without a job immediately, as part of the implicit job of its day. */
 function applyToImplicitJob(
   work: ChunkWork,
   sent: ParsedEvent,
@@ -385,7 +382,7 @@ function applyToImplicitJob(
   return row === null ? null : { ...row, importPartition: importWithoutJob }
 }
 
-/** A generated event takes the time with which it was seen first, so that its copies in other jobs are the same event. */
+/** Gives a generated event the time with which it was first seen, so that its copies in other jobs are the same event. */
 function withFirstTime({ generatedTimes, newGenerated }: ChunkWork, record: ParsedEvent): ParsedEvent {
   const { projectId, uuid, timestampMs, importJobId } = record.event
   const known = generatedTimes.get(`${projectId}:${uuid}`)

@@ -32,7 +32,7 @@ function costsOf(...parts: readonly Cost[]): ProjectCosts {
 
 const mebibyte = 1024 * 1024
 
-it('a project is costly for its persons, its groups, what is loaded for it, or its merges', () => {
+it('a project is costly because of its persons, groups, loaded text, or merges', () => {
   const large: Record<string, Cost> = {
     persons: { projectId: 1, eventCount: 10, personLength: mebibyte / 2 },
     groups: { projectId: 1, eventCount: 10, groupLength: 5 * mebibyte },
@@ -53,7 +53,7 @@ it('a project with many or large events is heavy, but not costly', () => {
     assert.deepEqual(heaviestProject(costsOf({ projectId: 1, ...cost })), { projectId: 1, isCostly: false })
 })
 
-it('no project is heavy that took half of a chunk, or little', () => {
+it('a project is not heavy if it caused only half of the cost, or if the cost is small', () => {
   const half = { eventCount: 10, personLength: mebibyte }
   assert.equal(heaviestProject(costsOf({ projectId: 1, ...half }, { projectId: 2, ...half })), null)
   assert.equal(heaviestProject(costsOf({ projectId: 1, personLength: mebibyte })), null)

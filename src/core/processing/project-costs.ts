@@ -1,13 +1,13 @@
-// Estimates what each project's events cost the worker and the stores, in bytes: the text of each row, most of which is
-// its person, the text that is loaded or written for them, plus a constant per row. Measured: a small event takes as
-// long as 2 KiB of a large one, and so does an override of a merge.
+// Estimates the cost of each project's events to the worker and the stores, in bytes: the text of each row (mostly its
+// person's properties), the text loaded or written for them, plus a constant per row. Measured: a small event takes as long
+// as 2 KiB of a large one, and so does an override of a merge.
 
 import type { LoadedChunk } from './chunk.ts'
 import type { ProcessedChunk } from './process-chunk.ts'
 
 export interface ProjectCost {
   bytes: number
-  /** What the events alone would cost, without the persons and groups that they touch. */
+  /** The cost of the events alone, without the persons and groups that they touch. */
   sentBytes: number
 }
 
@@ -15,11 +15,11 @@ export interface ProjectCost {
 export type ProjectCosts = Map<number, ProjectCost>
 
 const rowBytes = 2_048
-/** Less than this, some 0.2 s of a worker's time, delays no other project noticeably. */
+/** Less than this, about 0.2 s of a worker's time, does not noticeably delay other projects. */
 const heavyBytesMin = 4 * 1024 * 1024
 /**
- * Fronts limit what a project has waiting by what it sends (docs/decisions/0030-one-project-has-so-much-waiting.md). For
- * events that cost up to so many times as much as they look, that limit is some seconds of the worker's time.
+ * Fronts limit the waiting events of a project by the bytes sent (docs/decisions/0030-one-project-has-so-much-waiting.md).
+ * For events that cost up to this many times their sent bytes, that limit equals a few seconds of the worker's time.
  */
 const usualTimes = 4
 
@@ -47,7 +47,7 @@ export function addChunkCosts(
   close()
   for (const { projectId } of rows.overrides) add(costs, projectId, rowBytes, 0)
   for (const [projectId, length] of groupTextLengths) add(costs, projectId, length, 0)
-  // Most of what is loaded is the persons of the rows, so only the larger of both counts.
+  // Loaded text is mostly the persons of the rows, so only the larger of the two counts.
   for (const projectId of new Set([...personBytesOf.keys(), ...loaded.textBytesOf.keys()])) {
     const bytes = Math.max(personBytesOf.get(projectId) ?? 0, loaded.textBytesOf.get(projectId) ?? 0)
     add(costs, projectId, bytes, 0)
@@ -56,11 +56,11 @@ export function addChunkCosts(
 
 export interface HeaviestProject {
   readonly projectId: number
-  /** Its events cost much more than they look, so what it has waiting may take minutes. */
+  /** Its events cost much more than their sent bytes suggest, so its waiting events may take minutes. */
   readonly isCostly: boolean
 }
 
-/** The project that caused more than half of the cost and at least `heavyBytesMin`; null when there is none. */
+/** The project that caused more than half of the cost and at least `heavyBytesMin`; null if there is no such project. */
 export function heaviestProject(costs: ProjectCosts): HeaviestProject | null {
   let sum = 0
   for (const { bytes } of costs.values()) sum += bytes

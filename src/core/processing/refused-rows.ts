@@ -1,4 +1,4 @@
-// Turns rows that the event store refused for their content into rejects, and counts them as rejected, not stored.
+// Turns rows that the event store refused because of their content into rejects, and counts them as rejected.
 
 import { anonymizeReject, rejectOfEvent, rejectOfRecording } from '#core/processing/rejects/rejects.ts'
 import type { RejectedEvent } from '../events/stored-event.ts'

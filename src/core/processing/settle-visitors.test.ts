@@ -30,7 +30,7 @@ function anIdentify(n: number) {
   return anEvent(n, { $anon_distinct_id: 'whatever was sent' }, { name: '$identify', isSentinel: false })
 }
 
-/** The events of a chunk as they are settled for a visitor who is not known yet. */
+/** Settles the events of a chunk for a visitor that is not known yet. */
 function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uint8Array> = new Map([[day, salt]])) {
   const records = events.map((event, offset) => ({ offset, record: { kind: 'event' as const, event } }))
   const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
@@ -46,7 +46,7 @@ function settle(events: readonly CapturedEvent[], salts: ReadonlyMap<string, Uin
 }
 
 describe('an event of a cookieless visitor', () => {
-  it('gets its ids in the text and in the parsed properties alike, and keeps what else it has as it was sent', () => {
+  it('gets its ids in both the text and the parsed properties, and keeps everything else as it was sent', () => {
     const sent =
       '{"n":1.0,"$distinct_id":"x","$device_id":"of the page","$host":"a.example","big":12345678901234567890}'
     const [settled] = settle([anEvent(1, {}, { propertiesJson: sent })]).events
@@ -60,7 +60,7 @@ describe('an event of a cookieless visitor', () => {
     assert.match(String($session_id), /^[0-9a-f]{8}-[0-9a-f]{4}-7/)
   })
 
-  it('is of another visitor after each $identify, whose link is to the one before', () => {
+  it('belongs to a new visitor after each $identify, which links to the visitor before it', () => {
     const { events, changes } = settle([
       anEvent(1, {}),
       anIdentify(2),
@@ -89,20 +89,20 @@ describe('an event of a cookieless visitor', () => {
     )
   })
 
-  it('keeps its place among the $identify events when it is sent again', () => {
+  it('keeps its ordinal when an $identify is sent again', () => {
     const first = anIdentify(1)
     const { events, changes } = settle([first, anIdentify(2), first])
     assert.equal(events[2]!.event.propertiesJson, events[0]!.event.propertiesJson)
     assert.equal(changes.identifies.length, 2)
   })
 
-  it('asks for no salt until the visitor has identified', () => {
+  it('needs no salt until the visitor has identified', () => {
     const before = [anEvent(1, {}, { isSentinel: false }), anEvent(2, {}), anIdentify(3)]
     assert.deepEqual(settle(before).days, [])
     assert.deepEqual(settle([...before, anEvent(4, {})]).days, [day])
   })
 
-  it('stays apart from the visitor before it when its day was over before it was processed', () => {
+  it('gets another id than the visitor before it, even if the salt of its day is gone when it is processed', () => {
     const ids = settle([anEvent(1, {}), anIdentify(2), anEvent(3, {}), anEvent(4, {})], new Map()).events.map(
       ({ event }) => event.distinctId,
     )
@@ -112,14 +112,14 @@ describe('an event of a cookieless visitor', () => {
     assert.equal(ids[3], ids[2])
   })
 
-  it('that is late ends no session', () => {
+  it('does not end a session if it is late', () => {
     const atMinute = (n: number, minute: number) => anEvent(n, {}, { timestampMs: 1_768_435_200_000 + minute * 60_000 })
     const events = settle([atMinute(1, 60), atMinute(2, 0), atMinute(3, 90), atMinute(4, 121)]).events
     const [a, b, c, d] = events.map(({ properties }) => (properties as JsonObject).$session_id)
     assert.deepEqual([a === b, b === c, c === d], [true, true, false])
   })
 
-  it('is left alone where the edge settled it', () => {
+  it('is left alone if the edge has settled it', () => {
     const event = aCapturedEvent(1, { visitor: { stateful: null, location: null } })
     const records = [{ offset: 0, record: { kind: 'event' as const, event } }]
     assert.deepEqual(visitorEventsOf(parseChunk({ stream: 'main', traffic: 'live', records }, new Map())), [])

@@ -1,6 +1,6 @@
-// Settles whose the events of cookieless visitors are where the project keeps state of them: which id, which session. Before
-// anything is loaded for the chunk, so that the rest of processing sees ordinary events. Pure: the same records and the same
-// loaded rows give the same events byte for byte. `services/processing/load-visitors.ts` reads what it needs.
+// Settles the ids and sessions of cookieless visitors' events, for projects with stateful cookieless mode. It runs before
+// anything else is loaded for the chunk, so that the rest of processing sees ordinary events. Pure: the same records and
+// loaded rows give the same events byte for byte. `services/processing/load-visitors.ts` loads the rows.
 // Source: docs/wire/ingestion.md 13.
 
 import { sipHash128 } from '../cookieless/siphash.ts'
@@ -20,13 +20,13 @@ import type {
   WantedIdentifies,
 } from './visitors.ts'
 
-/** An event of a visitor that state is kept of. */
+/** An event of a stateful visitor. */
 export interface VisitorEvent {
   readonly record: ParsedEvent
   readonly visitor: StatefulVisitor
 }
 
-/** The chunk's events of such visitors, in order; nearly every chunk has none. */
+/** The chunk's events of stateful visitors, in order; nearly every chunk has none. */
 export function visitorEventsOf({ records }: ParsedChunk): readonly VisitorEvent[] {
   const found: VisitorEvent[] = []
   for (const record of records) {
@@ -38,9 +38,9 @@ export function visitorEventsOf({ records }: ParsedChunk): readonly VisitorEvent
 }
 
 /**
- * Each visitor once, as of its first event of the chunk.
- * @param traffic live events that are rerouted for their age stand in a stream of their own, whose places say nothing of those
- *   of the others: they are held against all that is known.
+ * What to load for the events: each visitor once, as of its first event in the chunk.
+ * @param traffic live events that were rerouted because of their age are in the import stream, whose offsets cannot be
+ *   compared with the live ones: all known `$identify` events count for them.
  */
 export function wantedIdentifies(events: readonly VisitorEvent[], traffic: Traffic): WantedIdentifies {
   const visitors = new Map<string, WantedIdentifies['visitors'][number]>()
@@ -57,15 +57,15 @@ export function wantedIdentifies(events: readonly VisitorEvent[], traffic: Traff
 }
 
 export interface CountedIdentifies {
-  /** For each of the events: how many `$identify` events of its visitor count before it; −1 for an id of the page's own. */
+  /** For each event: how many `$identify` events of its visitor count before it; −1 for an id that the page itself set. */
   readonly counts: readonly number[]
-  /** The `$identify` events that were not known. */
+  /** The `$identify` events that were not known yet. */
   readonly added: readonly VisitorIdentify[]
 }
 
 /**
- * Counts on from what was loaded. An `$identify` that is known has the count that it had first, whether it was sent again or
- * is processed again.
+ * Continues counting from the loaded counts. A known `$identify` keeps its first count, whether it was sent again or is
+ * processed again.
  */
 export function countIdentifies(
   events: readonly VisitorEvent[],
@@ -95,7 +95,7 @@ export function countIdentifies(
   return { counts, added }
 }
 
-/** The days whose salts are needed: of those events whose id is of a visitor that identified before. */
+/** The days whose salts are needed: those of events of visitors that identified before. */
 export function wantedSaltDays(events: readonly VisitorEvent[], counts: readonly number[]): ReadonlySet<string> {
   return new Set(events.flatMap(({ visitor }, index) => (counts[index]! > 0 ? [visitor.day] : [])))
 }
@@ -115,13 +115,13 @@ export function wantedSessions(
 export interface KnownVisitors {
   readonly counted: CountedIdentifies
   readonly sessions: readonly VisitorSession[]
-  /** By day. A day that is missing is over: its salt is gone. */
+  /** By day. The salt of a missing day has been deleted. */
   readonly salts: ReadonlyMap<string, Uint8Array>
-  /** Rows that were stored before are made again: their sessions are those of the time. */
+  /** Rows that were stored before are rebuilt, with the sessions that they had then. */
   readonly isRestoring: boolean
 }
 
-/** The chunk with settled events, and what is to be remembered with it. Changes nothing of what it gets. */
+/** Returns the chunk with settled events, and the visitor state to store. Does not change its arguments. */
 export function settleVisitors(
   chunk: ParsedChunk,
   events: readonly VisitorEvent[],
@@ -175,9 +175,9 @@ class ChunkSessions {
   /** By `sessionKey`, in the order in which they began. */
   readonly #known: ReadonlyMap<string, readonly VisitorSession[]>
   readonly #isRestoring: boolean
-  /** By `sessionKey`: the latest, as far as the chunk has gone. */
+  /** By `sessionKey`: the latest session so far. */
   readonly #latest = new Map<string, VisitorSession>()
-  /** By the offset of the record that began it. */
+  /** By the offset of the record that began the session. */
   readonly #changed = new Map<number, VisitorSession>()
 
   constructor(loaded: readonly VisitorSession[], isRestoring: boolean) {
@@ -212,7 +212,7 @@ class ChunkSessions {
   }
 }
 
-/** Follows from the event that begins the session, so that a chunk that is repeated names it the same. */
+/** Derives from the event that begins the session, so that a repeated chunk gives the same id. */
 function newSessionId({ uuid, timestampMs }: { uuid: string; timestampMs: number }, hash: string): string {
   return statelessSessionId(timestampMs, sipHash128(Buffer.from(hash, 'base64'), Buffer.from(uuid)))
 }

@@ -7,7 +7,7 @@ import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
 import { ProjectState } from './chunk-state.ts'
 import { snapshotJson } from './snapshot.ts'
 
-it('shows the person under the event’s $set, whether spliced or written anew', () => {
+it('overlays the event’s $set on the person, whether the text is spliced or rewritten', () => {
   const key = fc.constantFrom('$current_url', '"$current_url":', '__proto__', 'a', 'aa', 'b{', '\\', 'c')
   const value = fc.oneof(
     fc.constantFrom('"$current_url":1', '{', '}', '1', '12', '1.0', '""', '[]', '{"a":1}', '"a\\":1"', 'null'),
@@ -29,13 +29,13 @@ it('shows the person under the event’s $set, whether spliced or written anew',
   )
 })
 
-it('takes no end of a longer key for a key', () => {
+it('does not confuse a key with the end of a longer key', () => {
   const properties = { 'b"a': 1, a: 1 }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
   assert.equal(snapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
 })
 
-it('writes a text anew whose first value is spelled as we do not spell it', () => {
+it('rewrites a text whose first value is not spelled as JSON.stringify spells it', () => {
   const properties = { a: 1, b: { c: 0, a: 1 } }
   const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
   person.propertiesJson = '{"a":1.0,"b":{"c":0,"a":1}}'

@@ -1,12 +1,12 @@
-// The person's properties in an event's row: what the person has after the event, overwritten by the event's own
-// `$set`, which may have values that were not worth a write. If only a few values differ, the person's text is edited.
+// The person's properties in an event's row: the person after the event, overwritten by the event's own `$set`, which may
+// have values that were not worth a write. If only a few values differ, the person's text is edited.
 
 import { overlay } from '#core/processing/properties/mapped-properties.ts'
 import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
 import { type ChangedProfile, isSameValue } from '../persons/profile.ts'
 import type { WorkingPerson } from './chunk-state.ts'
 
-/** With more keys, writing the whole text anew is as fast. */
+/** With more keys, rewriting the whole text is as fast. */
 const splicedKeyCountMax = 6
 
 /** Source: docs/wire/ingestion.md 6.8; vectors. */
@@ -33,8 +33,8 @@ export function snapshotJson(person: WorkingPerson, set: JsonObject | null): str
 const isNumberKey = /^\d+$/
 
 /**
- * The JSON text of the properties after a change, edited from the text before if that is known. Changing a few keys of
- * a person with tens of thousands thus costs only those keys.
+ * The JSON text of the properties after a change, edited from the earlier text if that is known, so that changing a few of
+ * tens of thousands of keys costs only those keys.
  */
 export function textAfterChange(before: string | null, { properties, replaced }: ChangedProfile): string {
   if (before === null || replaced === null || replaced.size > splicedKeyCountMax) return JSON.stringify(properties)
@@ -48,8 +48,8 @@ export function textAfterChange(before: string | null, { properties, replaced }:
 
 /**
  * `json` with the values of `keys` taken from `set`; null if editing the text is not safe. A quote inside a string is
- * escaped, so `{"key":` and `,"key":` match only keys: of the top level, or of an object among the values. If there is
- * such an object, the key has to be the only one of its name after a comma.
+ * escaped, so `{"key":` and `,"key":` match only keys: at the top level, or of an object among the values. If there is such
+ * an object, the key must occur only once after a comma.
  */
 function withValues(json: string, properties: JsonObject, set: JsonObject, keys: readonly string[]): string | null {
   let text = json
@@ -68,7 +68,7 @@ function withValues(json: string, properties: JsonObject, set: JsonObject, keys:
   return text
 }
 
-/** The index of a top-level key other than the first; 0 when another key of that name may be meant. */
+/** The index of a top-level key other than the first; 0 if it could be another key of that name. */
 function onlyPlaceOf(name: string, text: string): number {
   const at = text.indexOf(`,${name}:`) + 1
   return at > 0 && text.includes('{', 1) && text.includes(`,${name}:`, at) ? 0 : at

@@ -1,5 +1,5 @@
-// Turns the working copy of a chunk (`chunk-state.ts`) into what has to be written: everything that differs from what was
-// loaded, and the overrides for rows that are stored already.
+// Turns the working copy of a chunk (`chunk-state.ts`) into the data to write: everything that differs from the loaded state,
+// and the overrides for rows that are already stored.
 
 import type { PersonIdOverride } from '../events/stored-event.ts'
 import type { Group, GroupType } from '../groups/group.ts'
@@ -10,8 +10,8 @@ import type { ProjectState, WorkingMapping, WorkingPerson } from './chunk-state.
 type StateChanges = Omit<ChunkChanges, 'calledFlags' | 'warnings' | 'outcomes' | 'imports'>
 
 /**
- * Collects everything that differs from what was loaded, and the overrides to write to the event store.
- * @param publishedOverrides overrides that the event store got from earlier, uncommitted tries of the chunk.
+ * Collects the changes to commit and the overrides to write to the event store.
+ * @param publishedOverrides overrides that earlier, uncommitted tries of the chunk wrote to the event store.
  */
 export function closeChunkState(
   projects: ReadonlyMap<number, ProjectState>,
@@ -79,8 +79,8 @@ function supersede(mapping: WorkingMapping | undefined, published: PersonIdOverr
 }
 
 /**
- * Adds the persons that were merged away, the nearest to the survivor first: of two flag assignments the nearer
- * person's stays, as if each merge had been a chunk of its own.
+ * Adds the persons that were merged away, the nearest to the survivor first: of two flag assignments the nearer person's
+ * wins, as if each merge had been in a separate chunk.
  */
 function addMergedAway(
   projectId: number,

@@ -16,31 +16,35 @@ const now = '{"main":50,"historical":0}'
 
 describe('decideLogBinding', () => {
   const rows: [string, Parameters<typeof decideLogBinding>, ReturnType<typeof decideLogBinding>][] = [
-    ['goes on with the log that it follows', [{ id: 'a', hasSegments: true }, followed(), now], { kind: 'go_on' }],
+    [
+      'continues with the log that the state follows',
+      [{ id: 'a', hasSegments: true }, followed(), now],
+      { kind: 'go_on' },
+    ],
     ['begins an empty log', [{ id: null, hasSegments: false }, null, now], { kind: 'follow', id: null }],
     [
-      'goes on in an empty folder where another log was followed',
+      'begins a log in an empty folder although the state followed another log',
       [{ id: null, hasSegments: false }, followed(), now],
       { kind: 'follow', id: null },
     ],
     [
-      'gives a log that was begun by another start and holds nothing an id of its own',
+      'gives a new id to an empty log that another start has begun',
       [{ id: 'b', hasSegments: false }, null, now],
       { kind: 'follow', id: null },
     ],
     [
-      'keeps the id of a log that holds nothing where the state follows it',
+      'keeps the id of an empty log that the state follows',
       [{ id: 'a', hasSegments: false }, followed(), now],
       { kind: 'go_on' },
     ],
     [
-      'gives the former log an id of its own while it holds nothing',
+      'gives a new id to the former log while it is empty',
       [{ id: 'a', hasSegments: false }, followed({ id: 'b', formerId: 'a', begunAt: now }), now],
       { kind: 'follow', id: null },
     ],
     ['refuses a log that another state follows', [{ id: 'b', hasSegments: true }, followed(), now], { kind: 'refuse' }],
     [
-      'refuses a log with an id where the state follows none',
+      'refuses a log with an id if the state follows no log',
       [{ id: 'b', hasSegments: true }, null, now],
       { kind: 'refuse' },
     ],
@@ -50,12 +54,12 @@ describe('decideLogBinding', () => {
       { kind: 'refuse' },
     ],
     [
-      'goes back to the former log while nothing of the new one was processed',
+      'returns to the former log if nothing of the new log was processed',
       [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a', begunAt: now }), now],
       { kind: 'follow', id: 'a' },
     ],
     [
-      'does not go back once something was',
+      'does not return to the former log once something of the new log was processed',
       [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a' }), now],
       { kind: 'refuse' },
     ],
@@ -92,7 +96,7 @@ describe('bindLog', () => {
     return { done, result }
   }
 
-  it('gives an empty log its id before the state follows it, and says which log is left', async () => {
+  it('gives an empty log its id before the state follows it, and reports the log that the state leaves', async () => {
     const { done, result } = bound(
       { id: null, hasSegments: false },
       followed({ place: 'there:/old' }),
@@ -105,14 +109,14 @@ describe('bindLog', () => {
     assert.equal(done.length, 3)
   })
 
-  it('notes where the second cursor of a stream stands, since that moves with the new log too', async () => {
+  it('records the position of a stream’s second cursor too', async () => {
     const deferral = { offset: 30, projects: [{ projectId: 2, fromOffset: 20 }] }
     const { done, result } = bound({ id: null, hasSegments: false }, followed(), 'PostgreSQL at db', deferral)
     assert.ok((await result).ok)
     assert.match(done[1]!, /main\\":50.*main\.deferred\\":30/)
   })
 
-  it('lets nobody but this state follow an empty log that has an id already', async () => {
+  it('gives an empty log that already has an id a new one, so that no other state follows it', async () => {
     const { done, result } = bound({ id: 'b', hasSegments: false }, null, 'PostgreSQL at db')
     assert.ok((await result).ok)
     assert.equal(done[0], 'folder new')
@@ -138,13 +142,13 @@ describe('findLogMismatch', () => {
   }
   const found = (over: object) => ({ followedLogId: 'a', positions: new Map([['main', 50]]), ...over })
 
-  it('lets an instance go on with the state that it left, or with an older copy of it', async () => {
+  it('accepts the state as the instance left it, or an older copy of it', async () => {
     assert.equal(await findLogMismatch(found({}), log), null)
     assert.equal(await findLogMismatch(found({ positions: new Map([['main', 3]]) }), log), null)
     assert.equal(await findLogMismatch(found({ positions: new Map() }), log), null)
   })
 
-  it('ends it where the state follows another log, or stands behind the end of this one', async () => {
+  it('reports a state that follows another log, or is ahead of the end of this one', async () => {
     assert.match(String(await findLogMismatch(found({ followedLogId: 'b' }), log)), /follows another log/)
     const ahead = found({ positions: new Map([['historical', 8]]) })
     assert.match(String(await findLogMismatch(ahead, log)), /ahead of the log .*historical/)
@@ -160,19 +164,19 @@ describe('claimingOnlyFor', () => {
     return { claimPosition } as unknown as ChunkStore
   }
 
-  it('gives the stream of the log that the state follows', async () => {
+  it('claims a stream of the log that the state follows', async () => {
     const store = claimingOnlyFor('a', chunks([]), { findFollowedLog: async () => followed() })
     assert.deepEqual(await store.claimPosition('main', 'w'), { offset: 7 })
   })
 
-  it('refuses it to a worker on another log, and takes the stream from nobody', async () => {
+  it('refuses a worker on another log before it takes the stream from its owner', async () => {
     const claimed: string[] = []
     const store = claimingOnlyFor('b', chunks(claimed), { findFollowedLog: async () => followed() })
     await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
     assert.deepEqual(claimed, [])
   })
 
-  it('looks behind the claim as well, since another log may be bound in between', async () => {
+  it('checks again after the claim, since another log may be bound in between', async () => {
     const claimed: string[] = []
     const store = claimingOnlyFor('a', chunks(claimed), {
       findFollowedLog: async () => followed({ id: claimed.length === 0 ? 'a' : 'b' }),

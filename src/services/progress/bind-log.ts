@@ -1,6 +1,6 @@
-// Checks, before anything is appended, that the embedded log and the state belong together. Positions are offsets in
-// one particular log, so a state that continued with another log would skip what was acknowledged there, or process it
-// again. The folder holds the id of its log, and the state the id of the log it follows.
+// Checks, before anything is appended, that the embedded log and the state belong together. Positions are offsets in one
+// particular log, so a state that continued with another log would skip events acknowledged there, or process them again.
+// The folder contains the id of its log, and the state the id of the log that it follows.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -8,17 +8,17 @@ import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { FollowedLog, LogBindingStore, ReturnedState } from '#ports/state/log-binding.ts'
 import { type ProgressStore, readAllPositions } from './find-progress.ts'
 
-/** The log found in a folder. A log without segments is empty, so none of it was ever processed. */
+/** The log found in a folder. A log without segments is empty, so none of its records was ever processed. */
 export interface FoundLog {
-  /** Null when the log does not exist yet. */
+  /** Null if the log does not exist yet. */
   readonly id: string | null
-  /** False only when nothing can ever have been appended. */
+  /** False only if nothing can ever have been appended. */
   readonly hasSegments: boolean
 }
 
 export type LogBinding =
   | { readonly kind: 'go_on' }
-  /** The state begins to follow the log, under a new id when `id` is null: an empty log. */
+  /** The state begins to follow the log; if `id` is null, the log is empty and gets a new id. */
   | { readonly kind: 'follow'; readonly id: string | null }
   | { readonly kind: 'refuse' }
 
@@ -29,10 +29,10 @@ export type LogBinding =
  */
 export function decideLogBinding(found: FoundLog, followed: FollowedLog | null, begunAt: string): LogBinding {
   if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
-  // An empty log's other id was left by an interrupted start, perhaps with another state. It is replaced: if two states
-  // followed the same id, each would process what the other one accepted.
+  // Another id of an empty log is left over from an interrupted start, perhaps with another state. Replace it: if two states
+  // followed the same id, each would process events that the other accepted.
   if (!found.hasSegments) return { kind: 'follow', id: null }
-  // After one start with the wrong folder, the state may return to its former log if nothing was processed since.
+  // After a start with the wrong folder, the state may return to its former log if nothing was processed since.
   if (found.id !== null && found.id === followed?.formerId && followed.begunAt === begunAt)
     return { kind: 'follow', id: found.id }
   return { kind: 'refuse' }
@@ -58,9 +58,9 @@ export interface BindLogDeps extends FindBindingDeps {
 }
 
 /**
- * Binds log and state to each other, or says why they do not belong together. Only one process may do so at a time.
- * @returns one line for the operator when the start has to be refused; nothing was changed then.
- * @throws PortError when the state cannot be read or written, system errors of the folder.
+ * Binds log and state to each other, or explains why they do not belong together. Only one process may call it at a time.
+ * @returns one line for the operator if the start must be refused; nothing was changed then.
+ * @throws PortError if the state cannot be read or written, system errors of the folder.
  */
 export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> {
   const { management, log, folder, host, statePlace } = deps
@@ -68,7 +68,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   if (binding.kind === 'go_on') return ok(null)
   if (binding.kind === 'refuse') return err(refusal(folder, statePlace, followed))
   const id = binding.id ?? deps.newUuid()
-  // The log gets its id first, since without one it belongs to no state.
+  // Give the log its id first: without one it belongs to no state.
   if (!log.hasSegments) log.writeId(id)
   await management.followLog({ id, place: `${host}:${folder}`, formerId: followed?.id ?? null, begunAt })
   if (followed !== null)
@@ -78,7 +78,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   return ok(null)
 }
 
-/** The line that `bindLog` would refuse the log with; null when it would not. Changes nothing. @throws PortError */
+/** The line with which `bindLog` would refuse the log; null if it would not. Changes nothing. @throws PortError */
 export async function findBindingRefusal(deps: FindBindingDeps): Promise<string | null> {
   const { binding, followed } = await readBinding(deps)
   return binding.kind === 'refuse' ? refusal(deps.folder, deps.statePlace, followed) : null
@@ -94,9 +94,10 @@ async function readBinding({ management, log }: FindBindingDeps) {
 }
 
 /**
- * Whether a running instance may continue with a state that came back. It may with an older copy, from its positions.
- * @param log its `endOffset` is the one that the log's reader reports.
- * @returns the reason against it, as the rest of a sentence about the state; null when there is none.
+ * Decides whether a running instance may continue with a state that came back. It may continue with an older copy, from that
+ * copy's positions.
+ * @param log its `endOffset` is the end that the log's reader reports.
+ * @returns the reason against it, a clause whose subject is the state; null if it may continue.
  */
 export async function findLogMismatch(
   found: ReturnedState,
@@ -109,7 +110,7 @@ export async function findLogMismatch(
   if (found.followedLogId !== log.id) return 'was replaced by a copy that follows another log'
   for (const stream of log.streams) {
     const position = found.positions.get(stream) ?? 0
-    // The host was reset to a snapshot, so what it appends from here on would never be read. A restart repairs that.
+    // The host was reset to a snapshot, so records appended from here on would never be read. A restart repairs that.
     if ((await log.endOffset(stream, position)) < position)
       return `is ahead of the log of this instance (stream ${stream})`
   }
@@ -125,7 +126,7 @@ export async function readPositions(
   return Object.fromEntries(await Promise.all(entries))
 }
 
-/** The state follows another log, for which the positions of this worker mean nothing. */
+/** The state follows another log, in which this worker's positions are meaningless. */
 export class LogLeftError extends Error {
   constructor() {
     super('the state follows a different log than the one in this data folder')
@@ -134,9 +135,9 @@ export class LogLeftError extends Error {
 }
 
 /**
- * A chunk store whose streams can be claimed only by a worker on the log that the state follows. It checks before the
- * claim, so that a worker on another log takes no stream away, and again after it. Binding another log later takes the
- * stream away (`followLog`), so no other log can slip in between.
+ * A chunk store whose streams can be claimed only by a worker on the log that the state follows. It checks before the claim,
+ * so that a worker on another log takes no stream away, and again after it. Binding another log later revokes the claim
+ * (`followLog`), so no other log can slip in between.
  */
 export function claimingOnlyFor(
   logId: string | null,

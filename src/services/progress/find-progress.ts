@@ -1,4 +1,4 @@
-// Reads from the state how far a stream is processed. The answer holds even while the worker moves on.
+// Reads from the state store how far a stream is processed. The answer stays valid while the worker continues.
 
 import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
 import type { Deferral, DeferredProjects } from '#ports/state/deferred-projects.ts'
@@ -16,7 +16,7 @@ export interface Progress {
 
 /** @throws PortError */
 export async function findProgress(store: ProgressStore, stream: LogStream): Promise<Progress> {
-  // In this order: a project released in between is processed up to `offset`; one deferred in between starts there.
+  // In this order: a project released in between is processed up to `offset`; a project deferred in between starts there.
   const { offset } = await store.findLogPosition(stream)
   const deferral = await store.findDeferral(stream)
   return { offset, doneOffset: Math.min(offset, deferral?.offset ?? offset), deferral }
@@ -31,7 +31,7 @@ export async function readDoneOffsets(
   return Object.fromEntries(await Promise.all(entries))
 }
 
-/** Whether a record is left to the second cursor, which has not reached it yet. */
+/** Whether a record waits for the second cursor, which has not reached it yet. */
 export function isWaiting({ deferral }: Progress, projectId: number, offset: number): boolean {
   if (deferral === null || offset < deferral.offset) return false
   return deferral.projects.some(each => each.projectId === projectId && each.fromOffset <= offset)

@@ -5,7 +5,7 @@ import { type CaughtUpDeps, isCaughtUp } from './is-caught-up.ts'
 const nowMs = 100_000
 const startedAtMs = 50_000
 
-/** @param waiting when the first record that is not processed was appended, by stream and offset. */
+/** @param waiting by stream and offset, when the first unprocessed record was appended. */
 function caughtUp(
   waiting: Record<string, number>,
   over: Partial<CaughtUpDeps> = {},
@@ -33,12 +33,12 @@ function caughtUp(
 }
 
 describe('isCaughtUp', () => {
-  it('is true for an empty log, and for events that wait as long as usual', async () => {
+  it('is true for an empty log, and while events wait no longer than usual', async () => {
     assert.equal(await caughtUp({}), true)
     assert.equal(await caughtUp({ 'main 10': nowMs - 1_500, 'historical 10': nowMs - 100 }), true)
   })
 
-  it('is false for what waits for longer, and for whatever was accepted before the start', async () => {
+  it('is false while events wait for longer, or events accepted before the start wait', async () => {
     assert.equal(await caughtUp({ 'main 10': nowMs - 2_500 }), false)
     assert.equal(await caughtUp({ 'historical 10': nowMs - 60_000 }), false)
     const justStarted = { startedAtMs: nowMs - 300 }
@@ -47,7 +47,7 @@ describe('isCaughtUp', () => {
     assert.equal(await caughtUp({ 'main 10': nowMs - 200 }, { startedAtMs: nowMs + 3_600_000 }), true)
   })
 
-  it('is false for what a deferred project has waiting, and while the worker is not there', async () => {
+  it('is false while events of a deferred project wait, and while the worker is not processing', async () => {
     assert.equal(await caughtUp({ 'main 4': nowMs - 30_000 }, {}, 4), false)
     assert.equal(await caughtUp({ 'main 4': nowMs - 30_000 }), true)
     assert.equal(await caughtUp({}, { isProcessing: () => false }), false)

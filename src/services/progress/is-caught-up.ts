@@ -1,5 +1,5 @@
-// Tells an answer that counts events whether they are all there: after a start, or while there is too much for it, the worker
-// is behind what was accepted.
+// Checks, for answers that count events, whether all accepted events are in the store: after a start, or when overloaded, the
+// worker lags.
 
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -11,22 +11,22 @@ export interface CaughtUpDeps {
   readonly clock: Clock
   /** When this process started, epoch ms. */
   readonly startedAtMs: number
-  /** Whether the worker is there and fills nothing up again, such as an event store that lost rows. */
+  /** Whether the worker is running, and is not refilling an event store that lost rows. */
   readonly isProcessing: () => boolean
 }
 
-/** Events that are processed as usual wait for less. */
+/** Normally events wait for less than this. */
 const usualWaitMs = 2_000
 
 /**
- * Whether everything of a project that was accepted before this process started, or some seconds ago, is processed. Ask before
- * counting: what is processed meanwhile is counted, or not.
+ * Whether all events of a project that were accepted before this process started, or longer than `usualWaitMs` ago, are
+ * processed. Call it before counting: events processed in between may or may not be counted.
  * @throws PortError
  */
 export async function isCaughtUp(deps: CaughtUpDeps, projectId: number): Promise<boolean> {
   if (!deps.isProcessing()) return false
   const nowMs = deps.clock.nowMs()
-  // A clock that was set back since the start says nothing about what was accepted before.
+  // If the clock was set back since the start, the start time is not comparable.
   const dueMs = Math.max(deps.startedAtMs > nowMs ? 0 : deps.startedAtMs, nowMs - usualWaitMs)
   for (const { stream } of await deps.log.streams()) {
     const { offset, deferral } = await findProgress(deps.positions, stream)

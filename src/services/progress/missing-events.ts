@@ -1,4 +1,4 @@
-// Lets each front report events that the event store lost. The worker notes them in the state, and fronts read it.
+// Makes events that the event store lost known to each front: the worker records them in the state store, fronts read them.
 
 import { PortError } from '#ports/port-error.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
@@ -29,7 +29,7 @@ export function startMissingEvents(options: {
       spanCount = (await marks.findEventStoreMark())?.missing.length ?? 0
     } catch (cause) {
       if (!(cause instanceof PortError)) throw cause
-      // Parts that need the state report at a higher level that it cannot be reached.
+      // Components that need the state store report at a higher level that it cannot be reached.
       logger.debug({ err: cause }, 'cannot read what the event store lost')
     }
   }

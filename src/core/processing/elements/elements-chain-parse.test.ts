@@ -28,7 +28,7 @@ test('keeps semicolons, colons, dots and escaped quotes inside values', () => {
   assert.equal(only!.href, 'https://x.y/;z?q=1')
 })
 
-test('reads classes that hold colons, and elements without attributes', () => {
+test('reads classes that contain colons, and elements without attributes', () => {
   const elements = parseElementsChain('div.md:flex.lg:grid:nth-child="1";span;p.lead:')
   assert.deepEqual(
     elements.map(element => [element.tagName, element.classes]),
@@ -40,7 +40,7 @@ test('reads classes that hold colons, and elements without attributes', () => {
   )
 })
 
-test('empty and broken text end quietly', () => {
+test('reads empty and broken text without throwing', () => {
   assert.deepEqual(parseElementsChain(''), [])
   assert.equal(parseElementsChain('a:href="never closed').length, 1)
   assert.equal(parseElementsChain('a:::"";;"="').length > 0, true)

@@ -9,7 +9,7 @@ import { parseElementsChain } from './elements-chain-parse.ts'
 const place = 'nth-child="0"nth-of-type="0"'
 
 describe('6.8: the chain of elements', () => {
-  it('has tag, sorted classes and attributes by key, whose order does not mind capitals', () => {
+  it('has the tag, sorted classes, and attributes sorted by key regardless of case', () => {
     const element = {
       tag_name: 'svg',
       attr__class: ' b  a"b ',
@@ -25,7 +25,7 @@ describe('6.8: the chain of elements', () => {
     )
   })
 
-  it('takes classes from a list as well', () => {
+  it('also reads classes from a list', () => {
     assert.equal(elementsChain([{ tag_name: 'a', attr__class: ['b', 'a'] }]), `a.a.b:attr__class="a,b"${place}`)
   })
 
@@ -33,7 +33,7 @@ describe('6.8: the chain of elements', () => {
     assert.equal(elementsChain([{ 'attr__a"b': 'c"d' }]), `:attr__a\\"b="c\\"d"${place}`)
   })
 
-  it('cuts texts to 400 and addresses to 2,048 characters, and writes out half a character', () => {
+  it('cuts texts to 400 and addresses to 2,048 characters, and escapes half a character', () => {
     const [element] = parseElementsChain(
       elementsChain([{ tag_name: 'a', $el_text: 'x'.repeat(500), attr__href: 'h'.repeat(3_000) }]),
     )
@@ -43,7 +43,7 @@ describe('6.8: the chain of elements', () => {
     assert.ok(split.isWellFormed())
   })
 
-  it('leaves out what is no element, and values that are missing', () => {
+  it('leaves out items that are not elements, and missing values', () => {
     const odd: JsonValue[] = [
       null,
       'a',
@@ -54,7 +54,7 @@ describe('6.8: the chain of elements', () => {
     assert.equal(elementsChain(odd), `:attr__id=""${place}`)
   })
 
-  it('is taken as sent where there is one, else made from a list of elements, else empty', async () => {
+  it('is taken as sent if present, else built from a list of elements, else empty', async () => {
     for (const [properties, chain] of [
       [{ $elements_chain: 'a:x', $elements: [{ tag_name: 'b' }] }, 'a:x'],
       [{ $elements_chain: '', $elements: [{ tag_name: 'b' }] }, `b:${place}`],

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue, textOf } from 
 const textLengthMax = 400
 const hrefLengthMax = 2048
 
-/** The order of keys in chains that clients write themselves: capitals next to their small letters. */
+/** The order of keys in chains that clients write themselves: upper case sorts next to lower case. */
 const byKey = new Intl.Collator('en').compare
 
 /**
@@ -48,7 +48,7 @@ function escapeQuotes(text: string): string {
   return text.replaceAll('"', '\\"')
 }
 
-/** Cutting a text may split a character. The remaining half is written as an escape, since no store takes it. */
+/** Cutting a text may split a character. The remaining half is written as an escape, since stores reject it. */
 function escapeLoneSurrogates(text: string): string {
   if (text.isWellFormed()) return text
   return text.replace(/[\ud800-\udfff]/gu, half => `\\u${half.charCodeAt(0).toString(16)}\\`)

@@ -1,5 +1,5 @@
-// What an import wrote to one property, kept so that the same events give the same result in any order: the latest
-// `$set` or `$unset`, and beneath it the earliest `$set_once`. A property's mark and value hold exactly these two
+// An import's writes to one property, kept so that the same events give the same result in any order: the latest `$set` or
+// `$unset`, and the earliest `$set_once`, which may be hidden by it. A property's mark and value contain exactly these two
 // registers. `import-update.ts` has the rules for whole profiles; live writes are not handled here.
 
 import type { JsonValue } from '#core/json.ts'
@@ -16,7 +16,7 @@ export interface ImportRegisters {
   readonly latest:
     | (ImportTime & ({ readonly kind: 'set'; readonly value: JsonValue } | { readonly kind: 'unset' }))
     | null
-  /** The value is dropped once a later `$set` or `$unset` rules out that it is ever shown. */
+  /** The value is dropped once a later `$set` or `$unset` ensures that it can never be shown. */
   readonly once: (ImportTime & { readonly value?: JsonValue }) | null
 }
 
@@ -41,8 +41,8 @@ export function registersOf(mark: PropertyMark, value: JsonValue | undefined): I
 }
 
 /**
- * Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. Of two imports the mark
- * names the one whose value is shown, by which undoing an implicit job finds what it wrote.
+ * Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. If they belong to two
+ * imports, the mark names the one whose value is shown: that is how undoing an implicit job finds its writes.
  */
 export function joinRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
   const latest = laterOf(a.latest, b.latest)
@@ -56,7 +56,7 @@ function isOnceShown(latest: ImportRegisters['latest'], once: ImportRegisters['o
   return latest?.kind !== 'set' && isOnceAlive(latest, once)
 }
 
-/** Whether the value may be shown, unless one that was set is. */
+/** Whether the `$set_once` value may be shown, unless a `$set` value hides it. */
 function isOnceAlive(latest: ImportRegisters['latest'], once: ImportRegisters['once']): boolean {
   return once !== null && once.value !== undefined && (latest === null || isLater(once, latest))
 }
@@ -73,7 +73,7 @@ function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): Impo
   return isLater(a, b) ? b : a
 }
 
-/** The mark and the value (undefined = no property) that hold these registers, of which at least one is filled. */
+/** The mark and the value (undefined for no property) that contain these registers, at least one of which is filled. */
 export function shownRegisters(registers: ImportRegisters): { mark: PropertyMark; value: JsonValue | undefined } {
   const { importJobId, latest, once } = registers
   if (once !== null && isOnceShown(latest, once)) {

@@ -20,7 +20,7 @@ const update: fc.Arbitrary<ProfileUpdate> = fc.record({
   uuid: fc.constantFrom('u1', 'u2', 'u3', 'u4', 'u5'),
   importJobId: fc.constant(1),
 })
-/** Events of one import, no two with the same time and uuid. */
+/** Events of one import with unique pairs of time and uuid. */
 const updates = fc.uniqueArray(update, { maxLength: 7, selector: ({ timestampMs, uuid }) => `${timestampMs} ${uuid}` })
 
 function applyAll(before: Profile, all: readonly ProfileUpdate[]): Profile {
@@ -31,7 +31,7 @@ const sorted = (object: object) => Object.entries(object).sort(([a], [b]) => (a 
 const textOf = ({ properties, marks }: Profile) => JSON.stringify([sorted(properties), sorted(marks)])
 
 describe('an import’s property updates', () => {
-  it('end alike in any order, and when some are sent again', () => {
+  it('give the same profile in any order, and when some are repeated', () => {
     fc.assert(
       fc.property(
         updates.chain(list =>
@@ -45,7 +45,7 @@ describe('an import’s property updates', () => {
     )
   })
 
-  it('end alike when the person is merged from two halves', () => {
+  it('give the same profile when two persons with half of them each are merged', () => {
     fc.assert(
       fc.property(updates, fc.nat(7), (list, split) => {
         const [first, second] = [
@@ -69,7 +69,7 @@ describe('an import’s property updates', () => {
     )
   })
 
-  it('keep the latest $set, or else the earliest $set_once', () => {
+  it('keep the latest $set, or the earliest $set_once if there is no $set', () => {
     const at = (timestampMs: number, maps: Partial<ProfileUpdate>): ProfileUpdate => ({
       ...{ set: null, setOnce: null, unset: [], uuid: 'u', importJobId: 1 },
       ...maps,
@@ -92,7 +92,7 @@ describe('an import’s property updates', () => {
 })
 
 describe('live and imported events together', () => {
-  it('give the profile to live values whichever comes first', async () => {
+  it('keep live values, whichever comes first', async () => {
     for (const liveFirst of [true, false]) {
       const world = aWorld()
       const live = anEvent('e', 'ada', { $set: { plan: 'live' } }, { timestampMs: 9_000 })
@@ -105,7 +105,7 @@ describe('live and imported events together', () => {
     }
   })
 
-  it('remove the import’s mark with a live $set, even of the same value and of keys that change all the time', async () => {
+  it('remove the import’s mark on a live $set, even of the same value or of a key that changes with every page', async () => {
     const world = aWorld()
     await world.apply(anImportedEvent('$pageview', 'ada', 1_000, { $browser: 'Chrome' }))
     await world.apply(anEvent('$pageview', 'ada', { $browser: 'Chrome' }))
@@ -114,7 +114,7 @@ describe('live and imported events together', () => {
     assert.equal(world.person('ada')?.properties.$browser, 'Chrome')
   })
 
-  it('mark keys that a live $set_once creates, so that an import leaves them alone', async () => {
+  it('mark keys that a live $set_once creates, so that imports do not change them', async () => {
     const world = aWorld()
     await world.apply(anEvent('e', 'ada', { $set_once: { first: 'live' } }))
     await world.apply(anImportedEvent('e', 'ada', 1, { $set: { first: 'old' }, $set_once: { first: 'older' } }))
@@ -122,7 +122,7 @@ describe('live and imported events together', () => {
     assert.equal(world.person('ada')?.marks.first?.kind, 'live_once')
   })
 
-  it('end alike for persons and groups, in any order and any chunks of the same import', async () => {
+  it('give the same persons and groups for an import in any order and any split into chunks', async () => {
     const events = [
       anImportedEvent('$pageview', 'ada', 3_000, { $browser: 'Chrome', $set: { plan: 'pro' } }),
       anImportedEvent('signup', 'ada', 1_000, { $set_once: { source: 'ad' }, $set: { plan: 'free' } }),

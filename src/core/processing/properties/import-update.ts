@@ -1,5 +1,5 @@
-// Property updates from the historical lane, for persons and groups: an import never overwrites a live value, and its
-// events give the same profile in any order. `import-registers.ts` has what a single property remembers for that.
+// Property updates from imports, for persons and groups: an import never overwrites a live value, and its events give the
+// same profile in any order. `import-registers.ts` has the state that each property keeps for that.
 
 import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
@@ -15,7 +15,7 @@ import {
 
 /**
  * Applies one event of an import. Keys with a live value (unmarked, or marked `live_once`) are never touched.
- * @returns null when nothing changes. Source: docs/wire/import.md 3.4 R3–R6, R8.
+ * @returns null if nothing changes. Source: docs/wire/import.md 3.4 R3–R6, R8.
  */
 export function applyImportUpdate(before: Profile, update: ProfileUpdate): ChangedProfile | null {
   const draft = new ProfileDraft(before)
@@ -32,8 +32,8 @@ export function applyImportUpdate(before: Profile, update: ProfileUpdate): Chang
 }
 
 /**
- * Merges the properties of two persons that become one. The survivor's value wins, but a live value wins over an
- * import's, and what an import wrote to both is joined. Source: docs/wire/ingestion.md 6.4; docs/wire/import.md 3.4.
+ * Merges the properties of two persons that become one. The survivor's value wins, but a live value wins over an import's,
+ * and import values of both are joined. Source: docs/wire/ingestion.md 6.4; docs/wire/import.md 3.4.
  */
 export function mergeProfiles(survivor: Profile, other: Profile, options: ImportOptions = usualOptions): Profile {
   const draft = new ProfileDraft(survivor)
@@ -56,7 +56,7 @@ export function mergeProfiles(survivor: Profile, other: Profile, options: Import
   return draft.result() ?? survivor
 }
 
-/** Whether the options of the import let what it wrote take the place of a live value. Source: docs/wire/import.md 3.4 R4, R9. */
+/** Whether the import's options let its value replace a live value. Source: docs/wire/import.md 3.4 R4, R9. */
 function winsOverLive(
   draft: ProfileDraft,
   key: string,

@@ -1,5 +1,5 @@
-// The event properties that also describe the person, and those that change too often to be worth a write of their own.
-// Lifts the former into `$set` and, as `$initial_…`, into `$set_once`; `person-update.ts` applies the maps.
+// The event properties that also describe the person, and those that change too often to be worth a separate write. Lifts
+// the former into `$set` and, as `$initial_…`, into `$set_once`; `person-update.ts` applies the maps.
 
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
 
@@ -25,14 +25,14 @@ export const filteredProperties: ReadonlySet<string> = new Set([
 ])
 
 export interface PersonMaps {
-  /** Null when the event has no such map. */
+  /** Null if the event has no such map. */
   readonly set: JsonObject | null
   readonly setOnce: JsonObject | null
 }
 
 /**
- * The `$os_name` to use as the event's `$os`, which it replaces since 2024. Undefined when the event has `$os`, and for
- * servers, whose own system says nothing about the person. Source: docs/wire/ingestion.md 6.6.
+ * The `$os_name` to use as the event's `$os`, which it has replaced since 2024. Undefined if the event has `$os`, and for
+ * servers, whose system says nothing about the person. Source: docs/wire/ingestion.md 6.6.
  */
 export function aliasedOs(properties: JsonObject): JsonValue | undefined {
   return Object.hasOwn(properties, '$os') || properties.$is_server === true ? undefined : properties.$os_name

@@ -13,7 +13,7 @@ const apply = (profile: Profile, ...args: Parameters<typeof update>): Profile =>
   applyImportUpdate(profile, update(...args) as Parameters<typeof applyImportUpdate>[1]) ?? profile
 
 describe('the marks of an import', () => {
-  it('are too many when it took back very many properties, which merging trims', () => {
+  it('exceed the limit if it removed very many properties, and merging trims them', () => {
     const some = apply({ ...emptyProfile, properties: {} }, 1, { set: { kept: 1 } })
     assert.ok(!exceedsMarksLimit(some.marks))
     const many = apply(some, 2, { unset: Array.from({ length: 12_000 }, (_, index) => `k${index}`) })
@@ -23,7 +23,7 @@ describe('the marks of an import', () => {
     assert.equal(trimMarks(some), some)
   })
 
-  it('are too large when values lie beneath those that are shown', () => {
+  it('exceed the limit if hidden $set_once values are too large', () => {
     const once = { k: 'x'.repeat(700_000) }
     const profile = apply(apply(emptyProfile, 1, { set: { k: 1 } }), 2, { setOnce: once })
     assert.deepEqual(profile.properties, { k: 1 })

@@ -1,15 +1,15 @@
-// A bound for what an import's marks may add to a person or a group. Marks outlive the values that they tell of: `$unset`
-// leaves one for a key that was never there, and a replaced `$set_once` stays beneath the value that is shown.
-// Source: docs/wire/import.md 3.4 R5; the bound is a decision of ours.
+// Limits how much an import's marks may add to a person or a group. Marks outlive the values that they describe: `$unset`
+// leaves one even for a key that never existed, and a replaced `$set_once` stays hidden under the visible value.
+// Source: docs/wire/import.md 3.4 R5; the limit is ours.
 
 import type { PropertyMarks } from '#core/persons/person.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { personPropertiesBytesMax } from './person-update.ts'
 
-/** Marks are copied with each event of the person. */
+/** Limited because marks are copied for each event of the person. */
 const marksMax = 10_000
 
-/** Whether there are too many marks to be stored, or too much beneath the values that are shown. */
+/** Whether there are too many marks to be stored, or the hidden values are too large. */
 export function exceedsMarksLimit(marks: PropertyMarks): boolean {
   const keys = Object.keys(marks)
   if (keys.length > marksMax) return true
@@ -23,12 +23,12 @@ export function exceedsMarksLimit(marks: PropertyMarks): boolean {
   return false
 }
 
-/** Whether an event takes back so many properties that their marks alone would be too many. */
+/** Whether an event removes so many properties that their marks alone would exceed the limit. */
 export function exceedsUnsetLimit(unset: readonly string[]): boolean {
   return unset.length > marksMax
 }
 
-/** Drops the marks of keys that have no value, so that two persons can be merged whatever imports took back of them. */
+/** Drops the marks of keys without a value, so that two persons can be merged however many properties imports removed. */
 export function trimMarks(profile: Profile): Profile {
   if (!exceedsMarksLimit(profile.marks)) return profile
   const draft = new ProfileDraft(profile)

@@ -11,7 +11,7 @@ function own(properties: JsonObject | undefined): JsonObject {
   return others
 }
 
-/** Applies events of one person, each in a chunk of its own, and returns the person. */
+/** Applies events of one person, each in a separate chunk, and returns the person. */
 async function after(...events: readonly [name: string, properties: JsonObject | string][]) {
   const world = aWorld()
   for (const [name, properties] of events) await world.apply(anEvent(name, 'ada', properties))
@@ -19,7 +19,7 @@ async function after(...events: readonly [name: string, properties: JsonObject |
 }
 
 describe('updating a person', () => {
-  it('writes $set, and $set_once only where there is nothing or null', async () => {
+  it('writes $set always, and $set_once only to missing or null values', async () => {
     const { properties } = await after(
       ['e', { $set: { a: 1, gone: null }, $set_once: { b: 1 } }],
       ['e', { $set: { a: 2 }, $set_once: { a: 9, b: 2, c: 3, gone: 'x' } }],
@@ -35,7 +35,7 @@ describe('updating a person', () => {
     assert.deepEqual(properties, { a: 1, b: 1 })
   })
 
-  it('removes with $unset what was there before, by list and by object', async () => {
+  it('removes existing properties with $unset, given as a list or an object', async () => {
     const { properties } = await after(
       ['e', { $set: { a: 1, b: 2, c: 3 } }],
       ['e', { $set: { a: 9, d: 4 }, $unset: ['a', 'd', 'unknown'] }],
@@ -44,7 +44,7 @@ describe('updating a person', () => {
     assert.deepEqual(properties, { c: 3, d: 4 })
   })
 
-  it('raises the version once per event that changes something, and not for one that does not', async () => {
+  it('raises the version once per event that changes something', async () => {
     const { person } = await after(
       ['e', { $set: { a: 1, b: 1 } }],
       ['e', { $set: { a: 2, b: 2 } }],
@@ -54,12 +54,12 @@ describe('updating a person', () => {
     assert.equal(person.version, 1)
   })
 
-  it('counts lists and objects as changed every time', async () => {
+  it('always counts lists and objects as changed', async () => {
     const { person } = await after(['e', { $set: { a: [1] } }], ['e', { $set: { a: [1] } }])
     assert.equal(person.version, 1)
   })
 
-  it('does not write for keys that change with every page, except by an event about the person', async () => {
+  it('does not write if only keys that change with every page differ, unless the event is about the person', async () => {
     const page = (url: string): [string, JsonObject] => ['$pageview', { $current_url: url }]
     const { properties, person, world } = await after(page('/1'), page('/2'))
     assert.deepEqual([properties.$current_url, person.version], ['/1', 0])
@@ -75,14 +75,14 @@ describe('updating a person', () => {
     assert.deepEqual([withMore.properties.$current_url, withMore.properties.plan], ['/2', 'pro'])
   })
 
-  it('never updates a person by an exception, which may be the first event of one', async () => {
+  it('ignores the properties of an exception unless the exception creates the person', async () => {
     const update = { $set: { a: 2, b: 2 }, $set_once: { c: 2 }, $unset: ['a'] }
     const { properties, person, world } = await after(['$exception', { $set: { a: 1 } }], ['$exception', update])
     assert.deepEqual([properties, person.version], [{ a: 1 }, 0])
     assert.deepEqual(JSON.parse(world.rows[1]!.propertiesJson).$set, { a: 2, b: 2 })
   })
 
-  it('takes $os_name for $os, on the event and the person', async () => {
+  it('uses $os_name as $os, on the event and the person', async () => {
     const { properties, world } = await after(['e', { $os_name: 'iOS', $os_version: '18' }])
     assert.deepEqual(properties, { $os: 'iOS', $initial_os: 'iOS', $os_version: '18', $initial_os_version: '18' })
     const stored = JSON.parse(world.rows[0]!.propertiesJson)
@@ -91,7 +91,7 @@ describe('updating a person', () => {
     assert.deepEqual(server.properties, { $os_name: 'Linux', $initial_os_name: 'Linux' })
   })
 
-  it('replaces a $set that is not an object when something is lifted, and leaves it otherwise', async () => {
+  it('replaces a $set that is not an object only if something is lifted', async () => {
     const { properties, world } = await after(['e', { $set: 'text', $browser: 'Chrome' }], ['e', { $set: [1] }])
     assert.deepEqual(properties, { $browser: 'Chrome', $initial_browser: 'Chrome' })
     assert.deepEqual(JSON.parse(world.rows[0]!.propertiesJson).$set, { $browser: 'Chrome' })
@@ -117,7 +117,7 @@ describe('updating a person', () => {
     assert.deepEqual(world.warningTypes(), ['person_properties_size_violation'])
   })
 
-  it('treats keys like __proto__ and constructor as any other', async () => {
+  it('treats keys such as __proto__ and constructor like any other', async () => {
     const hostile = '{"__proto__":{"polluted":1},"constructor":"c","hasOwnProperty":1}'
     const { person, world } = await after(
       ['e', `{"$set":${hostile},"$set_once":{"toString":1},${hostile.slice(1)}`],

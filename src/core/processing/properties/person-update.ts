@@ -1,5 +1,5 @@
 // Applies an event's `$set`, `$set_once` and `$unset` to a person: in order of arrival for live events, by the rules of
-// imports for the historical lane. `mapped-properties.ts` has built the maps before.
+// imports for imported ones. `mapped-properties.ts` has built the maps before.
 
 import { type JsonObject, type PropertyBag, setOwn } from '#core/json.ts'
 import type { PropertyMark } from '#core/persons/person.ts'
@@ -17,9 +17,7 @@ import { filteredProperties, mappedProperties } from './mapped-properties.ts'
 
 export interface PersonUpdate extends ProfileUpdate {
   readonly historical: boolean
-  /**
-   * The event is about the person (`$identify`, `$set`, …), so even changes of `filteredProperties` alone are written.
-   */
+  /** The event is about the person (`$identify`, `$set`, …), so changes to only `filteredProperties` are written too. */
   readonly writesFilteredKeys: boolean
 }
 
@@ -30,7 +28,7 @@ export const creatorKey = '$creator_event_uuid'
 
 /**
  * Applies an event to an existing person, in place if `before` owns its properties.
- * @returns null when there is nothing to write. Source: docs/wire/ingestion.md 6.6.
+ * @returns null if there is nothing to write. Source: docs/wire/ingestion.md 6.6.
  */
 export function applyPersonUpdate(before: Profile, update: PersonUpdate): ChangedProfile | null {
   return update.historical ? applyImportUpdate(before, withCreator(update)) : applyLiveUpdate(before, update)
@@ -53,7 +51,7 @@ export function createProfile(update: PersonUpdate): Profile {
   return draft.result() ?? emptyProfile
 }
 
-/** Adds the creator key like a `$set_once`, so that an import's earliest event is the creator whatever its order. */
+/** Adds the creator key as a `$set_once`, so that an import's earliest event is the creator in any order. */
 function withCreator(update: PersonUpdate): ProfileUpdate {
   return { ...update, setOnce: { ...update.setOnce, [creatorKey]: update.uuid } }
 }
@@ -64,7 +62,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile 
   const worthWriting = update.writesFilteredKeys || changesLastingKey(before, update)
   if (!worthWriting) return null
   const draft = new ProfileDraft(before)
-  // `$unset` keeps a key that this same event adds, so the keys to remove are found before anything changes in place.
+  // `$unset` keeps a key that the same event adds, so find the keys to remove before anything changes in place.
   const removed = unset.length === 0 ? noKeys : unset.filter(key => Object.hasOwn(before.properties, key))
   if (setOnce !== null) {
     let mark: PropertyMark | null = null

@@ -1,5 +1,4 @@
-// Derives the id of a reject from the place of its record in the log, so that a record that is processed again replaces
-// its own reject.
+// Derives the id of a reject from the place of its record in the log, so that reprocessing a record replaces its own reject.
 
 import type { RecordPlace } from '#core/events/log-stream.ts'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
@@ -13,7 +12,7 @@ export function rejectUuid({ stream, offset }: RecordPlace, receivedAtMs: number
 }
 
 /**
- * The id for an unreadable record. It has no readable time, so the log's id sets it apart from records of other logs.
+ * The id for an unreadable record. It has no readable time, so the log's id distinguishes it from records of other logs.
  */
 export function damagedRecordUuid(logId: string, { stream, offset }: RecordPlace): string {
   return uuidV5(rejectNamespace, `damaged:${logId}:${stream}:${offset}`)

@@ -22,7 +22,7 @@ const source: RejectSource = {
 }
 
 describe('the reject of an accepted event', () => {
-  it('holds the whole event in the client’s own literals', () => {
+  it('contains the whole event with the client’s own literals', () => {
     const event = aCapturedEvent(1, {
       name: 'say "hi"',
       propertiesJson: '{"id":12345678901234567890}',
@@ -40,7 +40,7 @@ describe('the reject of an accepted event', () => {
     assert.deepEqual(reject.source, { ...source, kind: 'event', sentAtMs: 7 })
   })
 
-  it('says that its body is cut, also where the cut lies within a character', () => {
+  it('is marked if its body is cut, also when the cut is within a character', () => {
     for (let length = 65_300; length < 65_540; length++) {
       const propertiesJson = JSON.stringify({ a: `${'x'.repeat(length - 200)}é${'x'.repeat(300)}` })
       const { body, source } = rejectOfEvent(
@@ -73,14 +73,14 @@ describe('the address of a reject', () => {
     return [...processed.rows.rejected, ...rejected].map(reject => reject.source!.ip)
   }
 
-  it('is kept for a recording, unless the project keeps none', async () => {
+  it('is kept unless the project keeps no addresses', async () => {
     assert.deepEqual(await addresses(false), Array(3).fill('203.0.113.7'))
     assert.deepEqual(await addresses(true), ['', '', ''])
   })
 })
 
 describe('the source of a reject', () => {
-  it('is nothing when its text is not one that was written here', () => {
+  it('is null if its text was not written by encodeRejectSource', () => {
     for (const text of ['', '{', 'null', '[]', '7', '{}', '{"kind":"other"}', '{"kind":"request"'])
       assert.equal(decodeRejectSource(text), null, text)
     for (const each of [source, { ...source, kind: null, isCut: true }])

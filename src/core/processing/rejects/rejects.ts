@@ -1,5 +1,5 @@
-// Turns records that never become an event into rows of the reject store, so that they can still be found. Ids derive
-// from the record's place in the log, so that a repeated chunk replaces its own rejects.
+// Turns records that never become events into rows of the reject store, so that they can still be found. Ids derive from the
+// record's place in the log, so that a repeated chunk replaces its own rejects.
 
 import { cutRejectBody, keptBody, rejectBodyBytesMax } from '#core/capture/reject-body.ts'
 import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
@@ -19,7 +19,7 @@ export type RejectReason = (typeof rejectReasons)[number]
 
 /**
  * The reject of an accepted event that was not stored. Its body is the whole event, so that it can be replayed.
- * @param field what was wrong, in words for people.
+ * @param field a readable description of what was wrong.
  */
 export function rejectOfEvent(
   place: RecordPlace,
@@ -71,12 +71,12 @@ function eventText({
   return `${head}${set}${setOnce},"properties":${propertiesJson}}`
 }
 
-/** Removes the sender's address in projects that keep none. */
+/** Removes the sender's address in projects that keep no addresses. */
 export function anonymizeReject(reject: RejectedEvent, anonymousProjectIds: ReadonlySet<number>): RejectedEvent {
   return anonymousProjectIds.has(reject.projectId) ? { ...reject, source: withoutAddress(reject.source) } : reject
 }
 
-/** The reject of a recording. Its snapshots are not kept, only their session, window, count and size. */
+/** The reject of a recording, without its snapshots: only their session, window, count and size are kept. */
 export function rejectOfRecording(
   place: RecordPlace,
   recording: CapturedRecording,
