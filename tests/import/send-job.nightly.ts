@@ -113,13 +113,10 @@ describe('an import into a running instance', () => {
     assert.equal(again.verification.stored_rows, report.verification.stored_rows + 1)
     const { stdout: status } = await run('status')
     assert.match(status, /\nSent: \d,\d{3} events, verified; import job \d+\.\n.*\nNext: pennon import publish/s)
-    assert.match(
-      status,
-      /^3 rejected records were tried again, which sent 2 events more; 1 of them is still rejected\.$/m,
-    )
+    assert.match(status, /^3 rejected records were retried, which sent 2 more events; 1 of them is still rejected\.$/m)
     assert.match(
       (await run('report')).stdout,
-      /What is stored is what was sent\..*Events at random, all fields +equal/s,
+      /The stored events match the sent ones\..*Random events, all fields +equal/s,
     )
     const finalPath = join(commands.job, 'final/report.json')
     const final = readFileSync(finalPath, 'utf8')
@@ -188,7 +185,7 @@ describe('an import into a running instance', () => {
       [true, true],
     )
     const told = (await run('run')).stdout
-    assert.match(told, /^1 event sent in .*\n2 rejected records were tried again, which sent 2 events more\.\n/)
+    assert.match(told, /^1 event sent in .*\n2 rejected records were retried, which sent 2 more events\.\n/)
     const { progress } = await pennon.api<{ progress: JsonObject }>(
       'GET',
       `/api/projects/@current/import_jobs/${jobId}/`,

@@ -144,9 +144,9 @@ describe('verifying the persons of an import', () => {
     assert.deepEqual(rest, { compared: 4, equal: 0, newer: 0 })
     assert.deepEqual(differences.toSorted(), [
       'nobody: there is no such person',
-      'not-joined: the id its-device is not one of its ids',
+      'not-joined: its-device is missing from its ids',
       'other-value: the property plan is "pro"',
-      'still-there: the property plan was taken back and is still there',
+      'still-there: the property plan is still there, although it was unset',
     ])
   })
 

@@ -98,7 +98,7 @@ describe('guidance for the user of an import', () => {
       taken,
       /^Discarded import job \d+: its 2 events were removed\.\nEvents that were also sent by another import .* remain visible\.\nAll its changes .* are undone\.\nNext: /m,
     )
-    for (const each of [await call('report'), page()]) assert.match(each, /The import was taken back at 20/)
+    for (const each of [await call('report'), page()]) assert.match(each, /The import was discarded at 20/)
     const discarded = await call('status')
     assert.match(discarded, /in the service: discarded 20.*\nNothing is running\.$/m)
     assert.doesNotMatch(discarded, /pennon import discard/, 'a discarded job cannot be discarded again')

@@ -18,7 +18,7 @@ export interface SendCounts {
   collapsed: number
   /** Events that the service accepted. */
   sent: number
-  /** Events refused by the service or too large for it. A line counts as rejected if all of its events were refused. */
+  /** Events refused by the service or too large for it. If all events of a line were refused, the line counts as rejected. */
   refused: number
   /** How many of those accepted were duplicates or recent, as far as the service reports it. */
   duplicates: number

@@ -1,25 +1,25 @@
-// Which persons are compared after publishing, and what the import says of them: the ids whose hash is smallest, of those of
-// whom anything is said. One pass, and each is seen from its first event. Source: docs/wire/import.md §2.10.
+// Chooses the persons to compare after publishing, and collects what the import says about them: of all ids that the import
+// describes, those with the smallest hashes. Takes one pass over the events. Source: docs/wire/import.md §2.10.
 
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { addToPerson, describesPerson, type ExpectedPerson, newPerson } from './expected-person.ts'
 
 export const personsDefault = 50
-/** More than are compared, since several may turn out to be of one person. */
+/** More ids than persons are chosen, since several ids may turn out to be of one person. */
 const idsPerPerson = 4
-/** Ids that are remembered as not chosen, so that a hash is made for hardly any event: some 10 MB. */
+/** Bound of the cache of ids that were not chosen, which saves hashing the id of most events: about 10 MB. */
 const passedOverMax = 50_000
 
-/** The user that an id was linked to, else the id itself. */
+/** @returns the user that an id is linked to, or the id itself. */
 export type PersonOf = (distinctId: string) => string
 
 export class PersonChoice {
   readonly #personOf: PersonOf
   readonly #kept: number
   #chosen = new Map<string, ExpectedPerson>()
-  /** Larger than any hash, until there are enough. */
+  /** The largest hash still chosen; until there are enough, a text larger than any hash. */
   #worst = 'g'
-  /** What is worse than the worst stays so. */
+  /** Ids that can never be chosen, since `#worst` only decreases. */
   readonly #passedOver = new Set<string>()
 
   constructor(personOf: PersonOf, count = personsDefault) {
@@ -43,14 +43,14 @@ export class PersonChoice {
     this.#worst = best.at(-1)!.rank
   }
 
-  /** The best first. */
+  /** Sorted by hash. */
   chosen(): ExpectedPerson[] {
     return [...this.#chosen.values()].toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, this.#kept)
   }
 
   #passOver(id: string): void {
     if (this.#passedOver.size === passedOverMax) this.#passedOver.clear()
-    // A copy: the id may be a piece of its record's text, which would stay in memory with it.
+    // Copy the id: it may be a substring of its record's text, which it would keep in memory.
     this.#passedOver.add(Buffer.from(id, 'utf16le').toString('utf16le'))
   }
 }

@@ -1,4 +1,4 @@
-// What two projects hold, side by side: the one that a rehearsal was sent to, and the one that the import is meant for.
+// Compares the events of two projects: the one that a rehearsal was sent to, and the target of the import.
 // Source: docs/wire/import.md §2.7 (scratch run).
 
 import { numberOf } from '#core/json.ts'
@@ -15,20 +15,20 @@ export interface ComparedEvent {
   readonly event: string
   /** Sent to the rehearsal project. */
   readonly sent: number
-  /** Null where the project has none of this name. */
+  /** Null if the project has no events of this name. */
   readonly rehearsal: HeldEvents | null
   readonly target: HeldEvents | null
 }
 
 export interface ProjectDiff {
   readonly rows: readonly ComparedEvent[]
-  /** Sent, and not or not as often in the rehearsal project. */
+  /** Names with fewer events in the rehearsal project than were sent. */
   readonly missing: readonly string[]
-  /** Names that the target does not have yet: new events, or ones that are called otherwise there. */
+  /** Names that the target does not have: new events, or events that have another name there. */
   readonly newInTarget: readonly string[]
 }
 
-/** @param sent by name, what the rehearsal project got. */
+/** @param sent to the rehearsal project, by event name. */
 export async function compareProjects(
   sent: ReadonlyMap<string, EventSpan>,
   rehearsal: ServiceApi,
@@ -53,7 +53,7 @@ async function heldBy(api: ServiceApi): Promise<Map<string, HeldEvents>> {
   const query =
     'SELECT event, count() AS events, count(DISTINCT person_id) AS persons FROM events GROUP BY event LIMIT 50000'
   const { results } = await api.call('POST', '/query/', { body: { query: { kind: 'HogQLQuery', query } } })
-  if (!Array.isArray(results)) throw new JobStopped(`${api.address} does not answer queries as Pennon does`)
+  if (!Array.isArray(results)) throw new JobStopped(`${api.address} does not answer queries like Pennon`)
   const rows = results.filter(Array.isArray)
   return new Map(
     rows.map(([event, events, persons]) => [

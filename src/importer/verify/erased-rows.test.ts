@@ -6,7 +6,10 @@ import { erasedNotes } from './erased-rows.ts'
 
 const createdAtMs = Date.parse('2026-11-28T01:00:00Z')
 
-/** @param pages of erased persons, the newest first: id of the erasure, hours since the job was made, its rows. */
+/**
+ * @param pages of erased persons, newest first: the erasure's id, its time in hours after the job was created, its rows;
+ *   null if the key may not see them.
+ */
 function service(pages: readonly (readonly [id: number, hours: number, rows: number | null])[][] | null) {
   const asked: string[] = []
   const api: Pick<ServiceApi, 'ask'> = {
@@ -23,7 +26,7 @@ function service(pages: readonly (readonly [id: number, hours: number, rows: num
   return { api, asked }
 }
 
-it('counts the rows of each erasure since the job was made once, and not more than are missing', async () => {
+it('erased rows are counted once per erasure since the job was created, up to the number of missing rows', async () => {
   const { api, asked } = service([
     Array.from({ length: 1_000 }, () => [3, 2, 5]),
     [
@@ -39,7 +42,7 @@ it('counts the rows of each erasure since the job was made once, and not more th
   assert.equal(note!.count, 4)
 })
 
-it('is none where nothing is missing, nobody was erased, or the key may not see it', async () => {
+it('erased rows are not noted if no row is missing, no person was erased, or the key may not see it', async () => {
   const nothingMissing = service([])
   assert.deepEqual(await erasedNotes(0, { createdAtMs }, nothingMissing.api), [])
   assert.deepEqual(nothingMissing.asked, [])

@@ -1,4 +1,4 @@
-// Rows that are missing because persons were erased while the import waited to be published.
+// Finds out how many rows are missing because persons were erased while the import waited to be published.
 
 import { isJsonObject, numberOf, ownValue } from '#core/json.ts'
 import { listAt, type ServiceApi } from '../send/job-api.ts'
@@ -9,9 +9,9 @@ export const rowsErased = 'rows_erased'
 const pageSize = 1_000
 
 /**
- * The note that rows went with erased persons since the job was made; none where no row is missing, or the key may not see
- * persons. The service counts such rows by erasure, of all pending jobs together, so at most the missing ones are said to
- * be the job's.
+ * The service counts such rows per erasure, over all pending jobs, so at most the missing rows are attributed to this job.
+ * @returns the note about rows removed with persons since the job was created; empty if no row is missing, or if the key may
+ *   not see persons.
  */
 export async function erasedNotes(
   missing: number,
@@ -24,7 +24,7 @@ export async function erasedNotes(
     const query = { limit: String(pageSize), offset: String(offset) }
     const body = await api.ask('GET', '/persons/deletion_status/', { query, nullFor: [403] })
     if (body === null) return []
-    // The newest come first.
+    // Newest first.
     const since = listAt(body, 'results').filter(({ created_at }) => Date.parse(String(created_at)) >= createdAtMs)
     for (const { erasure } of since) {
       if (!isJsonObject(erasure)) continue

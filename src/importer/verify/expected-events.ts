@@ -1,5 +1,6 @@
-// What the service has to hold of a job: counted from the staged parts, up to where sending is, without what was refused.
-// One pass; memory grows with the events of one day only, and with names up to `countedMax`. Source: docs/wire/import.md §2.10, §3.12.
+// Counts the events of a job that the service must have stored: the staged events sent so far, without the refused ones.
+// One pass; memory grows only with the events of one day, and with names up to `countedMax`.
+// Source: docs/wire/import.md §2.10, §3.12.
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -27,19 +28,19 @@ export interface EventSpan {
 
 export interface ExpectedEvents {
   readonly rows: number
-  /** By UTC day, then by name: unique events. */
+  /** Unique events by UTC day and name. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** By UTC day, then by `partOfName`: those of names beyond `countedMax`. */
+  /** Unique events with names beyond `countedMax`, by UTC day and `partOfName`. */
   readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
-  /** By name; of very many, the first ones. */
+  /** By name; only the first ones if there are very many. */
   readonly names: ReadonlyMap<string, EventSpan>
   /**
-   * Chosen by their hash, so that another run of the same job asks for the same ones. Each with what was sent of the same
-   * day, name, person and uuid, of which the service keeps one.
+   * Chosen by hash, so that another run of the same job asks for the same ones. Each is a list of the events sent with the
+   * same day, name, distinct id and uuid; the service stores only one of them.
    */
   readonly samples: readonly (readonly ImportedEvent[])[]
-  /** Events that join two ids, and that tell of a group: of records as well as generated. */
+  /** Events that link two ids, and events that describe a group, whether generated or from records. */
   readonly links: number
   readonly groups: number
 }
@@ -50,19 +51,19 @@ export interface ExpectedOptions {
   readonly checkpoint: Checkpoint
   readonly progress: Pick<StageProgress, 'add'>
   readonly signal: AbortSignal
-  /** Records that were repaired and sent later. */
+  /** Records repaired and sent later. */
   readonly retried?: readonly SentJob[]
-  /** Called for each of them, repeats too: whoever wants something else of all that was sent need not read it again. */
+  /** Called for each event sent, repeats included, so that other uses need not read all of them again. */
   readonly onEvent?: (event: ImportedEvent) => void
-  /** How many events are compared with all fields. */
+  /** How many events to compare with all fields. */
   readonly sampleCount?: number
-  /** Names that are counted one by one; fewer in tests. */
+  /** How many names to count separately; fewer in tests. */
   readonly max?: typeof countedMax
 }
 
 const otherParts = 64
 
-/** Which of the parts a name is counted in that is not counted by itself. */
+/** The part in which a name is counted that is not counted separately. */
 export function partOfName(event: string): number {
   return crc32(event) % otherParts
 }
@@ -72,7 +73,7 @@ const sampleCountDefault = 200
 export async function expectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
   const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault, max = countedMax } = options
   const tally = new Tally(sampleCount, max)
-  // Records that were sent again first: their keys are known until the parts have passed their days.
+  // Retried records first: their keys stay known until the parts have passed their days.
   for (const each of [...retried, { folder, job, checkpoint }]) await addJob(tally, each, options)
   return tally.expected()
 }
@@ -99,7 +100,7 @@ function keyOf({ uuid, distinctId, event }: ImportedEvent): string {
   return `${uuid}\n${distinctId}\n${event}`
 }
 
-/** With the name and the id that the service makes of them. */
+/** Normalises name and distinct id like the service does. */
 function asStored(event: ImportedEvent): ImportedEvent {
   const name = storedName(event.event.toWellFormed(), true)
   const distinctId = normalizeDistinctId(event.distinctId.toWellFormed())
@@ -111,7 +112,7 @@ interface Sample {
   readonly events: ImportedEvent[]
 }
 
-/** How many events of one key a sample holds. */
+/** How many events with the same key a sample holds. */
 const sameKeyMax = 20
 
 function sampleKey(event: ImportedEvent): string {
@@ -122,18 +123,18 @@ class Tally {
   readonly #sampleCount: number
   readonly #max: typeof countedMax
   readonly #counts = new Map<string, Map<string, number>>()
-  /** The names of all days together. */
+  /** Number of names in `#counts`, summed over the days. */
   #namesOfDays = 0
   readonly #otherCounts = new Map<string, number[]>()
   readonly #buckets = Array.from({ length: bucketCount }, () => 0)
   readonly #names = new Map<string, { count: number; firstUs: number; lastUs: number }>()
-  /** What the store would call a repeat: one set for each open day, since the day is part of the key. */
+  /** Keys that make a repeat for the event store. One set per open day, since the day is part of the key. */
   readonly #seen = new Map<string, KeySet>()
-  /** Generated events keep the time that the service knew first, so their day is no part of the key. */
+  /** Keys of generated events, without the day: the service keeps the time at which it first stored them. */
   readonly #generatedSeen = new KeySet()
-  /** By the key of the events. */
+  /** By `sampleKey`. */
   #samples = new Map<string, Sample>()
-  /** What is worse is not among those that are chosen at last. Larger than any hash, until there are enough. */
+  /** Larger ranks can no longer be chosen. Until there are enough samples, a text larger than any hash. */
   #worstRank = 'g'
   #rows = 0
   #links = 0
@@ -161,11 +162,11 @@ class Tally {
   #addToSample(event: ImportedEvent): void {
     const sample = this.#samples.get(sampleKey(event))
     sample?.events.push(event)
-    // What comes last is kept by the service.
+    // Drop the earliest: the service keeps the event that comes last.
     if (sample !== undefined && sample.events.length > sameKeyMax) sample.events.shift()
   }
 
-  /** Parts come in the order of their days. */
+  /** Possible because parts come in the order of their days. */
   forgetDaysBefore(day: string): void {
     for (const each of this.#seen.keys()) if (each < day) this.#seen.delete(each)
   }
@@ -217,7 +218,7 @@ class Tally {
     const names = this.#counts.get(day) ?? new Map<string, number>()
     this.#counts.set(day, names)
     const count = names.get(name)
-    // What may be stored under another day is compared by its name over all of them.
+    // Generated events may be stored under another day, so their names are compared over all days and always counted.
     if (count !== undefined || this.#namesOfDays < this.#max.ofDays || isGeneratedName(name)) {
       if (count === undefined) this.#namesOfDays++
       names.set(name, (count ?? 0) + 1)

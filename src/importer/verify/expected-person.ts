@@ -1,4 +1,4 @@
-// A person as the events of an import make it, by the rules that the service joins an import's properties by.
+// The person that the events of an import result in, by the service's rules for imported properties.
 // Source: docs/wire/import.md §2.10, §3.4.
 
 import { hash } from 'node:crypto'
@@ -14,13 +14,13 @@ import { hasProfile, personMaps } from './person-maps.ts'
 
 export interface ExpectedPerson {
   readonly rank: string
-  /** An id that leads to the person. */
+  /** One of the person's ids. */
   readonly id: string
   readonly ids: Set<string>
   profile: Profile
 }
 
-/** What is not as expected: in words, and the id where one is missing. */
+/** A description of the difference, and the missing id if that is the difference. */
 export interface PersonDifference {
   readonly message: string
   readonly missingId: string | null
@@ -30,7 +30,7 @@ export function newPerson(id: string): ExpectedPerson {
   return { rank: hash('sha1', id), id, ids: new Set([id]), profile: emptyProfile }
 }
 
-/** Whether the event tells anything of its person that can be compared. */
+/** Whether the event says anything about its person that can be compared. */
 export function describesPerson(event: ImportedEvent): boolean {
   if (joinedId(event) !== null) return true
   const { set, setOnce } = personMaps(event)
@@ -52,14 +52,14 @@ function unsetOf(event: ImportedEvent): readonly string[] {
   return hasProfile(event) ? unsetKeys(event.properties.$unset) : []
 }
 
-/** @param stored a person as the private API shows it. */
+/** @param stored the person from the private API. */
 export function differenceOfPerson({ ids, profile }: ExpectedPerson, stored: JsonObject): PersonDifference | null {
   const properties = isJsonObject(stored.properties) ? (stored.properties as JsonObject) : {}
   for (const key of Object.keys(profile.marks)) {
     const expected = ownValue(profile.properties as JsonObject, key)
     const found = ownValue(properties, key)
     if (expected === undefined) {
-      if (found !== undefined) return propertyDifference(`the property ${key} was taken back and is still there`)
+      if (found !== undefined) return propertyDifference(`the property ${key} is still there, although it was unset`)
     } else if (found === undefined) return propertyDifference(`the property ${key} is missing`)
     else if (!isSameJson(found, expected))
       return propertyDifference(`the property ${key} is ${JSON.stringify(found).slice(0, 100)}`)
@@ -67,14 +67,14 @@ export function differenceOfPerson({ ids, profile }: ExpectedPerson, stored: Jso
   const shown = shownIds(stored)
   const areAllShown = Number(stored.distinct_id_count) <= shown.length
   const missingId = areAllShown ? [...ids].find(id => !shown.includes(id)) : undefined
-  return missingId === undefined ? null : { message: `the id ${missingId} is not one of its ids`, missingId }
+  return missingId === undefined ? null : { message: `${missingId} is missing from its ids`, missingId }
 }
 
 function propertyDifference(message: string): PersonDifference {
   return { message, missingId: null }
 }
 
-/** A person of very many ids shows only some of them. */
+/** The API shows only some ids of a person with very many. */
 export function shownIds(stored: JsonObject | undefined): readonly string[] {
   const ids = stored?.distinct_ids
   return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []

@@ -1,6 +1,6 @@
-// `expected-persons.json`: what verifying, which reads everything that was sent, found of the persons that are compared
-// after publishing, so that publishing need not read all of it once more. It counts only for exactly what was sent then;
-// without it, publishing reads. Source: docs/wire/import.md §2.10.
+// `expected-persons.json`: the persons to compare after publishing. Verification, which reads all sent events anyway, writes
+// it so that publishing need not read them again. It is valid only for exactly the events sent at that time; without it,
+// publishing reads them. Source: docs/wire/import.md §2.10.
 
 import { readFileSync } from 'node:fs'
 import { parseJson } from '#core/json.ts'
@@ -13,7 +13,7 @@ import type { SentJob } from '../send/sent-events.ts'
 import { type ExpectedPerson, newPerson } from './expected-person.ts'
 
 export const expectedPersonsFile = 'expected-persons.json'
-/** Persons of very many properties are not worth their space. */
+/** Above this, persons with very many properties are not worth the disk space. */
 const charsMax = 16 * 1_024 * 1_024
 
 const schema = Type.Object({
@@ -29,7 +29,7 @@ const schema = Type.Object({
   ),
 })
 
-/** @param sent the job, and what was repaired and sent again. */
+/** @param sent the job and its retries. */
 export function keepExpectedPersons(
   folder: JobFolder,
   sent: readonly SentJob[],
@@ -51,7 +51,7 @@ export function keepExpectedPersons(
   folder.write(expectedPersonsFile, `{"v":1,"sent_sha256":${hash},"persons":[${texts.join(',')}]}`)
 }
 
-/** @returns null where nothing is kept, or something else was sent; also for a damaged file, which nothing depends on. */
+/** @returns null if there is no file, if something else was sent, or if the file is damaged, since nothing depends on it. */
 export function readExpectedPersons(folder: JobFolder, sent: readonly SentJob[]): ExpectedPerson[] | null {
   const kept = keptIn(folder.file(expectedPersonsFile))
   if (!isOf(schema, kept) || kept.sent_sha256 !== hashOfSent(sent)) return null
@@ -62,7 +62,7 @@ export function readExpectedPersons(folder: JobFolder, sent: readonly SentJob[])
   }))
 }
 
-/** Null for anything but JSON. */
+/** @returns null if the file is missing or not JSON. */
 function keptIn(path: string): unknown {
   try {
     return parseJson(readFileSync(path, 'utf8'))
@@ -72,7 +72,7 @@ function keptIn(path: string): unknown {
   }
 }
 
-/** Tells any two states of sending apart: which lines of which parts were taken, and which events were refused. */
+/** Differs for any two states of sending: it covers the sent lines of each part and the refused events. */
 function hashOfSent(sent: readonly SentJob[]): string {
   const progressOf = ({ id, sha256, committed, rejects_bytes }: PartProgress) => [
     ...[id, sha256, committed.line, rejects_bytes],

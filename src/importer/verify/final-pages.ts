@@ -1,4 +1,4 @@
-// The pages of a final report, as Markdown, HTML and text: what a person signs off. Source: docs/wire/import.md §2.9.
+// The pages of the final report, as Markdown, HTML and text. Source: docs/wire/import.md §2.9.
 
 import { formatCount } from '#core/format-count.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
@@ -31,7 +31,7 @@ import { noteSentence } from './note-messages.ts'
 import type { SentSoFar } from './sent-so-far.ts'
 import type { Verification } from './verify-stage.ts'
 
-/** Writes the report in its three forms. */
+/** Writes the report as JSON, Markdown and HTML. */
 export function writeFinalReport(parts: FinalReportParts): FinalReport {
   const report = finalReport(parts)
   keepFinalReport(parts.folder, report)
@@ -43,7 +43,7 @@ export function keepFinalReport(folder: JobFolder, report: FinalReport): void {
   writeFinalPages(folder, report, null)
 }
 
-/** The pages alone, once it is published or taken back; the figures stay what they were. */
+/** Writes only the pages, after the import was published or discarded; the figures in JSON do not change. */
 export function writeFinalPages(folder: JobFolder, report: FinalReport, ending: Ending | null): void {
   const title = `Import from ${report.source}`
   const about = aboutLines(report.rehearsal)
@@ -52,16 +52,16 @@ export function writeFinalPages(folder: JobFolder, report: FinalReport, ending: 
   folder.write(finalReportNames.html, sectionsHtml(title, { about, sections, days: report.days }))
 }
 
-/** What became of all of it since; no line while nothing did. */
+/** @returns what happened to the import since it was sent; empty while nothing did. */
 export function endingLines(ending: Ending | null): readonly string[] {
   if (ending === null || !ending.isDone) return []
   const at = ending.at === undefined ? '' : ` at ${ending.at}`
   return ending.how === 'publish'
-    ? [`The import was published${at}; within 30 days of that it can be taken back.`]
-    : [`The import was taken back${at}: its events are taken back, and what follows is what was sent before.`]
+    ? [`The import was published${at}; it can be undone within 30 days.`]
+    : [`The import was discarded${at}, with all of its events. The figures below are from before that.`]
 }
 
-/** Before the sections of a rehearsal, whose words are about what would be sent: how far that has come. */
+/** Precedes the sections of a rehearsal, which speak of events to be sent, with how many of them have been sent. */
 export function sentSoFarSection(
   sent: Pick<SentSoFar, 'events' | 'isAll'> | null,
   { balance: { toSend } }: RehearsalReport,
@@ -115,26 +115,24 @@ function outcome(report: FinalReport, ending: Ending | null): Section {
       ...(repaired === null ? [] : [describeRepaired(repaired)]),
       describeStored(report, isGone),
       `Sending took ${duration(seconds)}, ${formatNumber(eventsPerSecond)} events a second, with ${formatCount(retries, 'retry', 'retries')}.`,
-      `${formatCount(report.links, 'event links', 'events link')} two ids, ${formatCount(report.groups, 'tells', 'tell')} of groups.`,
-      `${formatCount(recent, 'event was', 'events were')} counted as recent; the service said of ${formatNumber(duplicates)} that it had them already.`,
+      `${formatCount(report.links, 'event links', 'events link')} two ids, and ${formatCount(report.groups, 'event describes', 'events describe')} groups.`,
+      `${formatCount(recent, 'event was', 'events were')} counted as recent; the service already had ${formatNumber(duplicates)}.`,
     ],
     tables: [],
   }
 }
 
 function describeStored({ verification, isVerificationOld }: FinalReport, isGone: boolean): string {
-  if (isVerificationOld === true) return 'What is stored was not compared since then.'
-  const verb = isGone ? 'was' : 'is'
+  if (isVerificationOld === true) return 'The stored events have not been compared since then.'
   return verification.ok
-    ? `What ${verb} stored ${verb} what was sent.`
-    : 'What is stored is NOT what was sent; see below.'
+    ? `The stored events ${isGone ? 'matched' : 'match'} the sent ones.`
+    : 'The stored events do NOT match the sent ones; see below.'
 }
 
-/** What came after the rest, as part of the same import. */
 export function describeRepaired({ read, sent, rejected }: RetrySums): string {
   const still =
     rejected === 0 ? '' : `; ${formatNumber(rejected)} of them ${rejected === 1 ? 'is' : 'are'} still rejected`
-  return `${formatCount(read, 'rejected record was', 'rejected records were')} tried again, which sent ${formatCount(sent, 'event')} more${still}.`
+  return `${formatCount(read, 'rejected record was', 'rejected records were')} retried, which sent ${formatCount(sent, 'more event')}${still}.`
 }
 
 function balance(report: FinalReport): Section {
@@ -142,21 +140,21 @@ function balance(report: FinalReport): Section {
   const rows: BalanceRow[] = [
     ['Records read', sums.read],
     ['Records giving events', sums.givingEvents],
-    // Known of the whole only, for which it was counted.
+    // Counted for the whole import only.
     ...(report.isAll ? onlyGeneratedRow(report.rehearsal.balance) : []),
     ['Skipped', sums.skipped],
     ['Rejected', sums.rejected],
     ['Identical records collapsed', sums.collapsed],
     ['Events sent from records', sums.fromRecords],
-    ['Events sent that were generated', sums.generated],
+    ['Generated events sent', sums.generated],
     ['Events sent', sums.sent],
     ['Events refused by the service', sums.refused],
   ]
   if (repaired !== null)
     rows.push(
-      ['Of the records: rejected once, and tried again', repaired.read],
-      ['Of the events: sent from repaired records', repaired.sent],
-      ['Of the rejected: tried again', repaired.rejected],
+      ['Of the records: rejected first, then retried', repaired.read],
+      ['Of the events sent: from repaired records', repaired.sent],
+      ['Of the rejected: retried', repaired.rejected],
     )
   return {
     title: 'Balance',
@@ -183,16 +181,16 @@ function balanceLines(report: FinalReport): readonly string[] {
 
 const checkLabels: Record<Verification['checks'][number]['name'], string> = {
   day_event_counts: 'Events by day and name',
-  id_buckets: 'Events by 256 parts of the distinct ids',
-  random_events: 'Events at random, all fields',
+  id_buckets: 'Events by 256 buckets of distinct ids',
+  random_events: 'Random events, all fields',
   live_data: 'Live events of the same days are still there',
 }
-const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be asked' } as const
+const stateLabels = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be checked' } as const
 
 function verificationSection({ verification, isVerificationOld }: FinalReport): Section {
   const { checks, notes, expected_rows, stored_rows } = verification
   const compared: Table = {
-    caption: 'Compared with what is stored',
+    caption: 'Compared with the stored events',
     columns: [{ title: 'Check' }, { title: 'Result' }, { title: 'Compared', isNumber: true }, { title: 'Differences' }],
     rows: checks.map(each => [
       checkLabels[each.name],
@@ -202,14 +200,16 @@ function verificationSection({ verification, isVerificationOld }: FinalReport): 
     ]),
   }
   const noted: Table = {
-    caption: 'What the service noted',
+    caption: 'Notes of the service',
     columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'What it means' }],
     rows: notes.map(note => [note.reason, formatNumber(note.count), noteSentence(note)]),
   }
   return {
     title: 'Verification',
     lines: [
-      ...(isVerificationOld === true ? ['As it was before records were repaired and sent.'] : []),
+      ...(isVerificationOld === true
+        ? ['These results are older than the repaired records that were sent since.']
+        : []),
       `${formatCount(expected_rows, 'unique event was', 'unique events were')} expected and ${formatCount(stored_rows, 'is', 'are')} stored.`,
     ],
     tables: [compared, noted].filter(({ rows }) => rows.length > 0),

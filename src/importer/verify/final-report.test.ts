@@ -53,7 +53,7 @@ describe('the balance of a final report', () => {
     return finalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected: nothing })
   }
 
-  it('has repaired records as what they are now, at once and after the next comparison', async t => {
+  it('counts repaired records by their new outcome, both at once and after the next comparison', async t => {
     const { job, rehearsal } = await rehearsedJob(t, [paid('u'), 'broken', 'too', 'as well'])
     const checkpoint = { ...newCheckpoint(identity, 0, ''), phase: 'sent' as const }
     const progress = newProgress('2024-05-01/0', '')
@@ -73,31 +73,31 @@ describe('the balance of a final report', () => {
     const compared = finalReport({ ...parts, retried })
     for (const report of [repaired, compared]) assert.deepEqual(report.balance, after)
     const lines = (report: FinalReport) => finalSections(report).flatMap(({ lines }) => lines)
-    const upToDate = 'What is stored is what was sent.'
+    const upToDate = 'The stored events match the sent ones.'
     assert.deepEqual([lines(repaired).includes(upToDate), lines(compared).includes(upToDate)], [false, true])
-    assert.ok(lines(repaired).includes('What is stored was not compared since then.'))
+    assert.ok(lines(repaired).includes('The stored events have not been compared since then.'))
     assert.equal(after.read, after.givingEvents + after.skipped + after.rejected + after.collapsed)
   })
 
-  it('is one of what was sent so far, while the rest is to be sent', async t => {
+  it('covers the records sent so far while the rest is still to be sent', async t => {
     const report = await sentReport(t, 'send', 2)
     assert.equal(report.balance.isBalanced, false)
     assert.match(balanceOf(report), /^2 of 3 events are sent so far, of 2 of 3 records\. .*accounted for; the others/)
   })
 
-  it('is a defect where records are missing of what was sent, or of the whole', async t => {
+  it('is reported as a defect if records are missing from the part sent so far, or from the whole', async t => {
     for (const report of [await sentReport(t, 'send', 1, 2), await sentReport(t, 'sent', 2)])
       assert.match(balanceOf(report), /do NOT balance/)
   })
 
-  it('holds once all is sent', async t => {
+  it('is complete once everything is sent', async t => {
     const report = await sentReport(t, 'sent', 3)
     assert.equal(report.balance.isBalanced, true)
     assert.match(balanceOf(report), /^Every record and every event is accounted for\.$/)
   })
 })
 
-it('the pages of a report say what became of the import since, and of one that was cut short how far it came', async t => {
+it('the pages of a report say whether the import was published or discarded, and how much of it was sent', async t => {
   const { job, rehearsal } = await rehearsedJob(t, [paid('u'), paid('v')])
   const target = { address: 'http://pennon', projectId: '1', projectName: 'Shop' }
   const checkpoint = { ...newCheckpoint(identity, 0, ''), phase: 'sent' as const }
@@ -112,15 +112,15 @@ it('the pages of a report say what became of the import since, and of one that w
   assert.match(linesWith(null), /^0 events were sent to Shop on http:\/\/pennon, import job 7\./)
   assert.equal(linesWith({ ...published, isDone: false }), linesWith(null))
   assert.match(linesWith(published), /^The import was published at 2026-01-15T[^\n]*30 days[^\n]*\n0 events were sent/)
-  assert.match(linesWith(discarded), /^The import was taken back at 2026.*What was stored was what was sent\./s)
+  assert.match(linesWith(discarded), /^The import was discarded at 2026.*The stored events matched the sent ones\./s)
   const soFar = (ending: Ending | null) =>
     sentSoFarSection({ events: 1, isAll: false }, rehearsal, ending).flatMap(({ lines }) => lines)
   assert.match(soFar(null).join(), /^1 of 2 events were sent so far; the others are still to be sent\./)
-  assert.match(soFar(discarded).join(), /^The import was taken back .*1 of 2 events were sent so far\. Below/)
+  assert.match(soFar(discarded).join(), /^The import was discarded .*1 of 2 events were sent so far\. Below/)
   assert.deepEqual(sentSoFarSection(null, rehearsal, null), [])
 })
 
-it('the pages of a final report show the most frequent of very many names, as those of a rehearsal do', async t => {
+it('the pages of a final report show only the most frequent of very many event names', async t => {
   const { job, rehearsal } = await rehearsedJob(t, [paid('u')])
   const span = { first: '2024-05-01T00:00:00.000Z', last: '2024-05-01T00:00:00.000Z' }
   const names = Array.from({ length: 10_000 }, (_, index) => [`name ${index}`, { count: index, ...span }] as const)

@@ -1,5 +1,5 @@
-// The final report of an import: what was read, what was sent, what is stored, and what was left out. The pages of
-// it are in final-pages.ts. Unless it balances, the job is not done. Source: docs/wire/import.md §2.9.
+// The final report of an import: which records were read, sent, stored and left out. `final-pages.ts` renders it. The job is
+// done only if the figures balance. Source: docs/wire/import.md §2.9.
 
 import {
   type DayCount,
@@ -32,10 +32,10 @@ export interface FinalReport {
   readonly target: string
   readonly project: string
   readonly hashes: { readonly mapping: string; readonly approval: string }
-  /** False after a first look, while the rest is to be sent. */
+  /** False after a canary, while the rest is still to be sent. */
   readonly isAll: boolean
   readonly balance: FinalBalance
-  /** By the name that was sent; of very many, the first ones. */
+  /** By the name that was sent; only the first ones if there are very many. */
   readonly events: readonly EventCount[]
   readonly days: readonly DayCount[]
   readonly links: number
@@ -46,19 +46,18 @@ export interface FinalReport {
   readonly seconds: number
   readonly eventsPerSecond: number
   readonly retries: number
-  /** Records that were repaired and sent later; null when there are none. The balance has them as what they are now. */
+  /** Records repaired and sent later, which the balance counts by their new outcome; null if there are none. */
   readonly repaired: RetrySums | null
   readonly verification: Verification
-  /** True from when records were repaired and sent until what is stored is compared again. */
+  /** Repaired records were sent after the stored events were last compared. */
   readonly isVerificationOld?: boolean
-  /** What was found before sending: rejects and skips by reason, ids, what is not carried over, the mapping in words. */
+  /** The findings before sending: rejects and skips by reason, ids, dropped fields, a description of the mapping. */
   readonly rehearsal: RehearsalReport
 }
 
 /**
- * Holds for a whole import only: while the rest is to be sent nothing is balanced.
- * `read = givingEvents + skipped + rejected + collapsed`, `sent = fromRecords + generated`, and what was sent or refused
- * is what the rehearsal promised, before any record was repaired.
+ * Balanced means, and only once the whole import is sent: `read = givingEvents + skipped + rejected + collapsed`,
+ * `sent = fromRecords + generated`, and before any repair `sent + refused` equals the rehearsal's number of events to send.
  */
 export interface FinalBalance {
   readonly read: number
@@ -69,7 +68,7 @@ export interface FinalBalance {
   readonly sent: number
   readonly fromRecords: number
   readonly generated: number
-  /** Events that the service refused. */
+  /** Events refused by the service or too large for it. */
   readonly refused: number
   readonly isBalanced: boolean
 }
@@ -123,7 +122,7 @@ const finalReportSchema = Type.Object({
   rehearsal: rehearsalReportSchema,
 })
 
-/** @returns null before everything is sent. */
+/** @returns null until a final report has been written. */
 export function readFinalReport(folder: JobFolder): FinalReport | null {
   return folder.readJson(finalReportNames.json, finalReportSchema)
 }
@@ -177,7 +176,7 @@ export function finalReport({
 
 function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: RehearsalReport): FinalBalance {
   const { records: givingEvents, rejected, collapsed, sent: fromRecords } = parts
-  // Blank lines are counted while staging and are in no part.
+  // Blank lines are counted in staging, and are in no part.
   const blankLines = balance.blankLines
   const read = parts.read + blankLines
   const skipped = parts.skipped + blankLines
@@ -191,7 +190,10 @@ function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: Reh
   }
 }
 
-/** A repaired record is no reject any more. One that is no line of `rejects/` may be any record, so only its events count. */
+/**
+ * A reject that was repaired no longer counts as rejected. A whole record, not a reject line, may stand for any record, so
+ * only its events are counted.
+ */
 function withRepaired(balance: FinalBalance, retried: RetryOutcomes): FinalBalance {
   const moved = { sent: 0, skipped: 0, rejected: 0 }
   for (const [key, { kind }] of retried) if (isOfReject(key)) moved[kind]++
@@ -206,7 +208,7 @@ function withRepaired(balance: FinalBalance, retried: RetryOutcomes): FinalBalan
   }
 }
 
-/** The report as it is after records were repaired; null before there is one. */
+/** Updates the report after records were repaired. @returns null if there is no report yet. */
 export function repairedReport(folder: JobFolder, checkpoint: Checkpoint, retried: RetryOutcomes): FinalReport | null {
   const report = readFinalReport(folder)
   if (report === null) return null
@@ -220,7 +222,7 @@ export function repairedReport(folder: JobFolder, checkpoint: Checkpoint, retrie
   }
 }
 
-/** Whether every record that was read so far is accounted for, also where that is not all of them. */
+/** Whether all records read so far are accounted for, even if the rest is still to be sent. */
 export function isBalancedSoFar({ balance, rehearsal }: FinalReport): boolean {
   const { read, givingEvents, skipped, rejected, collapsed, sent, refused } = balance
   const isWithin = read <= rehearsal.balance.read && sent + refused <= rehearsal.balance.toSend

@@ -1,10 +1,10 @@
-// What the service says is stored of an import job: `GET /api/projects/:id/import_jobs/:id/report/`.
+// Reads the service's report on the stored events of an import job: `GET /api/projects/:id/import_jobs/:id/report/`.
 //
 //   {"job": {…}, "rows": n,
-//    "counts": [{"day": "2024-05-01", "event": "$pageview", "uuids": n}],     stored events by UTC day and name, each once
-//    "counts_next": "…/counts/?cursor=…",                             where more of them are; null, or missing, for none
+//    "counts": [{"day": "2024-05-01", "event": "$pageview", "uuids": n}],     unique stored events by UTC day and name
+//    "counts_next": "…/counts/?cursor=…",                             the next page of counts; null or missing if none
 //    "id_buckets": [256 numbers],                                     the same by CRC-32 of the distinct id, modulo 256
-//    "notes": [{"reason": "…", "count": n, "samples": [{…}]}]}        what became of links, persons and refused events
+//    "notes": [{"reason": "…", "count": n, "samples": [{…}]}]}        about links, persons and refused events
 //
 // Source: docs/wire/import.md §2.10.
 
@@ -23,9 +23,9 @@ export interface StoredCount {
 export interface JobReport {
   readonly createdAtMs: number
   readonly rows: number
-  /** The first ones; `storedCounts` reads the others. */
+  /** The first page; `storedCounts` reads the others. */
   readonly counts: readonly StoredCount[]
-  /** Where the other counts begin; null when these are all. */
+  /** The cursor of the next page of counts; null if there is none. */
   readonly countsCursor: string | null
   readonly idBuckets: readonly number[]
   readonly notes: readonly {
@@ -39,7 +39,7 @@ export async function readJobReport(api: ServiceApi, id: string): Promise<JobRep
   const body = await api.call('GET', `/import_jobs/${id}/report/`)
   const buckets = body.id_buckets
   if (!Array.isArray(buckets) || buckets.length !== bucketCount || numberOf(body.rows ?? null) === undefined)
-    throw new JobStopped(`${api.address} does not tell what it stored of import job ${id} as Pennon does`)
+    throw new JobStopped(`${api.address} does not report what it stored of import job ${id} like Pennon`)
   return {
     createdAtMs: isJsonObject(body.job) ? Date.parse(String(ownValue(body.job, 'created_at'))) : Number.NaN,
     rows: numberOf(body.rows!)!,
@@ -74,7 +74,7 @@ function countsAt(body: JsonObject, key: string): StoredCount[] {
   }))
 }
 
-/** Only the cursor of the address is taken: the service may be known to others by another name. */
+/** Extracts only the cursor, since the host in the address may not be reachable from here. */
 function cursorOf(address: JsonValue | undefined): string | null {
   return typeof address === 'string' ? (URL.parse(address)?.searchParams.get('cursor') ?? null) : null
 }

@@ -1,14 +1,14 @@
-// Which keys were seen, in 16 bytes a key or less: ten million keys of one day have to fit beside everything else. Keys
-// are kept as 64 bits of a hash, so that two of ten million are taken for one with a chance of three in a million.
+// A set of seen keys that needs 16 bytes per key or less, so that ten million keys of one day fit in memory. It stores a
+// 64-bit hash of each key: with ten million keys, any two collide with a probability of three in a million.
 
 import { hash } from 'node:crypto'
 
 const startSlots = 1_024
 const fullShare = 0.7
 
-/** The halves of a hash are apart: as one BigInt each key would take three times as long. */
+/** Stores the halves of a hash separately: a BigInt per key would take three times as long. */
 export class KeySet {
-  /** Both 0 is an empty slot; a hash of 0 becomes 1. */
+  /** A slot is empty if both halves are 0; a hash of 0 becomes 1. */
   #low = new Uint32Array(startSlots)
   #high = new Uint32Array(startSlots)
   #size = 0
@@ -47,7 +47,7 @@ export class KeySet {
   }
 }
 
-/** @param bytes a character each. */
+/** @param bytes one character per byte. */
 function bits32At(bytes: string, at: number): number {
   let bits = 0
   for (let index = at + 3; index >= at; index--) bits = (bits << 8) | bytes.charCodeAt(index)

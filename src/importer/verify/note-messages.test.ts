@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { noteSentence } from './note-messages.ts'
 
-describe('what the service notes of an import', () => {
+describe('a note of the service about an import', () => {
   it('is a sentence with its count and its code', () => {
     assert.equal(
       noteSentence({ reason: 'undo_left:property_was_written', count: 1_234 }),
@@ -12,18 +12,18 @@ describe('what the service notes of an import', () => {
     assert.match(noteSentence({ reason: 'undo_left:merge_was_built_on', count: 1 }), /^1 merge stays: /)
   })
 
-  it('is a sentence also where publishing counts other rows than were stored', () => {
+  it('is a sentence for every code about rows that publishing counts', () => {
     const codes = [...readFileSync('src/services/imports/check-rows.ts', 'utf8').matchAll(/'(rows_\w+)'/g)]
     assert.equal(codes.length, 2)
     for (const [, reason] of codes)
-      assert.match(noteSentence({ reason: reason!, count: 30 }), /^30 (rows|counts of the rows) .*: .* \(rows_\w+\)\.$/)
+      assert.match(noteSentence({ reason: reason!, count: 30 }), /^30 (fewer rows|row counts) .*: .* \(rows_\w+\)\.$/)
   })
 
-  it('is told by its code where there is no sentence for it', () => {
+  it('is shown as its code if there is no sentence for it', () => {
     assert.equal(noteSentence({ reason: 'constructor', count: 2 }), '2 times: constructor.')
   })
 
-  it('is explained in the guide where discarding leaves something', () => {
+  it('is explained in the guide for everything that discarding leaves', () => {
     const guide = readFileSync('docs/import.md', 'utf8')
     const codes = readFileSync('src/core/processing/imports/undo-publish.ts', 'utf8').match(/undo_left:\w+/g)!
     for (const code of new Set(codes)) assert.ok(guide.includes(`\`${code}\``), `${code} is not in docs/import.md`)

@@ -1,4 +1,4 @@
-// What the service notes of an import job, as sentences: why something was not done as sent, or not taken back.
+// Sentences for the service's notes about an import job: why something was not stored as sent, or could not be undone.
 // Source: docs/wire/import.md §2.9, §2.11, §3.9.
 
 import type { WarningType } from '#core/events/warning-types.ts'
@@ -7,30 +7,29 @@ import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
 import { rowsErased } from './erased-rows.ts'
 import type { JobReport } from './job-report.ts'
 
-/** What is counted, one and many, and what became of it. */
-type NoteMessage = readonly [one: string, many: string, what: string]
+type NoteMessage = readonly [one: string, many: string, explanation: string]
 
 const undoMessages = {
   'undo_left:merge_was_built_on': [
     'merge stays',
     'merges stay',
-    'somebody else has linked or unlinked ids of the merged person since',
+    'ids were linked to the merged person, or unlinked from it, from elsewhere since',
   ],
   'undo_left:link_was_confirmed': ['link stays', 'links stay', 'live data or another import links the same ids'],
   'undo_left:link_was_refused': [
     'later link is missing',
     'later links are missing',
-    'what the import had linked refused it; it would have to be sent again',
+    'it was refused because of a link of the import; it must be sent again',
   ],
   'undo_left:values_stay_with_survivor': [
     'merge is split, but later values stay with the other person',
     'merges are split, but later values stay with the other persons',
-    'other events of the person that comes back have written them since',
+    'other events of the restored person have written them since',
   ],
   'undo_left:created_at_was_merged': [
     'time of creation stays as it is',
     'times of creation stay as they are',
-    'a merge by somebody else has taken it over',
+    'a merge from elsewhere has taken it over',
   ],
   'undo_left:property_was_written': [
     'value stays as it is',
@@ -40,32 +39,32 @@ const undoMessages = {
   'undo_left:outranked_value_is_missing': [
     'value of another import is missing',
     'values of other imports are missing',
-    "the import's had taken its place, and there is no room for it: import that export again",
+    "this import's value had shadowed it, and there is no space for it: import that export again once there is",
   ],
   'undo_left:person_is_used': [
-    'person that the import made stays',
-    'persons that the import made stay',
-    'events that are not of the import use the person',
+    'person that the import created stays',
+    'persons that the import created stay',
+    'events from outside the import use the person',
   ],
   'undo_left:link_is_used': [
     'distinct id stays with its person',
     'distinct ids stay with their persons',
-    'events that are not of the import use the id',
+    'events from outside the import use the id',
   ],
   'undo_left:group_is_used': [
-    'group that the import made stays',
-    'groups that the import made stay',
-    'events that are not of the import use the group',
+    'group that the import created stays',
+    'groups that the import created stay',
+    'events from outside the import use the group',
   ],
   'undo_left:group_type_is_used': [
-    'group type that the import made stays',
-    'group types that the import made stay',
-    'a flag, a group or events that are not of the import use it',
+    'group type that the import created stays',
+    'group types that the import created stay',
+    'a flag, a group or events from outside the import use it',
   ],
   'undo_left:events_not_readable': [
     'person or group stays as it is',
     'persons and groups stay as they are',
-    'others have used it so much that the service cannot tell for what',
+    'other senders have sent too many events with it for the event store to separate them',
   ],
   'undo_left:person_is_gone': [
     'person is not put back',
@@ -76,14 +75,14 @@ const undoMessages = {
 } satisfies Record<UndoRefusal, NoteMessage>
 
 const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record<string, NoteMessage>> = {
-  recent: ['event is recent', 'events are recent', 'of the last 48 hours, stored as all others and not charged'],
+  recent: ['event is recent', 'events are recent', 'from the last 48 hours, stored like all others and not charged'],
   cannot_merge_already_identified: [
     'link is not made',
     'links are not made',
-    'both ids belong to persons who are identified already',
+    'both ids belong to persons who are already identified',
   ],
   cannot_merge_too_many_distinct_ids: ['link is not made', 'links are not made', 'the person has too many ids'],
-  cannot_merge_with_illegal_distinct_id: ['link is not made', 'links are not made', 'the id stands for nobody'],
+  cannot_merge_with_illegal_distinct_id: ['link is not made', 'links are not made', 'the id cannot stand for a person'],
   person_properties_size_violation: [
     'change of a person is left out',
     'changes of persons are left out',
@@ -95,18 +94,18 @@ const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record
     'the properties would be too large',
   ],
   group_type_deleted: ['group is left out', 'groups are left out', 'their type was deleted since'],
-  group_type_refused: ['group is left out', 'groups are left out', 'the project has no room for another group type'],
-  event_name_truncated: ['name of an event is cut', 'names of events are cut', 'it was too long'],
-  distinct_id_truncated: ['distinct id is cut', 'distinct ids are cut', 'it was too long'],
+  group_type_refused: ['group is left out', 'groups are left out', 'the project accepts no further group type'],
+  event_name_truncated: ['event name is truncated', 'event names are truncated', 'it was too long'],
+  distinct_id_truncated: ['distinct id is truncated', 'distinct ids are truncated', 'it was too long'],
   rows_fewer_than_stored: [
-    'row fewer is there than was stored',
-    'rows fewer are there than were stored',
-    'events that were sent again count once, and those of erased persons are gone; where neither is so, the event store has lost some',
+    'fewer row than was stored',
+    'fewer rows than were stored',
+    'events sent again count once, and events of erased persons are gone; otherwise the event store has lost some',
   ],
-  [rowsErased]: ['row is gone', 'rows are gone', 'persons were erased since the import was made'],
+  [rowsErased]: ['row is gone', 'rows are gone', 'persons were erased since the import was created'],
   rows_not_counted: [
-    'count of the rows is missing',
-    'counts of the rows are missing',
+    'row count is missing',
+    'row counts are missing',
     'there are too many for the event store to count them',
   ],
   import_job_closed: ['event is not stored', 'events are not stored', 'it came after the job was closed'],
@@ -114,7 +113,7 @@ const otherMessages: Partial<Record<WarningType, NoteMessage>> & Readonly<Record
 
 /**
  * @returns a sentence with the count, and the code that docs/import.md explains, such as `2 merges stay: … (undo_left:…).`;
- *   for a code that is not known here, the count and the code.
+ *   for an unknown code, the count and the code.
  */
 export function noteSentence({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
   const message = findMessage(reason)

@@ -1,5 +1,5 @@
-// What an event of an import says of its person once the service has read it: beside its own `$set` and `$set_once`, the
-// properties that describe the person too. Asked by whoever compares what is stored with what was sent.
+// The `$set` and `$set_once` of an imported event after the service has read it, which also include event properties that
+// describe the person. Needed to compare stored with sent events.
 // Source: docs/wire/import.md §2.10; docs/wire/ingestion.md 6.6.
 
 import { laneOf } from '#core/capture/normalize-event.ts'
@@ -14,7 +14,7 @@ export function personMaps(event: ImportedEvent): PersonMaps {
   return liftPersonMaps(properties, keys, clientMap(properties.$set, null), clientMap(properties.$set_once, null))
 }
 
-/** Whether the event may change its person. AI events read persons and never write them. */
+/** Whether the event may change its person. AI events never do. */
 export function hasProfile({ event, properties }: ImportedEvent): boolean {
   const isWithout = properties.$process_person_profile === false || groupEventNames.has(event)
   return !isWithout && laneOf(event, true) !== 'ai'

@@ -8,14 +8,14 @@ export interface SentSoFar {
   readonly events: number
   readonly refused: number
   readonly isAll: boolean
-  /** Null before it was verified. */
+  /** Null before verification. */
   readonly isVerified: boolean | null
   readonly serviceJobId: string | null
-  /** Records that were rejected and are repaired, each counted once; null without any. */
+  /** Rejected records that were retried, each counted once; null if there are none. */
   readonly repaired: RetrySums | null
 }
 
-/** How far sending is, from the files of the job; null before it began. Safe while another process sends. */
+/** Reads from the job's files how far sending is. Safe while another process sends. @returns null before sending starts. */
 export function sentSoFar(folder: JobFolder): SentSoFar | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null

@@ -1,4 +1,4 @@
-// `verify.json`: what comparing found, as a later command reads it. Source: docs/wire/import.md §2.10.
+// Reads `verify.json`, the result of the last verification. Source: docs/wire/import.md §2.10.
 
 import type { JobFolder } from '../job/job-folder.ts'
 import { jsonObject, Type } from '../records/file-schema.ts'
@@ -23,7 +23,7 @@ export const verificationSchema = Type.Object({
   notes: Type.Array(Type.Object({ reason: Type.String(), count, samples: Type.Array(jsonObject) })),
 })
 
-/** @returns null before what is stored was compared with what was sent. */
+/** @returns null before the first verification. */
 export function readVerification(folder: JobFolder): Verification | null {
   return folder.readJson(verifyFile, verificationSchema)
 }

@@ -1,5 +1,5 @@
-// Compares persons at random with what a published import says of them: their properties and their ids. Persons that other
-// events have touched may differ. Source: docs/wire/import.md §2.10, §3.4.
+// Compares random persons with what a published import says about their properties and ids. Persons that other events have
+// touched may differ. Source: docs/wire/import.md §2.10, §3.4.
 
 import type { JsonObject } from '#core/json.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
@@ -19,18 +19,18 @@ import {
 export interface PersonsCheck {
   readonly compared: number
   readonly equal: number
-  /** Differ, but were touched by live events, another import or a merge as well. */
+  /** Persons that differ, but were also touched by live events, another import or a merge. */
   readonly newer: number
   readonly differences: readonly string[]
 }
 
 export interface VerifyPersonsOptions {
-  /** The job, and what was repaired and sent again. */
+  /** The job and its retries. */
   readonly sent: readonly SentJob[]
   /** The id of the job at the service. */
   readonly jobId: string
   readonly personOf: PersonOf
-  /** Whom a pass over all that was sent has chosen before; absent or null: this one reads it. */
+  /** Persons chosen by an earlier pass over all sent events; if absent or null, this function makes that pass. */
   readonly candidates?: readonly ExpectedPerson[] | null
   readonly api: Pick<ServiceApi, 'call'>
   readonly count?: number
@@ -68,7 +68,7 @@ export async function verifyPersons(options: VerifyPersonsOptions): Promise<Pers
   }
 }
 
-/** Events of the export may have joined ids themselves, so several ids may lead to one person, who counts once. */
+/** Events of the export may link ids themselves, so several ids may belong to one person, who counts once. */
 function personKey({ expected, stored }: SeenPerson): string {
   return stored === undefined ? `no person has ${expected.id}` : String(stored.uuid)
 }
@@ -92,8 +92,8 @@ async function storedPerson(distinctId: string, api: VerifyPersonsOptions['api']
 }
 
 /**
- * Exports may hold events that join ids themselves, so a person may have more ids than those that the import's own links
- * gave. Whoever differs is looked at with all that is said of any of the ids stored.
+ * Compares differing persons again with the events of all ids stored for them: events of the export may link ids, so that a
+ * person has more ids than the generated links gave.
  */
 async function lookedAtOnceMore(
   differing: readonly SeenPerson[],
@@ -110,8 +110,8 @@ async function lookedAtOnceMore(
 }
 
 /**
- * Ids that are missing at one person because the import's own events name them for another too: a device belongs to
- * whoever is identified on it first, and somebody who is identified is joined with nobody else.
+ * Finds ids that one person lacks because events of the import link them to another person too: a device belongs to the
+ * first user identified on it, and an identified person is not merged with another.
  */
 async function contestedIds(differing: readonly SeenPerson[], sent: readonly SentJob[]): Promise<ReadonlySet<string>> {
   const missing = new Map<string, Set<string>>()
@@ -143,7 +143,7 @@ async function chosenPersons(
 
 const eventsLooked = 1_000
 
-/** Whether events of others are the reason: at the person, or at whoever has the id that it lacks. */
+/** Whether events from outside the import explain the difference: of the person, or of the one that has the missing id. */
 async function isTouchedByOthers(
   stored: JsonObject | undefined,
   { missingId }: PersonDifference,

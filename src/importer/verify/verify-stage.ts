@@ -1,4 +1,4 @@
-// Stage 7: compares what the service stored with what was sent. Reads only. Source: docs/wire/import.md §2.10.
+// Stage 7: compares the stored with the sent events. Changes nothing at the service. Source: docs/wire/import.md §2.10.
 
 import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
 import { formatCount } from '#core/format-count.ts'
@@ -32,7 +32,7 @@ export interface VerifyOptions {
   readonly api: ServiceApi
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  /** Live events by day as they were before sending, of `liveCounts`; null where nobody asked. */
+  /** Live events by day before sending, from `liveCounts`; null if they were not counted. */
   readonly liveBefore: Readonly<Record<string, number>> | null
 }
 
@@ -40,7 +40,7 @@ export interface Check {
   readonly name: 'day_event_counts' | 'id_buckets' | 'random_events' | 'live_data'
   readonly state: 'equal' | 'differs' | 'not_checked'
   readonly compared: number
-  /** In words, the first of them. */
+  /** Descriptions of the first ones. */
   readonly differences: readonly string[]
 }
 
@@ -51,7 +51,7 @@ export interface Verification {
   readonly expected_rows: number
   readonly stored_rows: number
   readonly checks: readonly Check[]
-  /** What the service noted of the job, by reason, and rows that are missing because persons were erased. */
+  /** The service's notes about the job, by reason, and a note about rows missing because persons were erased. */
   readonly notes: JobReport['notes']
 }
 
@@ -93,10 +93,10 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
   return { verification, expected }
 }
 
-/** Imported exceptions and AI events go with the live ones. */
+/** Imported exceptions and AI events are in the stream of live events. */
 const streams = ['historical', 'main'] as const
 
-/** Until the service has processed what is appended now; what comes later is not the job's. */
+/** Waits until the service has processed everything appended so far; later records are not the job's. */
 export async function waitForStream(api: ServiceApi, progress: StageProgress): Promise<void> {
   const ends = new Map<string, number>()
   for (;;) {
@@ -138,12 +138,12 @@ export async function checkCounts(
   return checkOf('day_event_counts', keys.size, differences)
 }
 
-/** Links and groups of an earlier import keep its times, so they are compared over all days. */
+/** The key of a count. Links and groups keep their times from an earlier import, so they are compared over all days. */
 function countedAs(day: string, event: string): string {
   return isGeneratedName(event) ? `all days, ${event}` : `${day}, ${event}`
 }
 
-/** For more names than can be remembered. */
+/** The key of a count of several names, when there are too many to count separately. */
 function countedTogether(day: string, part: number): string {
   return `${day}, further names (part ${part})`
 }
@@ -159,7 +159,7 @@ function checkBuckets(expected: ExpectedEvents, { idBuckets }: JobReport): Check
   return checkOf('id_buckets', idBuckets.length, differences)
 }
 
-/** The service looks at 1,000 characters of a parameter. */
+/** The service reads only 1,000 characters of a parameter. */
 const uuidsPerCall = 25
 
 async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMarks, api: ServiceApi): Promise<Check> {
@@ -171,7 +171,7 @@ async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMark
     const found = Map.groupBy(listAt(body, 'results'), ({ uuid }) => String(uuid))
     for (const events of some) {
       const { uuid, event } = events[0]!
-      // Records that share a source id are events of their own under one uuid.
+      // Records with the same source id are separate events with the same uuid.
       const stored = found.get(uuid) ?? []
       const faults = stored.flatMap(each => events.map(sent => differenceOf(sent, each, marks)))
       if (faults.includes(null)) continue
@@ -181,7 +181,7 @@ async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMark
   return checkOf('random_events', samples.length, differences)
 }
 
-/** @returns the first field that is not as it was sent, in words. */
+/** @returns a description of the first field that differs from what was sent; null if none does. */
 function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
   const time = Date.parse(String(stored.timestamp))
   if (stored.event !== sent.event) return `the event is ${String(stored.event)}`
@@ -191,7 +191,7 @@ function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks
   return propertyDifference(sent, isJsonObject(stored.properties) ? stored.properties : {}, marks)
 }
 
-/** Live events by UTC day; without them, the status of the refusal, or null for an answer that cannot be read. */
+/** Live events by UTC day, or the status with which the service refused; null if its answer is unreadable. */
 export type LiveCounts = { readonly days: Record<string, number> } | { readonly refused: number | null }
 
 export async function liveCounts(
@@ -219,13 +219,13 @@ export async function liveCounts(
   return { days: Object.fromEntries(days) }
 }
 
-/** The days to which live events hardly come any more: those that end before the last 48 hours. */
+/** Keeps the days that receive hardly any more live events: those that end before the last 48 hours. */
 export function settledDays(days: Readonly<Record<string, number>>, nowMs: number): Record<string, number> {
   const settled = new Date(nowMs - 3 * 86_400_000).toISOString().slice(0, 10)
   return Object.fromEntries(Object.entries(days).filter(([day]) => day <= settled))
 }
 
-/** More is no fault: a client that was offline may have sent its own old events meanwhile. */
+/** More events than before are fine: a client that was offline may have sent old events since. */
 async function checkLiveData(before: VerifyOptions['liveBefore'], api: ServiceApi): Promise<Check> {
   const days = Object.keys(before ?? {}).toSorted()
   if (before === null || days.length === 0)
