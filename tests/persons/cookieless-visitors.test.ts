@@ -1,5 +1,5 @@
-// Cookieless visitors of a project that keeps state of them: whose each event is, against a model that is a few lines of its
-// own; and that chunks of any size, kills at any step, a halved chunk and a restored event store change nothing of it.
+// Cookieless visitors of a project that keeps their state, compared with a small independent model of whose each event
+// is. Chunks of any size, kills at any step, a halved chunk and a restored event store must not change the result.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -37,7 +37,7 @@ interface Sent {
   readonly kind: 'anonymous' | 'identify' | 'known' | 'identify without id'
   readonly user: string
   readonly minute: number
-  /** Sent again: the same as the event that came so many before. */
+  /** A repetition of the event that was sent this many events earlier. */
   readonly repeats?: number | undefined
 }
 
@@ -110,7 +110,7 @@ const surroundings = () => ({
   random: () => 0,
 })
 
-/** Processes a chunk from the position; a killed worker goes no further. */
+/** Processes a chunk from the current position; a killed worker stops at its kill point. */
 async function take({ log, state, events }: World, { size, killAt, rowCountMax }: Step): Promise<void> {
   const store = memoryChunkStore(state)
   const { offset } = await store.claimPosition('main', 'worker')
@@ -160,7 +160,7 @@ function leftBy({ state, events }: World) {
   return {
     rows: rowsOf(events),
     persons: [...state.persons.values()].toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)),
-    // Not the versions: a worker that finds what a killed one published to the event store raises them.
+    // Versions are left out: a worker raises them when a killed one had already published to the event store.
     mappings: Array.from(state.mappings.values(), ({ version: _, ...mapping }) => mapping).toSorted((a, b) =>
       a.distinctId < b.distinctId ? -1 : 1,
     ),
@@ -172,11 +172,13 @@ function leftBy({ state, events }: World) {
 interface Expected {
   readonly uuid: string
   readonly anonId: string | undefined
-  /** The event that began its session, when it came last. */
+  /** The event that began the session, in log order. */
   readonly began: CapturedEvent
 }
 
-/** The rows of the log, by uuid and distinct id: an anonymous event that is sent again after a log-in is another's. */
+/**
+ * The expected rows, by uuid and distinct id: an anonymous event repeated after a log-in belongs to another visitor.
+ */
 function modelOf(log: readonly CapturedEvent[]) {
   const identified = new Map<string, string[]>()
   const sessions = new Map<string, { began: CapturedEvent; lastMs: number }>()
@@ -221,8 +223,8 @@ function checkRows(log: readonly CapturedEvent[], rows: Iterable<StoredEvent>): 
   assert.equal(count, expected.size)
 }
 
-describe('events of cookieless visitors of a project that keeps state', () => {
-  it('are whose the model says, and the same whatever the chunks, kills and repeats', async () => {
+describe('events of cookieless visitors in a project that keeps their state', () => {
+  it('rows and sessions match the model, whatever the chunks, kills and repeats', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(sent, { minLength: 1, maxLength: 25 }),
@@ -238,7 +240,7 @@ describe('events of cookieless visitors of a project that keeps state', () => {
     )
   })
 
-  it('come back with the same ids when the event store is filled again from any record on', async () => {
+  it('refilling the event store from any record gives the same ids', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(sent, { minLength: 1, maxLength: 20 }), fc.nat(), async (events, from) => {
         const log = logOf(events)
@@ -276,7 +278,7 @@ describe('events of cookieless visitors of a project that keeps state', () => {
         const stored = idsOf(world.events.rows.values())
         for (const id of idsOf(restored.rows.values())) assert.ok(stored.includes(id), id)
         if (fromOffset === 0) checkRows(log, restored.rows.values())
-        assert.deepEqual(leftBy(world), before, 'the state stays as it is')
+        assert.deepEqual(leftBy(world), before, 'the state is unchanged')
       }),
       { numRuns: 100 },
     )

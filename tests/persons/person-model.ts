@@ -1,6 +1,6 @@
-// A model of persons and groups, as plain as the specification and without any code of the implementation that it is
-// compared with: no chunks, no working copies, no overrides, no crashes. One event after the other changes one set of
-// maps; an event's person is looked up at the end, by its distinct id.
+// A model of persons and groups, as simple as the specification and sharing no code with the implementation: no chunks,
+// working copies, overrides or crashes. Each event in turn changes one set of maps; an event's person is looked up at
+// the end by its distinct id.
 // Source: docs/wire/ingestion.md 2.7, 6.2–6.7; docs/wire/import.md 3.4, 3.5.
 
 import { createHash } from 'node:crypto'
@@ -17,7 +17,7 @@ export interface ModelEvent {
   readonly timestampMs: number
   readonly uuid: string
   readonly lane: string
-  /** The edge switched person processing off. */
+  /** Person processing was switched off at the edge. */
   readonly forcedOff: boolean
 }
 
@@ -33,7 +33,7 @@ export interface ModelRow {
   readonly uuid: string
   readonly distinctId: string
   readonly mode: string
-  /** Null for the person that has the distinct id in the end. */
+  /** Null for the person that finally has the distinct id. */
   readonly personId: string | null
   readonly groups: readonly string[]
   readonly personCreatedAtMs: number
@@ -55,7 +55,7 @@ export class PersonModel {
   /** By the identity that copies of an event share; an import's copy does not replace a live one. */
   readonly rows = new Map<string, ModelRow & { readonly isImported: boolean }>()
   readonly warnings: string[] = []
-  /** What the import's report has. */
+  /** The notes in the import's report. */
   readonly importWarnings: string[] = []
   readonly #personless = new Set<string>()
   readonly #isOptedOut: boolean
@@ -117,7 +117,7 @@ export class PersonModel {
     this.#warnOfRefusedType(event)
   }
 
-  /** The person that an event with this distinct id has now. */
+  /** The current person of an event with this distinct id. */
   personIdOf(distinctId: string): string {
     return this.ids.get(distinctId)?.person.uuid ?? uuidOf(distinctId)
   }
@@ -254,7 +254,7 @@ export class PersonModel {
     return index < 0 ? undefined : index
   }
 
-  /** At most once per event, however many of its types are refused. */
+  /** Warns at most once per event, however many of its group types are refused. */
   #warnOfRefusedType(event: ModelEvent): void {
     if (this.#isTypeRefused) this.#warn(event, 'group_type_refused')
     this.#isTypeRefused = false
@@ -293,7 +293,7 @@ function mapsOf({ properties, set }: ModelEvent): Maps {
   }
 }
 
-/** An exception has its maps on the event and changes no existing person, but may create one. */
+/** An exception sets $set and $set_once on the event, and on the person only when it creates one. */
 function changesPersons({ name }: ModelEvent): boolean {
   return name !== '$exception'
 }
@@ -342,7 +342,7 @@ function writeImport(properties: ModelProperties, event: ModelEvent, { set, setO
   return writes.map(([key, write]) => properties.addImport(key, write)).includes(true)
 }
 
-/** @returns whether it wrote anything. */
+/** @returns whether anything was written. */
 function update(properties: ModelProperties, event: ModelEvent, maps: Maps): boolean {
   if (isImport(event)) return writeImport(properties, event, maps)
   const { set, setOnce, unset } = maps

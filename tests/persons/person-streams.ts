@@ -1,6 +1,6 @@
-// Random streams of live and imported events, cut into chunks at random. A worker, which may be killed between any two
-// steps, processes them over stores that outlive it. In the end, everything has to be as in the model: persons, groups,
-// warnings, rows, and the person of every row, including old ones.
+// Random streams of live and imported events, cut into random chunks. A worker, which may be killed between any two
+// steps, processes them with stores that survive it. At the end, persons, groups, warnings, rows, and the person of
+// every row, including old ones, must match the model.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -72,11 +72,11 @@ const event = fc.record({
   groupKey: sometimes(fc.oneof({ weight: 9, arbitrary: groupKey }, fc.constantFrom('', 0, 'x'.repeat(401)))),
   groupSet: sometimes(fc.oneof({ weight: 9, arbitrary: map }, fc.constantFrom('text', null))),
   seconds: fc.integer({ min: 0, max: 200 }),
-  /** Sends an earlier event again instead: how many events back. */
+  /** Repeats the event that was sent this many events earlier. */
   repeats: seldom(fc.integer({ min: 1, max: 12 })),
 })
 
-/** Where a worker is killed, and what a store does before that. */
+/** Where a worker is killed, and a store's fault just before it. */
 const faults = [
   'load',
   'apply',
@@ -138,7 +138,7 @@ function capturedOf(made: Made): CapturedEvent {
   })
 }
 
-/** What was accepted, per log stream; an event that is sent again is another record. */
+/** Accepted records per log stream; a repeated event is another record. */
 function logsOf(events: readonly Made[]): Record<StreamName, readonly CapturedEvent[]> {
   const logs: Record<StreamName, CapturedEvent[]> = { main: [], historical: [] }
   for (const made of events) {
@@ -154,7 +154,7 @@ interface World {
   readonly events: MemoryEventStore
   readonly logs: Record<StreamName, readonly CapturedEvent[]>
   readonly model: PersonModel
-  /** How far the model has come, per log stream. */
+  /** The model's position in each log stream. */
   readonly applied: Record<StreamName, number>
 }
 
@@ -178,7 +178,7 @@ export async function runStream({ isOptedOut, events, steps }: Stream): Promise<
 
 let workerCount = 0
 
-/** One worker after the other: after a kill a new one claims the streams. */
+/** Runs workers in succession: after a kill, a new one claims the streams. */
 class Worker {
   readonly #world: World
   readonly #store: ChunkStore
@@ -249,7 +249,7 @@ class Worker {
     await this.#claim()
   }
 
-  /** Claims the streams, if no worker owns them, and brings the model to their positions. */
+  /** Claims the streams if no worker owns them, and advances the model to their positions. */
   async #claim(): Promise<void> {
     const isNew = this.#ownerId === null
     this.#ownerId ??= `worker-${++workerCount}`
@@ -335,7 +335,7 @@ function compare({ state, events, logs, model }: World, mayHavePublished: boolea
     model.warnings,
     'warnings',
   )
-  assert.deepEqual(importWarningsOf(state), model.importWarnings.toSorted(), 'what imports were warned of')
+  assert.deepEqual(importWarningsOf(state), model.importWarnings.toSorted(), 'warnings of imports')
   assert.deepEqual(
     state.groupTypes.map(({ name, index }) => [name, index]),
     model.groupTypes.map((name, index) => [name, index]),

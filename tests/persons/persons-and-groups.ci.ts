@@ -1,5 +1,5 @@
-// Persons and groups as users see them: events are sent to a started instance, and everything is read back through the
-// private API. Each scenario has its own project; a batch is a chunk, unless the worker splits it.
+// Persons and groups as users see them: events are sent to a running instance, and everything is read back through the
+// private API. Each scenario has a separate project. A batch is one chunk, unless the worker splits it.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -83,13 +83,13 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
           (await list<{ type: string; count: number }>('/ingestion_warnings/')).map(row => [row.type, row.count]),
         ),
       groupTypes: () => pennon.api<{ group_type: string; group_type_index: number }[]>('GET', `${base}/groups_types/`),
-      /** The status of a request for a person by uuid. */
+      /** The response status for a person by uuid. */
       statusOf: (uuid: string) =>
         pennon.api('GET', `${base}/persons/${uuid}/`).then(
           () => 200,
           (cause: Error) => Number(/: (\d{3}) /.exec(cause.message)?.[1]),
         ),
-      /** Requires that every way of reading events returns exactly these for the person. */
+      /** Asserts that every way to read events returns exactly these for the person. */
       async assertEventsOf(uuid: string, items: readonly Item[]): Promise<void> {
         const uuids = items.map(sent => sent.uuid).toSorted()
         const filtered = await project.events(`person_id=${uuid}`)
@@ -112,7 +112,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     return project
   }
 
-  it('make a person of every event with a profile, named after its distinct id', async () => {
+  it('an event with a profile creates a person, with a uuid derived from its distinct id', async () => {
     const project = await aProject()
     const first = item('e', 'ada', { $set: { plan: 'free' }, $set_once: { plan: 'x', from: 'ad' } })
     await project.send([first, item('$identify', 'ada', { $set: { plan: 'pro' } })])
@@ -120,19 +120,19 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     assert.deepEqual(
       [person.uuid, person.created_at, person.is_identified, person.version, person.distinct_id_versions],
       [project.uuidOf('ada'), first.timestamp, false, 1, { ada: 0 }],
-      'an $identify without an anonymous id identifies nobody',
+      'an $identify without an anonymous id does not identify',
     )
     assert.deepEqual(person.properties, { plan: 'pro', from: 'ad', $creator_event_uuid: first.uuid })
   })
 
-  it('leave an id alone that is linked to itself', async () => {
+  it('linking an id to itself changes nothing', async () => {
     const project = await aProject()
     await project.send([item('$identify', 'ada', anon('ada')), item('$create_alias', 'ada', { alias: 'ada' })])
     const person = await project.person('ada')
     assert.deepEqual([person.is_identified, person.version, person.distinct_ids], [false, 0, ['ada']])
   })
 
-  it('never link ids that stand for nobody, in any wrapping', async () => {
+  it('placeholder ids such as "anonymous" and "null" are never linked, however they are quoted', async () => {
     const project = await aProject()
     const anyCase = 'anonymous guest distinctid distinct_id id not_authenticated email undefined true false'.split(' ')
     const words = [
@@ -157,7 +157,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     assert.deepEqual((await project.person('nan')).distinct_ids.toSorted(), [' id ', 'NULL', 'ada', 'nan', 'user'])
   })
 
-  it('make one person of two new ids, and take up what was sent personless before', async () => {
+  it('linking two new ids makes one person, which also gets earlier personless events', async () => {
     const project = await aProject()
     const [onlyOther, other, survivor] = ['o1', 'o2', 's2'].map(id => item('e', id, personless)) as [Item, Item, Item]
     await project.send([onlyOther, other, survivor])
@@ -183,7 +183,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
   })
 
   for (const name of ['$identify', '$create_alias'] as const)
-    it(`attach a new id to the known person, whichever side it is of: ${name}`, async () => {
+    it(`linking adds a new id to the known person: ${name}`, async () => {
       const project = await aProject()
       const link = (survivor: string, other: string) =>
         item(name, survivor, name === '$identify' ? anon(other) : { alias: other })
@@ -199,7 +199,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
       await project.assertEventsOf(project.uuidOf('known2'), [known[1], old, links[1]])
     })
 
-  it('merge two persons: the survivor’s values, the older time, and every event, old and new', async () => {
+  it("merging two persons keeps the survivor's values, the earlier creation time, and all events of both", async () => {
     const project = await aProject()
     const early = [item('e', 'anon', { $set: { a: 'anon', only: 1 } }, 900), item('e', 'anon', { $set: { n: 1 } }, 890)]
     const user = item('e', 'user', { $set: { a: 'user' } }, 800)
@@ -222,7 +222,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     await project.assertEventsOf(gone, [])
   })
 
-  it('merge in one batch with events before and after', async () => {
+  it('a merge can share its batch with events before and after it', async () => {
     const project = await aProject()
     const items = [
       item('e', 'anon', { $set: { seen: 1 } }),
@@ -237,14 +237,14 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     await project.assertEventsOf(person.uuid, items)
   })
 
-  it('refuse to merge an identified person away, except dangerously', async () => {
+  it('an identified person is merged away only by $merge_dangerously', async () => {
     const project = await aProject()
     const other = item('$identify', 'other', anon('x'))
     await project.send([other, item('e', 'user')])
     await project.send([item('$identify', 'user', anon('other')), item('$create_alias', 'user', { alias: 'x' })])
     const [survivor, kept] = [await project.person('user'), await project.person('other')]
     assert.notEqual(survivor.uuid, kept.uuid)
-    assert.equal(survivor.is_identified, true, 'the survivor is identified all the same')
+    assert.equal(survivor.is_identified, true, 'the survivor is identified even so')
     assert.deepEqual(await project.warnings(), { cannot_merge_already_identified: 2 })
     await project.send([item('$merge_dangerously', 'user', { alias: 'x' })])
     const merged = await project.person('other')
@@ -253,7 +253,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
   })
 
   for (const chunks of ['one batch', 'several'] as const)
-    it(`follow a chain of merges to its end, in ${chunks}`, async () => {
+    it(`a chain of merges leads to one person, in ${chunks}`, async () => {
       const project = await aProject()
       const items = [
         ...['a', 'b', 'c'].map(id => item('e', id, { $set: { [id]: 1 } })),
@@ -273,7 +273,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
       for (const id of ['a', 'b']) await project.assertEventsOf(project.uuidOf(id), [])
     })
 
-  it('lead live events to the survivor of an import’s merge, and imported ones to that of a live one', async () => {
+  it("an import's merge applies to live events, and a live merge to imported ones", async () => {
     const project = await aProject()
     const live = [item('e', 'device', { $set: { plan: 'live' } }), item('e', 'user')]
     await project.send(live)
@@ -295,7 +295,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     assert.deepEqual((await project.person('device')).distinct_id_versions, { account: 0, device: 2, user: 1 })
   })
 
-  it('find the id of an alias in its properties when the top level has none', async () => {
+  it('an alias event may have its ids in the properties', async () => {
     const project = await aProject()
     await project.post('/capture/', {
       event: '$create_alias',
@@ -304,10 +304,10 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     })
     assert.deepEqual((await project.person('device')).distinct_ids.toSorted(), ['device', 'user'])
     await project.send([item('$create_alias', 'user', { alias: '' }), item('$create_alias', 'user', { alias: null })])
-    assert.deepEqual((await project.person('user')).distinct_ids.length, 2, 'without an alias an ordinary event')
+    assert.deepEqual((await project.person('user')).distinct_ids.length, 2, 'without an alias, it is an ordinary event')
   })
 
-  it('drop what cannot be linked or keyed, each with its warning', async () => {
+  it('events with invalid links or group keys are dropped, each with a warning', async () => {
     const project = await aProject()
     await project.send([
       item('$identify', 'ada', { $anon_distinct_id: 5 }),
@@ -331,7 +331,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
     })
   })
 
-  it('number group types in order of first use, five of them, and name groups on events by index', async () => {
+  it('group types are numbered by first use, up to five, and events name groups by index', async () => {
     const project = await aProject()
     const first = item('e', 'ada', { $groups: { company: 'acme', team: 7 } })
     await project.send([
@@ -372,7 +372,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
       ['$group_0', '$group_3', '$group_4', '$group_5'].map(key => named[key]),
       ['acme', 'x', 'y', undefined],
     )
-    assert.equal((named.$groups as Properties).sixth, 'z', 'what was sent stays')
+    assert.equal((named.$groups as Properties).sixth, 'z', 'the properties stay as they were sent')
     assert.deepEqual(await project.warnings(), { invalid_group_set: 1, group_type_refused: 2 })
     assert.equal((await project.events()).length, 8)
   })

@@ -1,5 +1,5 @@
-// A model of the properties of a person or group: the values of live events, and beneath them everything that an import
-// ever wrote to a key, from which the key's value is computed anew each time.
+// A model of the properties of a person or group: the live values, and below them everything that imports ever wrote to
+// a key, from which its value is recomputed each time.
 // Source: docs/wire/import.md 3.4 R1–R6.
 
 export type Json = unknown
@@ -13,7 +13,7 @@ export interface ImportWrite {
 }
 
 interface Entry {
-  /** With a live value, imports no longer matter. */
+  /** Once there is a live value, imports no longer matter. */
   live: { readonly value: Json; readonly once: boolean } | null
   imports: readonly ImportWrite[]
 }
@@ -50,7 +50,7 @@ export class ModelProperties {
     this.#entries.delete(key)
   }
 
-  /** @returns whether anything has to be written for it. */
+  /** @returns whether this has to be stored. */
   addImport(key: string, write: ImportWrite): boolean {
     const entry = this.#entries.get(key) ?? { live: null, imports: [] }
     if (entry.live !== null) return false
@@ -59,7 +59,7 @@ export class ModelProperties {
     return sumUp(entry.imports) !== sumUp(imports)
   }
 
-  /** Applies what the survivor of a merge takes over. */
+  /** Applies what the survivor takes over in a merge. */
   absorb(other: ModelProperties): void {
     for (const [key, theirs] of other.#entries) {
       const ours = this.#entries.get(key) ?? { live: null, imports: [] }

@@ -1,6 +1,7 @@
-// Two chunk loops on one state, each with its own connection. Their events link, merge and describe the same few
-// distinct ids; some are sent more than once. Wherever one loop overtakes the other, the state ends as if the chunks
-// had been committed one after the other, and every event has the person that its distinct id has in that state.
+// Two chunk loops on one state, each with a separate connection. Their events link, merge and describe the same few
+// distinct ids, and some are sent more than once. Whichever loop overtakes the other, the state must end as if the
+// chunks had been committed one after the other, and every event must belong to the person that has its distinct id in
+// that state.
 
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -19,18 +20,18 @@ import { PersonModel } from './person-model.ts'
 import { modelEvent } from './person-streams.ts'
 
 const chunksPerLoop = 3
-/** Rounds that run at once. */
+/** Rounds that run concurrently. */
 const atOnce = 50
 const projectId = 1
 
-/** Each round has its own ids, since many rounds run at once in one state. */
+/** Each round uses distinct ids, since many rounds run concurrently in one state. */
 function idsOf(round: number): string[] {
   return ['a', 'b', 'c', 'd', 'e'].map(name => `${round}-${name}`)
 }
 
 /**
- * Links, which have the same effect when repeated, and writes that always change something: a write that changes
- * nothing is not stored, so two workers could apply it in either order.
+ * Links, which can be repeated without effect, and writes that always change something: a write that changes nothing is
+ * not stored, so two workers could apply it in either order.
  * @param links what the round has sent so far; some of it is repeated.
  */
 function someChunk(ids: readonly string[], random: () => number, links: CapturedEvent[]): CapturedEvent[] {
@@ -66,13 +67,13 @@ interface Round {
   readonly round: number
   readonly random: () => number
   readonly events: MemoryEventStore
-  /** In the order of their commits. */
+  /** In order of commit. */
   readonly committed: (readonly CapturedEvent[])[]
   conflictCount: number
   readonly signal: AbortSignal
 }
 
-/** Lets others go first, sometimes by several steps. */
+/** Yields to others, sometimes for several steps. */
 async function stepAside({ random }: Round): Promise<void> {
   for (let turns = Math.floor(random() * 6); turns > 0; turns--) await turn()
 }
@@ -153,7 +154,7 @@ async function check({ round, events, committed }: Round, state: ChunkStore): Pr
     assert.equal(
       overrideOf.get(row.distinctId)?.personId ?? row.personId,
       model.personIdOf(row.distinctId),
-      `whose the events of ${row.distinctId} are`,
+      `the person of the events of ${row.distinctId} are`,
     )
 }
 

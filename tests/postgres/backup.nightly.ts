@@ -1,5 +1,5 @@
-// A backup with the state in PostgreSQL: first the database, then the folder. Both are restored. Salts of visitors without
-// cookies are left out of dumps.
+// A backup with the state in PostgreSQL: first the database, then the folder. Both are restored. Dumps leave out the
+// salts of cookieless visitors.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -15,7 +15,7 @@ import { noPostgres, startPostgresForTests, type TestPostgres } from '../support
 import { assertOneVisitorOnAllFronts, visitorTraces } from '../support/same-visitor-on-fronts.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-test('brings back what was acknowledged before the copy of the database, and says which half it holds', {
+test('a backup with PostgreSQL restores all events acknowledged before the dump, and says which half it holds', {
   skip: noPostgres(),
 }, async t => {
   const folder = tempDir(t)
@@ -25,12 +25,12 @@ test('brings back what was acknowledged before the copy of the database, and say
   const settings = { DATABASE_URL: url, PENNON_FRONT_PROCESSES: '2' }
   const pennon = await startPennon({ dataFolder: original, settings })
   t.after(() => pennon.killTree())
-  await t.test('has fronts that know a visitor without cookies by one id', () => assertOneVisitorOnAllFronts(pennon))
-  await t.test('is dumped without salts, as the page on backups says', () => assertDumpedWithoutSalts(postgres, url))
+  await t.test('fronts give a cookieless visitor the same id', () => assertOneVisitorOnAllFronts(pennon))
+  await t.test('the dump as documented contains no salts', () => assertDumpedWithoutSalts(postgres, url))
   const load = startCheckedLoad(() => patientTarget(pennon))
   await eventually(() => load.acknowledgedCount() > 200)
   const sent = await load.stop()
-  // What the copy of the database lacks is in the log, whose segments are kept for a day.
+  // The log has what the copy of the database lacks; its segments are kept for a day.
   const copy = await postgres.copy()
   // The copy is older than several of the marks that the worker leaves in the event store.
   const marks = new Set<string>()
@@ -77,7 +77,7 @@ test('brings back what was acknowledged before the copy of the database, and say
   assert.doesNotMatch(again.output(), /not as it was left/, 'nothing was lost')
 })
 
-/** Of a database with salts and a visitor who was identified. */
+/** Of a database with salts and an identified visitor. */
 async function assertDumpedWithoutSalts(postgres: TestPostgres, url: string): Promise<void> {
   const page = readFileSync('docs/operating/backup.md', 'utf8')
   const option = /pg_dump (--exclude-table-data)='([^']+)'/.exec(page)!.slice(1).join('=')

@@ -1,4 +1,4 @@
-// Locks a table from another session for as long as a test needs it.
+// Locks a table from another session for as long as a test needs.
 
 import pg from 'pg'
 
@@ -9,7 +9,7 @@ import pg from 'pg'
  */
 export async function holdTable(url: string, table: string, mode: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {}) // a test that fails ends the server under it
+  client.on('error', () => {}) // a failing test ends the server under it
   await client.connect()
   await client.query(`BEGIN; LOCK TABLE ${table} IN ${mode} MODE`)
   return () => client.end()

@@ -1,4 +1,4 @@
-// A log-in whose row is committed in the middle of its person's merge: the merge must not delete the row unseen.
+// A log-in whose row is committed during the merge of its person: the merge must not delete the row unseen.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -19,7 +19,7 @@ describe('a merge on PostgreSQL', { skip: noPostgres() }, () => {
   })
   after(() => postgres?.stop())
 
-  it('is a conflict, to be done again, when a row came after it had looked for rows', async t => {
+  it('a merge conflicts and is retried when a row arrives after it has looked for rows', async t => {
     let url = ''
     const newDatabase = await migratedDatabases(postgres)
     const openState = postgresStates(postgres, async test => {
@@ -41,10 +41,10 @@ describe('a merge on PostgreSQL', { skip: noPostgres() }, () => {
         { ...position, offset },
       )
 
-    // The same row of the survivor, not committed: the merge has looked for rows and waits for what becomes of it.
+    // The same row for the survivor, uncommitted: the merge has looked for rows and waits for this transaction.
     const holder = new pg.Client({ connectionString: url })
     await holder.connect()
-    holder.on('error', () => {}) // the database goes with the test, when that fails before the end of this session
+    holder.on('error', () => {}) // if the test fails, the database is dropped before this session ends
     await holder.query('BEGIN')
     await holder.query(
       `INSERT INTO flag_hash_key_override SELECT project_id, id, 'early', 'held' FROM person WHERE uuid = $1`,

@@ -18,7 +18,7 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
   })
   after(() => postgres?.stop())
 
-  it('makes a key beside a running instance, and for one that is stopped', async t => {
+  it('a key is made beside a running instance, and for a stopped one', async t => {
     const databaseUrl = await postgres.createDatabase()
     const settings = { DATABASE_URL: databaseUrl }
     const pennon = await startPennon({ settings, waitForProcessing: false })
@@ -35,7 +35,7 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.equal(existsSync(elsewhere), false)
   })
 
-  it('makes no tables, no key and no folder in a database without ours', async t => {
+  it("in a database without Pennon's tables, no tables, key or folder are made", async t => {
     const tablesOf = (url: string) =>
       postgres.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'", [], url)
     const empty = await postgres.createDatabase()
@@ -55,7 +55,7 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.deepEqual(await postgres.query('SELECT * FROM personal_api_key', [], unfinished), [])
   })
 
-  it('says in one line, without the password, why a database cannot be used', async t => {
+  it('an unusable database is reported in one line, without the password', async t => {
     const newer = await migratedTemplate(postgres)
     await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], newer)
     const wrong = `postgres://${guardedRole}:not-the-right-one@127.0.0.1:${postgres.port}/postgres`

@@ -1,5 +1,5 @@
-// Every text that a client controls, with characters that databases may refuse: both engines store the same, nothing is
-// rejected on one and stored on the other, and no chunk is retried forever.
+// Every text that a client controls, with characters that databases may refuse: both engines store the same, no event
+// is rejected by one and stored by the other, and no chunk is retried forever.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -7,12 +7,12 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 
 const odd = 'a\0b\u{1f600}\u0001"\\{}'
-/** JSON text of a lone surrogate, as an SDK may write one. */
+/** JSON text of a lone surrogate, as some SDKs write it. */
 const halfPair = '\\ud800'
 const at = '2026-01-01T00:00:00Z'
 
 describe('odd texts', { skip: noPostgres() }, () => {
-  it('leave the same behind on PostgreSQL as on SQLite', async t => {
+  it('PostgreSQL and SQLite store the same', async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     const onSqlite = await whatIsLeft(t, {})
@@ -30,7 +30,7 @@ describe('odd texts', { skip: noPostgres() }, () => {
     assert.deepEqual(
       rejected.map(({ reason }) => reason),
       ['invalid_json'],
-      'what the edge refused, and nothing that the worker gave up',
+      'only rejects of the edge, none of the worker',
     )
     assert.deepEqual(warnedOf, ['invalid_json'], 'the warning of a reject leads to it')
   })
@@ -106,7 +106,7 @@ function event(name: string, distinctId: string, properties: object) {
   return { event: name, distinct_id: distinctId, timestamp: at, uuid: uuidOf(name, distinctId), properties }
 }
 
-/** The same in both runs. */
+/** Uuids that are the same in both runs. */
 let uuidCount = 0
 const uuids = new Map<string, string>()
 function uuidOf(...parts: string[]): string {
@@ -115,7 +115,7 @@ function uuidOf(...parts: string[]): string {
   return uuids.get(key)!
 }
 
-/** Removes what differs between any two runs. */
+/** Lists objects without the values that differ between any two runs. */
 async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]> {
   const { results } = await pennon.api<{ results: object[] }>('GET', `/api/projects/@current/${what}/${query}`)
   const changing =
@@ -123,7 +123,7 @@ async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]
   return results.map(result => JSON.parse(JSON.stringify(result).replaceAll(changing, '').replaceAll(',}', '}')))
 }
 
-/** Objects other than flags, with odd texts at every depth, and members with such ids. */
+/** Makes objects other than flags, with odd texts at every depth, and members with odd ids. */
 async function besideFlags(pennon: Pennon): Promise<unknown> {
   const path = '/api/projects/@current'
   const filters = { properties: { type: 'AND', values: [{ key: odd, type: 'person', operator: 'exact', value: odd }] } }
@@ -144,7 +144,7 @@ async function besideFlags(pennon: Pennon): Promise<unknown> {
   return JSON.parse(JSON.stringify([...made, members]).replaceAll(/"id":"[0-9a-f-]{36}"/g, '"id":""'))
 }
 
-/** The ids of every person, by the list of each. */
+/** The distinct ids of every person, as listed. */
 async function idsOfAll(pennon: Pennon): Promise<unknown[]> {
   const path = '/api/projects/@current/persons'
   const { results } = await pennon.api<{ results: { uuid: string }[] }>('GET', `${path}/`)

@@ -1,5 +1,5 @@
 // The database is replaced by an older copy while an instance keeps running: a point-in-time restore, or a standby that
-// lagged behind. Processed events that the copy lacks are processed again, and nothing counts twice.
+// lagged. Processed events that the copy lacks are processed again, and none counts twice.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -12,7 +12,7 @@ interface Listed {
   readonly results: readonly unknown[]
 }
 
-test('processes again what an older copy of the database lacks, with and without new events', {
+test('events that an older copy of the database lacks are processed again, with and without new events', {
   skip: noPostgres(),
 }, async t => {
   const postgres = await startPostgresForTests(t)
@@ -34,11 +34,11 @@ test('processes again what an older copy of the database lacks, with and without
   await writing(() => pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'second', filters: everyone }))
   const answer = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'nobody' })
   const { featureFlags } = (await answer.json()) as { featureFlags: Record<string, boolean> }
-  assert.deepEqual(featureFlags, { first: true, second: true }, 'a write after it is served when it is answered')
+  assert.deepEqual(featureFlags, { first: true, second: true }, 'a write is visible as soon as it is answered')
 
   await copy.comeBack()
   await capture(pennon, 'new', 2)
-  await eventually(async () => (await storedCount()) === 17, { what: 'the gap and what is new' })
+  await eventually(async () => (await storedCount()) === 17, { what: 'the missing and the new events' })
   const persons = await postgres.query<{ name: string; count: number }>(
     `SELECT substr(distinct_id, 1, 3) AS name, count(*)::int AS count FROM person_distinct_id GROUP BY 1 ORDER BY 1`,
     [],
@@ -61,7 +61,7 @@ test('processes again what an older copy of the database lacks, with and without
     return rows[0]!.n
   }
 
-  /** Right after a restart, sessions from before it are still used and fail. */
+  /** Just after a restart, old sessions are still used and fail. */
   async function writing(write: () => Promise<unknown>): Promise<void> {
     await eventually(() => write().then(() => true), { what: 'the write' })
   }

@@ -1,5 +1,5 @@
-// State in PostgreSQL and the log on the instance's disk: acknowledged events are processed once, into the state that
-// they were accepted for, whichever folder and database a start is given.
+// With the state in PostgreSQL and the log on the instance's disk, acknowledged events are processed once, into the
+// state that they were accepted for, whichever folder and database a start is given.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -44,7 +44,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(answer.status, 200, await answer.text())
   }
 
-  /** The number of stored events, from the outcomes in the state. */
+  /** The number of stored events, according to the outcomes in the state. */
   async function storedCount(url: string): Promise<number> {
     const rows = await postgres.query<{ n: string }>(
       `SELECT coalesce(sum(event_count), 0) AS n FROM chunk_outcome WHERE outcome = 'stored'`,
@@ -54,7 +54,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     return Number(rows[0]!.n)
   }
 
-  it('goes on in another data folder where the last one ended, or again in the right one, without skipping an event', async t => {
+  it('processing continues without gaps in another data folder, or in the original after a wrong one', async t => {
     const url = await postgres.createDatabase()
     const [right, wrong, next] = [tempDir(t), tempDir(t), tempDir(t)]
     const first = await started(t, right, url)
@@ -83,7 +83,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     )
   })
 
-  it('lets one instance use a database at a time, also once the server was restarted, and the next once it has ended', async t => {
+  it('only one instance at a time can use a database, even after the server restarts', async t => {
     const url = await postgres.createDatabase()
     const folders = [tempDir(t), tempDir(t)] as const
     const first = await started(t, folders[0], url)
@@ -101,7 +101,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await second.caughtUp()
     assert.equal(await storedCount(url), 40)
 
-    // Another one, queued for the lock already, so that it gets it as soon as the session of this one is lost.
+    // Another session waits for the lock, and gets it as soon as this instance loses its session.
     const other = new pg.Client({ connectionString: url })
     await other.connect()
     t.after(() => other.end())
@@ -118,7 +118,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(await second.stop(), 2)
   })
 
-  it('ends itself when the database was replaced by a copy that follows another log', async t => {
+  it('an instance stops when its database was replaced by a copy that follows another log', async t => {
     const url = await postgres.createDatabase()
     const pennon = await started(t, tempDir(t), url)
     await capture(pennon, 'kept', 10)
@@ -137,7 +137,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(await pennon.stop(), 2)
   })
 
-  it('refuses the log of another state, on either store, and leaves both as they are', async t => {
+  it('a log of another state is refused on either store, and both stay unchanged', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)
     const alone = await started(t, folder)
@@ -164,11 +164,11 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await stopped(await started(t, folder))
   })
 
-  it('lets one state alone follow a folder where the start of another was cut short', async t => {
+  it('a folder is bound to no state by a refused start, and then to the first state that starts', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)
     assert.match(await refusedStart(folder, { PENNON_PROJECT_KEY: 'phc_a/b' }), /PENNON_PROJECT_KEY cannot be used/)
-    assert.equal(readLogIdentity(join(folder, 'log')), null, 'a start that is refused binds nothing')
+    assert.equal(readLogIdentity(join(folder, 'log')), null, 'a refused start binds nothing')
 
     await stateWithLog(folder)
     const there = await started(t, folder, url)
@@ -178,7 +178,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.match(await refusedStart(folder), /belongs to another state: the state in this data folder follows/)
   })
 
-  it('makes one project of two first starts at once', async t => {
+  it('two first starts at once create one project', async t => {
     const url = await postgres.createDatabase()
     const folders = [tempDir(t), tempDir(t)]
     const starts = await Promise.allSettled(folders.map(folder => started(t, folder, url)))

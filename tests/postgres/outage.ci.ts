@@ -69,11 +69,11 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     return true
   }
 
-  it('answers flags from stored persons', async () => {
+  it('flags are answered from stored persons', async () => {
     assert.ok(await isWhole())
   })
 
-  it('keeps the flags that need nothing of it, takes events, and processes each once when it is back', async () => {
+  it('during an outage, flags that need no state are answered and events accepted, and each is processed once afterwards', async () => {
     await postgres.kill()
     for (let count = 0; count < 10; count++) {
       const { featureFlags, errorsWhileComputingFlags } = await decide()
@@ -104,7 +104,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     assert.equal(Number(outcomes[0]!.count), 11, 'counted once')
   })
 
-  it('waits a bounded time for a database that hangs, and then no more', async () => {
+  it('a hanging database delays flags for a bounded time, and later requests not at all', async () => {
     const release = await holdTable(url, 'person', 'ACCESS EXCLUSIVE')
     const assertPartial = async () => assert.deepEqual((await decide()).featureFlags, { everyone: true })
     for (let count = 0; count < 12; count++) await assertPartial()
@@ -113,13 +113,13 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     await eventually(isWhole, { what: 'the stored person' })
   })
 
-  it('serves a write at once, and one of another front without being told', async () => {
+  it('a write is visible at once, and a write of another front even without a notification', async () => {
     const flag = await pennon.api<{ id: number }>('POST', '/api/projects/@current/feature_flags/', {
       key: 'late',
       filters: everyone,
     })
     assert.equal((await decide()).featureFlags.late, true)
-    // As another front would write it.
+    // Written as another front would.
     await postgres.query(`UPDATE feature_flag SET active = 0, version = version + 1 WHERE id = ${flag.id}`, [], url)
     await postgres.query(
       `WITH bumped AS (UPDATE revision SET value = value + 1 RETURNING value)
@@ -127,6 +127,8 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
       [],
       url,
     )
-    await eventually(async () => (await decide()).featureFlags.late === undefined, { what: 'the other write' })
+    await eventually(async () => (await decide()).featureFlags.late === undefined, {
+      what: 'the write of the other front',
+    })
   })
 })

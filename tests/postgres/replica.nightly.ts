@@ -16,8 +16,8 @@ const planIs = (value: string) => ({
   groups: [{ properties: [{ key: 'plan', type: 'person', operator: 'exact', value }] }],
 })
 
-describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () => {
-  it('read DATABASE_URL while the replica is dead or hangs, within their time, and the replica again when it is back', async t => {
+describe('evaluations with DATABASE_READ_URL', { skip: noPostgres() }, () => {
+  it('they use DATABASE_URL within their time limit while the replica is down or hangs, and the replica after that', async t => {
     const [primary, replica] = await Promise.all([startPostgresForTests(t), startPostgresForTests(t)])
     const url = await primary.createDatabase()
     const readUrl = await replica.createDatabase()
@@ -34,7 +34,7 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
     assert.equal(sent.status, 200)
     await pennon.caughtUp()
     copyDatabase(url, readUrl)
-    // This shows which of them was queried.
+    // Shows which server was queried.
     await replica.query(`UPDATE person SET properties = '{"plan":"replica"}'`, [], readUrl)
 
     const decide = async () => {
@@ -63,7 +63,7 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
     await replica.kill()
     await answers()
     await replica.restart()
-    await eventually(() => isRead('replica'), { what: 'the replica again' })
+    await eventually(() => isRead('replica'), { what: 'the replica after its restart' })
 
     const sessions = execFileSync('pgrep', ['-P', String(replica.pid)], { encoding: 'utf8' })
       .trim()
@@ -72,10 +72,10 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
       for (const pid of [replica.pid, ...sessions.map(Number)]) process.kill(pid, name)
     }
     signal('SIGSTOP')
-    // Answers are complete while it hangs: a flag that would wait too long would be an error in them.
+    // Answers are complete while it hangs: a flag that waited too long would be an error in them.
     const waits = await answers().finally(() => signal('SIGCONT'))
     t.diagnostic(`answers beside a replica that hangs took ${waits.map(Math.round)} ms`)
-    await eventually(() => isRead('replica'), { what: 'the replica at last' })
+    await eventually(() => isRead('replica'), { what: 'the replica after the hang' })
     const metrics = await (await fetch(`${pennon.url}/metrics`)).text()
     assert.match(metrics, /pennon_dependency_failures_total\{port="subject-replica",code="timeout"\} [1-9]/)
     const told = pennon.output().match(/DATABASE_READ_URL: not possible; they are read from DATABASE_URL/g)

@@ -1,4 +1,4 @@
-// The schema of the tables in a database that other applications use too.
+// The schema of Pennon's tables in a database that other applications use too.
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -21,7 +21,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
   })
   after(() => postgres?.stop())
 
-  /** Its tables by schema. */
+  /** Tables by schema. */
   async function tablesOf(url: string): Promise<Record<string, string[]>> {
     const rows = await postgres.query<{ schema: string; tables: string[] }>(
       `SELECT schemaname AS schema, array_agg(tablename::text ORDER BY tablename) AS tables FROM pg_tables
@@ -38,7 +38,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     return pennon
   }
 
-  /** A database of another application, which has some names of ours. */
+  /** A database of another application, some of whose tables have the same names as ours. */
   async function foreignDatabase(): Promise<string> {
     const url = await postgres.createDatabase()
     for (const table of ['project (id int, owner text)', 'schema_version (version text)', 'person (ssn text)'])
@@ -53,7 +53,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     return (await checkState(config.value))[0]!
   }
 
-  it('are in a schema of their own, and another application keeps its own', async t => {
+  it('they are in schema pennon, and tables of another application stay unchanged', async t => {
     const url = await foreignDatabase()
     assert.match((await doctorOn({ DATABASE_URL: url })).found, /schema pennon \(tables are created on first start\)/)
     const pennon = await started(t, { DATABASE_URL: url })
@@ -68,7 +68,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.deepEqual(flags, [{ key: 'here' }])
   })
 
-  it('are in the schema that a setting names, for commands too', async t => {
+  it('PENNON_DATABASE_SCHEMA names another schema, for commands too', async t => {
     const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'flags' }
     const pennon = await started(t, settings)
     assert.match(pennon.output(), /, schema flags\n/)
@@ -78,7 +78,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.deepEqual([missed.exitCode, /There is no state/.test(missed.stderr)], [2, true])
   })
 
-  it('are made in no schema that another program has tables in', async t => {
+  it('a schema with tables of another program is refused', async t => {
     const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'public' }
     const line = await refusedStart(tempDir(t), settings)
     assert.match(
@@ -91,7 +91,7 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.match(`${found} → ${remedy}`, /tables of another program.* → Set PENNON_DATABASE_SCHEMA/)
   })
 
-  it('are not begun anew beside those that are in public', async t => {
+  it('no second state is created beside one in schema public', async t => {
     const url = await migratedTemplate(postgres)
     const isRefused = async () => {
       const line = await refusedStart(tempDir(t), { DATABASE_URL: url })
@@ -106,14 +106,14 @@ describe('the tables of the state', { skip: noPostgres() }, () => {
     assert.match((await doctorOn(settings)).found, /, schema public$/)
   })
 
-  it('are refused when a version of before made them, and left as they are', async t => {
+  it('tables of an earlier version are refused and left unchanged', async t => {
     const url = await postgres.createDatabase()
     for (const table of ['project', 'personal_api_key', 'log_position', 'chunk_outcome'])
       await postgres.query(`CREATE TABLE public.${table} (id int)`, [], url)
     await postgres.query('CREATE TABLE public.schema_version (version bigint)', [], url)
     await postgres.query('INSERT INTO public.schema_version VALUES (1), (19)', [], url)
     const settings = { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' }
-    // Each dump has its own random words in these lines.
+    // Each dump has random words in these lines.
     const dump = () => postgres.dump(url).replaceAll(/^\\(un)?restrict .*$/gm, '')
     const before = dump()
     const dataFolder = tempDir(t)

@@ -35,7 +35,7 @@ describe('fronts on one PostgreSQL', { skip: noPostgres() }, () => {
     return fetch(front.url + path, { headers: { authorization: `Bearer ${key}` } })
   }
 
-  it('follow a secret key that another rotated', async t => {
+  it('a front follows the rotation of a secret key by another front', async t => {
     const url = await postgres.createDatabase()
     const [first, second] = [await frontOn(t, url), await frontOn(t, url)]
     const rotate = async () => {
@@ -53,7 +53,7 @@ describe('fronts on one PostgreSQL', { skip: noPostgres() }, () => {
     await eventually(async () => (await statusOn(second, former)) === 401, { what: 'its end' })
   })
 
-  it('count their flag requests together', async t => {
+  it('fronts share one count of flag requests', async t => {
     const url = await postgres.createDatabase()
     const [first, second] = [await frontOn(t, url), await frontOn(t, url)]
     await first.api('POST', flagsPath, { key: 'on' })
@@ -69,11 +69,11 @@ describe('fronts on one PostgreSQL', { skip: noPostgres() }, () => {
       const answer = await get(second, `/flags/definitions?token=${testProjectKey}`, testPersonalKey)
       return answer.status === 402
     }
-    await eventually(hasHeard, { what: 'the other front to know of the quota that is used up' })
+    await eventually(hasHeard, { what: 'the other front to learn of the exhausted quota' })
     assert.equal(await isLimited(second), true)
   })
 
-  it('encrypt payloads with a key of the setting, and refuse to make one of their own', async t => {
+  it('payloads are encrypted with PENNON_ENCRYPTION_KEY, and fronts refuse to generate a key', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)
     const without = await frontOn(t, url, { PENNON_DATA: folder })

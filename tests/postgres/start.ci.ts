@@ -1,4 +1,4 @@
-// Starts that have to be refused, with exit code 2 and one line that names the database but never the password.
+// Starts that must be refused with exit code 2 and one line that names the database but never the password.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -27,38 +27,38 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
 
   async function refusal(dataFolder: string, settings: Record<string, string>): Promise<string> {
     const line = await refusedStart(dataFolder, settings)
-    assert.ok(!line.includes(secret), 'the password is nobody else’s business')
+    assert.ok(!line.includes(secret), 'the password is not shown')
     return line
   }
 
-  it('is refused with a wrong password', async t => {
+  it('a wrong password is refused', async t => {
     const line = await refusal(tempDir(t), { DATABASE_URL: urlOf(guardedRole, secret, 'postgres') })
     assert.match(line, new RegExp(`127\\.0\\.0\\.1:${postgres.port}/postgres.*password authentication failed`))
   })
 
-  it('is refused when nobody answers', async t => {
+  it('an unreachable server is refused', async t => {
     const line = await refusal(tempDir(t), { DATABASE_URL: `postgres://pennon:${secret}@127.0.0.1:1/state` })
     assert.match(line, /127\.0\.0\.1:1\/state.*ECONNREFUSED/)
   })
 
-  it('is refused when there is no such database', async t => {
+  it('a missing database is refused', async t => {
     const line = await refusal(tempDir(t), { DATABASE_URL: urlOf('pennon', secret, 'nowhere') })
     assert.match(line, /\/nowhere.*does not exist/)
   })
 
-  it('is refused when a newer Pennon wrote the state', async t => {
+  it('a state written by a newer Pennon is refused', async t => {
     const url = await migratedTemplate(postgres)
     await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], url)
     const settings = { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' }
     assert.match(await refusal(tempDir(t), settings), /newer Pennon \(schema 999/)
   })
 
-  it('is refused when the database does not hold every text', async t => {
+  it('a database that cannot hold every text is refused', async t => {
     await postgres.query(`CREATE DATABASE old ENCODING 'LATIN1' TEMPLATE template0`)
     assert.match(await refusal(tempDir(t), { DATABASE_URL: urlOf('pennon', secret, 'old') }), /encoding is LATIN1/)
   })
 
-  it('is refused when the role may make no tables', async t => {
+  it('a role without the right to create tables is refused', async t => {
     const url = await postgres.createDatabase()
     await postgres.query('CREATE ROLE weak LOGIN')
     await postgres.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC', [], url)
@@ -76,7 +76,7 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.equal((await doctorOn(url)).isGood, true)
   })
 
-  it('is refused with a replica that refuses, and with an address that is none', async t => {
+  it('a replica that rejects the login, and an invalid address, are refused', async t => {
     const url = await postgres.createDatabase()
     const replica = await refusal(tempDir(t), {
       DATABASE_URL: url,
@@ -88,7 +88,7 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.match(await refusal(tempDir(t), { DATABASE_READ_URL: url }), /without DATABASE_URL/)
   })
 
-  it('finds version and place of a database that can be used, and takes the right password', async () => {
+  it('a usable database gives its version and place with the right password', async () => {
     const checked = await checkPostgres(urlOf(guardedRole, 'right', 'postgres'))
     assert.ok(checked.ok)
     assert.match(checked.value.version, /^\d+\.\d+/)
@@ -96,7 +96,7 @@ describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
     assert.equal(checked.value.isReplica, false)
   })
 
-  it('reads sslmode as psql does', async t => {
+  it('sslmode works as in psql', async t => {
     const reaches = async (query: string) => {
       const checked = await checkPostgres(`${postgres.url}?${query}`)
       return checked.ok ? true : checked.error.message

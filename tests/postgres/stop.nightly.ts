@@ -1,4 +1,4 @@
-// A stop while the database hangs: it ends in time, and everything that was acknowledged to clients is kept.
+// A stop while the database hangs finishes in time, and everything acknowledged to clients is kept.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Longer than the limits of most connections, so that the first ones have been given up. */
+/** Exceeds the timeouts of most connections, so that the first ones have been given up. */
 const hangSeconds = 8
 
 describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
@@ -21,14 +21,14 @@ describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
   after(() => postgres?.stop())
 
   for (const fronts of ['1', '2'])
-    it(`ends within its own 10 s, and loses no event (${fronts} front)`, async t => {
+    it(`the stop takes less than 10 s and loses no event (${fronts} front)`, async t => {
       await stopsWhileHanging(t, postgres, fronts, async () => {})
     })
 
-  // Limits that add up: a client that does not finish its request, a worker in the middle of a chunk, connections that
-  // are given up and reopened.
+  // Delays that could add up: a client that does not finish its request, a worker in the middle of a chunk, and
+  // connections that are given up and reopened.
   for (const fronts of ['1', '2'])
-    it(`takes no longer when it hung for long and a client is slow (${fronts} front)`, async t => {
+    it(`the stop takes no longer after a long hang, with a slow client (${fronts} front)`, async t => {
       await stopsWhileHanging(t, postgres, fronts, async pennon => {
         for (let count = 0; count < hangSeconds; count++) {
           const body = { api_key: testProjectKey, distinct_id: 'ada' }
@@ -65,7 +65,7 @@ async function stopsWhileHanging(
     const startedAt = performance.now()
     const exitCode = await pennon.stop()
     t.diagnostic(`the stop took ${Math.round(performance.now() - startedAt)} ms`)
-    // One that takes longer than 10 s ends itself with 1.
+    // A process that takes longer than 10 s exits with 1.
     assert.equal(exitCode, 0, pennon.output())
     assert.doesNotMatch(pennon.output(), /shutdown took too long/)
   } finally {
@@ -82,7 +82,7 @@ async function stopsWhileHanging(
 /** A request whose second half is never sent. */
 async function slowUpload(t: TestContext, port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1')
-  socket.on('error', () => undefined) // it is cut in the end
+  socket.on('error', () => undefined) // the server cuts it off
   t.after(() => socket.destroy())
   await once(socket, 'connect')
   const head = 'POST /batch/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'

@@ -1,5 +1,4 @@
-// What only happens with a server: concurrent writers, sessions that end, statements that hang, and change
-// notifications.
+// Behaviour that needs a server: concurrent writers, sessions that end, statements that hang, and change notifications.
 
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
@@ -32,7 +31,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     after(() => postgres.stop())
   }
 
-  it('is brought up to date by one of several processes that start at once', async t => {
+  it('one of several processes that start at once migrates the state', async t => {
     const url = await postgres.createDatabase()
     t.after(() => postgres.dropDatabase(url))
     await Promise.all(Array.from({ length: 6 }, () => migratePostgres({ url, logger })))
@@ -40,7 +39,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(rows[0]!.count, '1')
   })
 
-  it('logs that an older one was migrated, and nothing of a new one', async t => {
+  it('the migration of an older state is logged, and nothing for a new one', async t => {
     const url = await postgres.createDatabase()
     t.after(() => postgres.dropDatabase(url))
     const other = await postgres.createDatabase()
@@ -56,13 +55,13 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.deepEqual(told, [['info', version, version + 1]])
   })
 
-  it('is left alone when a newer version wrote it', async t => {
+  it('a state written by a newer version is left unchanged', async t => {
     const url = await newDatabase(t)
     await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], url)
     await assert.rejects(migratePostgres({ url, logger }), UnfitSchemaError)
   })
 
-  it('gives ids and revisions once and without gaps to fronts that write at once', async t => {
+  it('fronts that write concurrently get unique ids and revisions without gaps', async t => {
     const url = await newDatabase(t)
     const fronts = [1, 2, 3].map(() => openPostgresManagementStore({ url, logger }))
     t.after(() => Promise.all(fronts.map(front => front.close())))
@@ -71,7 +70,7 @@ describe('state on PostgreSQL', { skip }, async () => {
       Array.from({ length: 30 }, (_, index) => fronts[index % 3]!.createFlag(aNewFlag({ key: `flag ${index >> 1}` }))),
     )
     const made = results.flatMap(result => (result.ok ? [result.value] : []))
-    assert.equal(made.length, 15, 'of two with the same key one is refused')
+    assert.equal(made.length, 15, 'one of two flags with the same key is refused')
     const upTo15 = Array.from({ length: 15 }, (_, index) => index + 1)
     assert.deepEqual(
       made.map(({ value }) => value.id).toSorted((a, b) => a - b),
@@ -88,7 +87,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.ok(changes.every(change => change.ok))
   })
 
-  it('lets workers that write the same persons at once through one after the other, and none waits for ever', async t => {
+  it('workers that write the same persons concurrently do so one after the other, without deadlocks', async t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -136,7 +135,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(rows[0]!.deadlocks, '0')
   })
 
-  it('says by its epoch that the server may have come back from an older copy', async t => {
+  it('the epoch changes when the server may have been replaced by an older copy', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const open = () => openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
@@ -151,12 +150,12 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.notEqual(after.epoch, epoch)
   })
 
-  it('tells other fronts of a write, by whomever it was made', async t => {
+  it('other fronts are notified of a write, whoever made it', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const store = openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
     await store.listening
-    // Polling happens only once an hour, so what arrives here was notified.
+    // Polling happens only once an hour, so anything that arrives here was notified.
     const cache = await startDefinitionCache({ store, logger, pollMs: 3_600_000, compile: changed => changed })
     const chunks = openPostgresChunkStore({ url, logger })
     t.after(async () => {
@@ -178,16 +177,16 @@ describe('state on PostgreSQL', { skip }, async () => {
       [],
       url,
     )
-    // This is most likely written while nobody listens; the next listener asks for what it missed.
+    // Most likely written while no front listens; the next listener loads what it missed.
     const others = openPostgresManagementStore({ url, logger })
     t.after(() => others.close())
     await others.createProject(aNewProject({ apiToken: 'phc_missed' }))
-    await eventually(() => cache.findByToken('phc_missed') !== null, { what: 'the project of the time between' })
+    await eventually(() => cache.findByToken('phc_missed') !== null, { what: 'the project made between the sessions' })
     await others.createProject(aNewProject({ apiToken: 'phc_again' }))
     await eventually(() => cache.findByToken('phc_again') !== null, { what: 'the second project' })
   })
 
-  it('goes on with new sessions when the server ended the old ones', async t => {
+  it('new sessions replace those that the server ended', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const subjects = openPostgresSubjectStore({ url, logger })
@@ -213,7 +212,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal((await management.findProject(1))?.id, 1)
   })
 
-  it('gives a statement up that a lock holds, as `timeout`', async t => {
+  it('a statement blocked by a lock fails as `timeout`', async t => {
     const url = await newDatabase(t)
     const subjects = openPostgresSubjectStore({ url, logger })
     const chunks = openPostgresChunkStore({ url, logger, lockMsMax: 100 })
@@ -232,7 +231,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(await chunks.commitChunk(chunkChanges({ persons: [created(aPerson())] }), position), 'committed')
   })
 
-  it('asks for the look-ups of one turn in one statement of each kind, and each name once', async t => {
+  it('concurrent look-ups share one statement of each kind, and ask for each name once', async t => {
     const url = await newDatabase(t)
     const chunks = openPostgresChunkStore({ url, logger })
     const subjects = openPostgresSubjectStore({ url, logger })
@@ -260,10 +259,10 @@ describe('state on PostgreSQL', { skip }, async () => {
     await Promise.all(twice)
     const all = await Promise.all(persons.map(({ uuid }) => subjects.findPerson(1, uuid)))
     assert.ok(all.every((found, index) => found?.uuid === `person-${index}`))
-    assert.equal(await sessions(), '2', 'of 500 names at most, two at once')
+    assert.equal(await sessions(), '2', 'two statements at once, of at most 500 names each')
   })
 
-  it('says `unavailable` without a server, and `corrupt` for a number that JavaScript cannot hold', async t => {
+  it("a missing server is `unavailable`, and a number beyond JavaScript's precision is `corrupt`", async t => {
     const nowhere = openPostgresManagementStore({ url: 'postgres://pennon@127.0.0.1:1/none', logger })
     await assert.rejects(nowhere.findProject(1), isPortError('unavailable'))
     await nowhere.close()
@@ -274,8 +273,8 @@ describe('state on PostgreSQL', { skip }, async () => {
     await assert.rejects(management.loadChanges(-1), isPortError('corrupt'))
   })
 
-  it('never scans a table that was empty when its plan was made', async t => {
-    // Not one that was emptied, which counts as a scan.
+  it('a statement planned on an empty table still uses the index once the table is full', async t => {
+    // A new table is needed, since one that was emptied counts as scanned.
     const url = await postgres.createDatabase()
     t.after(() => postgres.dropDatabase(url))
     await migratePostgres({ url, logger })
@@ -300,7 +299,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     }
     const before = await reads()
     for (let index = 1; index <= 20; index++) assert.ok((await subjects.findPerson(1, `d${index}`)) !== null)
-    // Sessions report what they read once a second, with their next statement.
+    // Sessions report their reads once a second, with their next statement.
     const after = await eventually(async () => {
       await subjects.findPerson(1, 'd1')
       const now = await reads()

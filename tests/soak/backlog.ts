@@ -1,5 +1,5 @@
-// A real instance works off a long backlog: its processes' memory must not grow with what they have processed. The log
-// is filled before the start, directly through its writer. The kernel reports the memory (Linux).
+// A real instance processes a long backlog: the memory of its processes must not grow with the number of processed
+// events. The log is filled before the start, directly through its writer. Memory is measured by the kernel (Linux).
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,21 +22,24 @@ export interface BacklogOptions {
 interface Sample {
   readonly atMs: number
   readonly processedCount: number
-  /** Resident memory of each process, by name. */
+  /** Resident memory by process name. */
   readonly rssMiB: Readonly<Record<string, number>>
   readonly cpuSeconds: Readonly<Record<string, number>>
 }
 
 const watched = ['work', 'events', 'serve'] as const
 const sampleMs = 1_000
-/** The last quarter's median divided by the second's; during the first, caches and heaps still grow. */
+/**
+ * Limit for the median of the last quarter divided by that of the second; during the first, caches and heaps still
+ * grow.
+ */
 const growthMax = 1.2
-/** Without progress for this long, it is stuck. */
+/** Time without progress after which processing counts as stuck. */
 const stuckMs = 60_000
-/** The worker returns memory after a few of these. */
+/** The worker returns memory after a few such periods. */
 const quietMs = 15_000
 
-/** @returns whether no process grew. */
+/** @returns whether the memory of every process stayed bounded. */
 export async function runBacklog(options: BacklogOptions): Promise<boolean> {
   const { eventCount, log } = options
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-backlog-'))
@@ -84,7 +87,7 @@ async function samplesUntilDone(pennon: Pennon, { eventCount, log }: BacklogOpti
     if (performance.now() - movedAtMs > stuckMs) throw new Error(`stuck at ${processedCount}: ${pennon.output()}`)
     const rssMiB = rssOf(pennon)
     const cpu = ofEach(pennon, cpuSeconds)
-    // What comes before the first chunk is the start.
+    // Anything before the first chunk belongs to the start.
     if (processedCount > 0) samples.push({ atMs: performance.now(), processedCount, rssMiB, cpuSeconds: cpu })
     if (samples.length % 15 === 0 && samples.length > 0)
       log(`${processedCount} processed, ${JSON.stringify(rssMiB)} MiB`)

@@ -1,4 +1,4 @@
-// Evaluates a million random pairs of flag and person with `/flags` and with the evaluator inside posthog-node.
+// Evaluates a million random pairs of flag and person with `/flags` and with the evaluator in posthog-node.
 
 import { compareRound, emptyComparison } from '../decide/differential/compare-with-sdk.ts'
 import { startPennon } from '../support/pennon.ts'
@@ -15,7 +15,7 @@ export async function runEvaluations({ pairCount, seed, log }: EvaluationsOption
   const random = seededRandom(seed)
   const comparison = emptyComparison()
   while (comparison.pairCount < pairCount) {
-    // A server keeps no more than a few dozen of these projects, as people do.
+    // Limits a server to a few dozen of these projects, as in practice.
     const pennon = await startPennon()
     try {
       for (let round = 0; round < 10 && comparison.pairCount < pairCount; round++)

@@ -1,6 +1,6 @@
-// An export of one day with millions of events, which are made inside the engine, of an instance at work that has had
-// a burst of large batches: how many rows a second it has at its beginning, in its middle and at its end, and how much
-// memory the front takes for it.
+// An export of one day with millions of events, which are generated inside the engine, from an instance that has had a
+// burst of large batches. Measures the rows per second at the beginning, middle and end of the export, and the memory
+// of the front.
 
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -14,12 +14,15 @@ import { residentMiB } from './process-figures.ts'
 import { clientsOf } from './soak-store.ts'
 
 const perInsert = 200_000
-/** What an export may make of the memory of a front. */
+/** Limit for the growth of the front's memory during an export. */
 const growthMax = 1.3
 const burstMs = 15_000
 const batchSize = 1_000
 
-/** @returns whether the export had every event, its last tenth took less than thrice its first, and memory stayed. */
+/**
+ * @returns whether the export was complete, its last tenth took less than three times its first, and memory stayed
+ * bounded.
+ */
 export async function runExports({
   eventCount,
   log,
@@ -35,7 +38,7 @@ export async function runExports({
       await clients.write((client, database) => client.command({ query: insertOf(database), query_params }))
     }
     await clients.close()
-    // A front that has just started takes less than any that works, and after a burst it collects garbage less often.
+    // A front just started uses less memory than a busy one, and after a burst it collects garbage less often.
     const traffic = startLiveTraffic(pennon, 500)
     await sleep(burstMs)
     await sendBatches(pennon.url, burstMs)
@@ -66,7 +69,7 @@ export async function runExports({
       `${rowCount} rows in ${((performance.now() - startMs) / 1_000).toFixed(1)} s, ${microsPerRow.toFixed(1)} µs of the front's CPU a row; it took ${mebibytesMax} MiB at most, ${(mebibytesMax / mebibytesBefore).toFixed(2)} times what it had`,
     )
     for (const latencies of await traffic.end()) log(latencies)
-    // Each has its number, so that a row in place of another would show.
+    // Each event has a number, so that a wrong row would be noticed.
     const isWhole = rowCount === eventCount && numbers === (eventCount * (eventCount - 1)) / 2
     return isWhole && tenthsMs.at(-1)! < 3 * tenthsMs[0]! && mebibytesMax < growthMax * mebibytesBefore
   } finally {
@@ -74,7 +77,7 @@ export async function runExports({
   }
 }
 
-/** As fast as they are answered, four at a time. */
+/** Sends as fast as requests are answered, four at a time. */
 async function sendBatches(url: string, durationMs: number): Promise<void> {
   const event = { event: 'burst', distinct_id: 'burst', properties: { text: 'x'.repeat(600) } }
   const body = JSON.stringify({ api_key: testProjectKey, batch: Array.from({ length: batchSize }, () => event) })

@@ -1,4 +1,4 @@
-// The scenarios of `tests/faults/faults.ci.ts`, each for as long as such a fault really lasts.
+// The scenarios of `tests/faults/faults.ci.ts`, each for as long as such a fault lasts in practice.
 
 import { isDeepStrictEqual } from 'node:util'
 import { findFaults, nothingFound, patientTarget, startCheckedLoad } from '../faults/checked-load.ts'
@@ -22,7 +22,7 @@ const scenarios: readonly [name: string, run: (scene: Scene, seconds: number) =>
   ['log locked', lockLog, 15],
 ]
 
-/** @returns whether nothing was lost, doubled or out of order. */
+/** @returns whether nothing was lost, duplicated or reordered. */
 export async function runFaults(log: (line: string) => void): Promise<boolean> {
   process.env.NODE_ENV = 'test'
   const afterJumps = await jumpClock(5)

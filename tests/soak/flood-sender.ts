@@ -1,5 +1,5 @@
-// Sends large batches over many connections until it is killed. It is a separate process, so that its work does not
-// count as the front's event loop time. Prints the number of answers by status.
+// Sends large batches over many connections until it is killed. It is a separate process, so that it does not use the
+// front's event loop. Prints the number of answers by status.
 
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

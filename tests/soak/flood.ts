@@ -1,5 +1,5 @@
-// Large batches from many senders at once that ignore when to retry: the front's memory stays bounded, and flags are
-// answered meanwhile. The kernel reports the memory (Linux).
+// Large batches from many senders that ignore when to retry: the front's memory must stay bounded, and flags must be
+// answered. Memory is measured by the kernel (Linux).
 
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -14,9 +14,7 @@ export interface FloodOptions {
   readonly log: (line: string) => void
 }
 
-/**
- * The front's memory without bodies, plus 192 MiB of large bodies, plus decoding, for which a thread may take 1 GiB.
- */
+/** The front's memory without bodies, 192 MiB of large bodies, and decoding, for which a thread may take 1 GiB. */
 const peakMiBMax = 1_536
 
 export async function runFlood({ senderCount, mebibytes, seconds, log }: FloodOptions): Promise<boolean> {
@@ -34,7 +32,7 @@ export async function runFlood({ senderCount, mebibytes, seconds, log }: FloodOp
       const startedMs = performance.now()
       const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
       await response.arrayBuffer()
-      if (response.status !== 200) throw new Error(`flags were answered ${response.status}`)
+      if (response.status !== 200) throw new Error(`flags were answered with ${response.status}`)
       tookMs.push(performance.now() - startedMs)
     }
     tookMs.sort((a, b) => a - b)

@@ -1,12 +1,12 @@
-// How long a live event takes until it is found, of one event after the other.
+// How long it takes until a live event can be found, measured for one event after another.
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pennon, testProjectKey } from '../support/pennon.ts'
 
 /**
- * @param askEveryMs how long to wait between looks, each of which costs the event store some milliseconds.
- * @returns ms from sending until the list of events has it, ascending.
+ * @param askEveryMs interval between checks, each of which costs the event store some milliseconds.
+ * @returns ms from sending until the list of events contains it, ascending.
  */
 export async function foundLags(pennon: Pennon, isOver: () => boolean, askEveryMs = 10): Promise<number[]> {
   const lags: number[] = []

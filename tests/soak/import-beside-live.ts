@@ -1,5 +1,5 @@
-// An import of millions of events by `pennon import`, beside live traffic: how long live requests and live events take with
-// and without it, how fast imported events are stored, and how much memory and CPU time the processes take. Then the job is
+// An import of millions of events by `pennon import` beside live traffic. Measures the latencies of live requests and
+// events with and without the import, the import rate, and the memory and CPU time of the processes. The job is then
 // published and discarded.
 
 import { execFileSync } from 'node:child_process'
@@ -20,12 +20,12 @@ const otherCores = `1-${availableParallelism() - 1}`
 
 interface ImportOptions {
   readonly eventCount: number
-  /** Whether the front has the first core for itself, and everything else shares the others. */
+  /** Whether the front has the first core exclusively, and everything else shares the others. */
   readonly isPinned: boolean
   readonly log: (line: string) => void
 }
 
-/** @returns whether every event was stored and verified, was found once published, and was gone once discarded. */
+/** @returns whether every event was stored and verified, visible when published, and gone when discarded. */
 export async function runImportBesideLive(options: ImportOptions): Promise<boolean> {
   const { eventCount, isPinned, log } = options
   const folder = mkdtempSync(join(tmpdir(), 'pennon-soak-'))
@@ -57,7 +57,7 @@ async function measureLive(pennon: Pennon, when: string, log: (line: string) => 
   for (const line of [...(await traffic.end()), `lag: ${summary(lags)}`]) log(`${when}, ${line}`)
 }
 
-/** @returns whether the importer found everything stored. */
+/** @returns whether the importer verified that everything is stored. */
 async function importBesideLive(pennon: Pennon, commands: ImportCommands, options: ImportOptions): Promise<boolean> {
   const { eventCount, log } = options
   let isOver = false
@@ -94,7 +94,9 @@ async function importBesideLive(pennon: Pennon, commands: ImportCommands, option
   return exitCode === 0
 }
 
-/** Whoever measures goes first on the shared cores, or its own waiting for them would count as the front's. */
+/**
+ * The measuring process has priority on the shared cores; otherwise its waiting for them would count as the front's.
+ */
 const measuringPriority = -10
 
 function pin(pennon: Pennon): void {
@@ -104,8 +106,8 @@ function pin(pennon: Pennon): void {
 }
 
 /**
- * Linux shares a processor between sessions before it looks at priorities, and the instance has a session of its own.
- * @returns puts that back.
+ * Linux shares a processor between sessions before it applies priorities, and the instance has a separate session.
+ * @returns a function that restores the setting.
  */
 function withoutSessionGroups(): () => void {
   if (!existsSync(sessionGroups)) return () => {}

@@ -1,5 +1,5 @@
-// The tests of `tests/import/kill-….ci.ts` at length: for each source a million records and a hundred kills, and how fast
-// everything went. A failure says what differs and ends the run of its source.
+// A long run of the tests in `tests/import/kill-….ci.ts`: a million records and a hundred kills per source, with
+// timings. A failure prints the differences and ends the run of its source.
 
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,19 +10,19 @@ import { syntheticSources, writeSyntheticExport } from '../support/synthetic-exp
 import type { SyntheticSource } from '../support/synthetic-exports/synthetic-source.ts'
 import { removeFolder } from '../support/temp-dir.ts'
 
-/** Larger exports are compared by sums alone. */
+/** Larger exports are compared by checksums only. */
 const keptCountMax = 100_000
 
 export interface ImportKillsOptions {
   readonly count: number
   readonly kills: number
-  /** All sources unless given. */
+  /** All sources by default. */
   readonly sourceName?: string
   readonly seed: number
   readonly log: (line: string) => void
 }
 
-/** @returns whether every source left what it had to leave, with at least four of five kills. */
+/** @returns whether every source had the expected contents, with at least four of five kills. */
 export async function runImportKills({ count, kills, sourceName, seed, log }: ImportKillsOptions): Promise<boolean> {
   let isWell = true
   for (const source of chosen(sourceName)) {
@@ -44,7 +44,7 @@ export async function runImportKills({ count, kills, sourceName, seed, log }: Im
   return isWell
 }
 
-/** Writes exports and leaves them there, to try an importer on by hand. */
+/** Writes exports and keeps them, to try an importer on by hand. */
 export async function writeExports(
   folder: string,
   { count, seed, sourceName, log }: Omit<ImportKillsOptions, 'kills'>,

@@ -1,4 +1,5 @@
-// How long an event takes to be found while trends over millions of events are asked for, beside how long it takes without.
+// How long it takes until an event can be found while trends over millions of events are queried, compared with an idle
+// event store.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'

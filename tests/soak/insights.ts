@@ -1,4 +1,4 @@
-// Many random trends against the plain program that counts them.
+// Compares many random trends with the simple program that counts them.
 
 import type { TestContext } from 'node:test'
 import { runRandomTrends } from '../insights/random-trends.ts'
@@ -8,7 +8,7 @@ export async function runInsights(): Promise<boolean> {
   const seed = testSeed()
   console.log(`SEED=${seed}`)
   const ends: (() => unknown)[] = []
-  // All that starting and ending what a run needs asks of a test.
+  // The part of a test context that starting and ending a run needs.
   const t = { after: (end: () => unknown) => ends.push(end) } as unknown as TestContext
   try {
     const queryCount = Number(process.env.QUERIES ?? 10_000)

@@ -1,5 +1,5 @@
-// Live traffic beside what a soak measures: captures and flag evaluations at a steady pace, each timed from the moment
-// at which it was due, so that a stall counts for every request that it delayed.
+// Live traffic beside a soak: captures and flag evaluations at a steady pace, each timed from the moment it was due, so
+// that a stall counts for every request it delayed.
 
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,11 +7,11 @@ import { type Pennon, testProjectKey } from '../support/pennon.ts'
 import { summary } from './found-lags.ts'
 
 export interface LiveTraffic {
-  /** @returns a line for each kind of request: how many, and their latencies in the median, for 95 % and at most. */
+  /** @returns a line for each kind of request: the count, and the median, 95th percentile and maximum latency. */
   end(): Promise<readonly string[]>
 }
 
-/** @param requestsPerSecond of each kind. */
+/** @param requestsPerSecond for each kind. */
 export function startLiveTraffic(pennon: Pennon, requestsPerSecond = 50): LiveTraffic {
   const kinds = {
     capture: () => ['/capture/', { event: 'live', distinct_id: `live-${Math.floor(Math.random() * 1_000)}` }] as const,

@@ -1,5 +1,5 @@
-// A client with the public key of one project logs in all of its people at once. People who meanwhile log in to another
-// project keep their flags: both projects' rows are in the same state, but projects take turns at writing.
+// A client with the public key of one project logs in all of its users at once. Users of another project who log in at
+// that time must keep their flags: both projects' rows are in the same state, but projects take turns writing.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -20,7 +20,7 @@ const pipelined = 16
 const probeCount = 60
 const flagsOfFlood = 20
 
-/** @throws AssertionError when another project's people lose their flags. */
+/** @throws AssertionError when users of the other project lose their flags. */
 export async function runLogIns(): Promise<boolean> {
   const postgres = await startPostgres()
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-log-ins-'))
@@ -60,7 +60,7 @@ async function floodAndProbe(front: RunningFront, chunkStore: ChunkStore): Promi
     while (!isStopped && sentCount < floodCount) {
       const ids = Array.from({ length: pipelined }, () => `p${sentCount++}`)
       const socket = connect(Number(new URL(front.url).port), '127.0.0.1')
-      socket.on('error', () => {}) // the count of answers says what was cut off
+      socket.on('error', () => {}) // the number of answers shows how many were cut off
       let missing = ids.length
       socket.on('data', data => {
         const count = data.toString('latin1').split('HTTP/1.1 ').length - 1
@@ -95,7 +95,7 @@ async function floodAndProbe(front: RunningFront, chunkStore: ChunkStore): Promi
   console.log(
     `${answeredCount} log-ins of one project answered; of ${asked} of another ${failed.length} failed ${failed}; dropped: ${dropped}`,
   )
-  assert.ok(answeredCount > 1_000, 'the flood has come in')
+  assert.ok(answeredCount > 1_000, 'the flood arrived')
   assert.ok(failed.length * 4 <= asked, `${failed.length} of ${asked} failed`)
 }
 

@@ -1,6 +1,6 @@
-// One project sends as many events as it can, in the smallest bodies: a megabyte of gzip would take the worker a
-// quarter of an hour. The project is told to retry later, and meanwhile another project's events are queryable as fast
-// as ever.
+// One project sends as many events as possible in the smallest bodies: a megabyte of gzip would take the worker a
+// quarter of an hour. The project is told to retry later, while another project's events stay queryable as fast as
+// ever.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -15,13 +15,13 @@ const eventsPerRequest = 40_000
 const probeCount = 6
 const senderCount = 4
 const largeEventCount = 3_000
-/** One merge of so many ids is all that a transaction may write. */
+/** The most ids that one transaction may write in a merge. */
 const largeIdCount = 2_050
 const mergeCount = 200
 
 let pennon: Pennon
 
-/** @throws AssertionError when another project's events wait for those of the one. */
+/** @throws AssertionError when events of another project have to wait for those of the flooding one. */
 export async function runOneProject(): Promise<boolean> {
   pennon = await startPennon()
   try {
@@ -61,7 +61,7 @@ async function flood(): Promise<void> {
     const distinctId = randomUUID()
     ahead.push(await waitingRecords())
     const sent = await pennon.post('/capture/', { api_key: quietKey, event: 'probe', distinct_id: distinctId })
-    assert.equal(sent.status, 200, 'nobody else is refused')
+    assert.equal(sent.status, 200, 'no other project is refused')
     const startedMs = performance.now()
     await eventually(() => isQueryable(quietId, distinctId), { what: 'the probe' })
     waits.push((performance.now() - startedMs) / 1000)
@@ -72,8 +72,8 @@ async function flood(): Promise<void> {
     `${body.length} bytes × ${eventsPerRequest} events: answers ${JSON.stringify([...answers])};`,
     `another's event was queryable after ${waits.map(s => s.toFixed(1)).join(' ')} s, behind ${ahead.join(' ')} records`,
   )
-  assert.ok((answers.get(503) ?? 0) > 0, 'the flood is refused now and then')
-  // One request that finds nothing waiting, plus those in transit, but not the hundreds of thousands that were sent.
+  assert.ok((answers.get(503) ?? 0) > 0, 'the flood is refused from time to time')
+  // One request that finds nothing waiting, plus those in transit, but not all the hundreds of thousands sent.
   for (const count of ahead) assert.ok(count <= 2 * eventsPerRequest, `${count} records were ahead`)
 }
 
@@ -112,12 +112,12 @@ async function manyMerges(): Promise<void> {
 
 interface CostlyEvents {
   readonly what: string
-  /** How many events made what they need. */
+  /** Number of events that prepare the costly ones. */
   readonly before: number
   readonly batch: readonly object[]
 }
 
-/** @param prepare sends what the costly events need, with the project's key, and returns them. */
+/** @param prepare sends the preparing events with the project's key, and returns the costly events. */
 async function keepsNobodyWaiting(prepare: (token: string) => Promise<CostlyEvents>): Promise<void> {
   type NewProject = { id: number; api_token: string }
   const costly = await pennon.api<NewProject>('POST', '/api/projects/', { name: 'costly' })
@@ -144,7 +144,7 @@ async function keepsNobodyWaiting(prepare: (token: string) => Promise<CostlyEven
     `${batch.length} ${what} took ${((performance.now() - sentAtMs) / 1000).toFixed(0)} s;`,
     `another's event was queryable after ${waits.map(s => s.toFixed(1)).join(' ')} s, with ${waiting.join(' ')} records waiting`,
   )
-  assert.ok(ahead >= probeCount / 2, 'most of them were waiting when others were served')
+  assert.ok(ahead >= probeCount / 2, 'most costly events were still waiting when others were served')
   for (const seconds of waits) assert.ok(seconds < 5, `an event was queryable after ${seconds} s`)
   assert.deepEqual(await outcomesOf(pennon, costly.id), [['stored', batch.length + before]])
   assert.deepEqual(await outcomesOf(pennon, quiet.id), [['stored', waits.length]])

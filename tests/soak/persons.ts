@@ -1,4 +1,4 @@
-// The model tests of persons and groups, with many more random streams and rounds than every run has time for.
+// The model tests of persons and groups with many more random streams and rounds than a normal run has time for.
 
 import fc from 'fast-check'
 import { runStream, stream } from '../persons/person-streams.ts'
@@ -12,7 +12,7 @@ export interface SoakOptions {
   readonly log: (line: string) => void
 }
 
-/** Streams with crashes and repeats against the model. @throws Error with the smallest stream that fails. */
+/** Compares streams with crashes and repeats with the model. @throws Error with the smallest stream that fails. */
 export async function runPersons({ count, seed, log }: SoakOptions): Promise<boolean> {
   let doneCount = 0
   let eventCount = 0
@@ -25,7 +25,7 @@ export async function runPersons({ count, seed, log }: SoakOptions): Promise<boo
   return true
 }
 
-/** Two workers on one PostgreSQL whose events merge the same ids at once. @throws Error naming the round. */
+/** Two workers on one PostgreSQL whose events merge the same ids concurrently. @throws Error naming the round. */
 export async function runMerges({ count, seed, log }: SoakOptions): Promise<boolean> {
   const reason = noPostgres()
   if (reason !== false) throw new Error(reason)

@@ -1,4 +1,4 @@
-// What processes take of the machine, read from /proc: memory while they run, and CPU time in all.
+// Resource usage of processes, read from /proc: memory while they run, and total CPU time.
 
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,7 +9,7 @@ const ticksPerSecond = 100
 
 /**
  * Logs the memory of each process every `everyMs`, until `isOver`.
- * @returns the largest and the last size of each, MiB.
+ * @returns the maximum and the last value of each, MiB.
  */
 export async function watchMemory(options: {
   readonly processes: () => Processes
@@ -34,7 +34,7 @@ export async function watchMemory(options: {
   return `memory at most, MiB: ${most.join(', ')}; at the end: ${line}`
 }
 
-/** CPU seconds that each process has taken so far, with its threads. */
+/** CPU seconds that each process has used so far, including its threads. */
 export function cpuSeconds(processes: Processes): Record<string, number> {
   return Object.fromEntries(
     Object.entries(processes).map(([name, pid]) => {

@@ -1,4 +1,4 @@
-// `npm run soak -- NAME`: tests that take too long for every run. Run by hand; the figures are written down.
+// `npm run soak -- NAME`: tests that take too long for every run. They are run by hand, and the figures are recorded.
 
 import { isDeepStrictEqual } from 'node:util'
 import { runFuzz } from '../capture/fuzz/run-fuzz.ts'

@@ -1,4 +1,4 @@
-// An event store for soaks, filled inside the engine with millions of rows.
+// An event store for soaks, filled with millions of rows generated inside the engine.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
@@ -11,13 +11,13 @@ import { processCpuMs } from '../support/cpu-time.ts'
 import { startEngine } from '../support/engine.ts'
 
 export const dayMs = 86_400_000
-/** Behind the last event. */
+/** The time just after the last event. */
 export const endMs = Date.UTC(2026, 4, 1)
 
 export interface Timed<T> {
   readonly result: T
   readonly ms: number
-  /** CPU time that the engine spent. */
+  /** CPU time used by the engine. */
   readonly cpuMs: number
 }
 
@@ -27,12 +27,12 @@ export interface SoakStore {
   timed<T>(run: () => Promise<T>): Promise<Timed<T>>
   command(sqlIn: (database: string) => string): Promise<unknown>
   count(sql: string): Promise<number>
-  /** Resolves when the engine has nothing to merge for five seconds. */
+  /** Resolves when the engine has had nothing to merge for five seconds. */
   mergesEnd(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Its own engine, ended by `stop`. */
+/** Starts a separate engine, ended by `stop`. */
 export async function startSoakStore(limits: Partial<EngineLimits> = {}): Promise<SoakStore> {
   const engine = await startEngine({ queryTimeoutSeconds: 60, ...limits })
   const options = { endpoint: () => engine.endpoint(), queryTimeoutSeconds: 60 }
@@ -49,7 +49,7 @@ export async function startSoakStore(limits: Partial<EngineLimits> = {}): Promis
   }
 }
 
-/** Clients for an engine that somebody else ends, such as a whole instance's. */
+/** Opens clients for an engine that another owner stops, such as that of a whole instance. */
 export function clientsOf(endpoint: () => EngineEndpoint): ClickHouseClients {
   return createClickHouseClients({ endpoint, queryTimeoutSeconds: 60 })
 }
@@ -100,7 +100,7 @@ export interface FillOptions {
   readonly calls?: string
 }
 
-/** @returns how many events there are. */
+/** @returns the number of events. */
 export async function fillEvents(soak: Pick<SoakStore, 'clients'>, options: FillOptions): Promise<number> {
   const { eventCount, dayCount, batchesPerDay } = options
   const perBatch = Math.floor(eventCount / dayCount / batchesPerDay)

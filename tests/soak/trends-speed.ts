@@ -1,6 +1,6 @@
-// How long a trend of 30 days takes over millions of events, which are made inside the engine. Prints the time and the CPU
-// time of the engine for each query: with parts as they came, after the merges that the engine makes by itself, and merged
-// into one.
+// How long a trend of 30 days takes over millions of events, which are generated inside the engine. Prints the time and
+// the engine's CPU time for each query: with the parts as inserted, after the engine's own merges, and merged into one
+// part.
 
 import { always } from '#core/insights/conditions.ts'
 import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
@@ -9,7 +9,7 @@ import { endMs, fillEvents, lastDays, type SoakStore, startSoakStore } from './s
 const dayCount = 30
 const batchesPerDay = 2
 
-/** @returns whether each line was of all events that it had to be. */
+/** @returns whether each query counted all the expected events. */
 export async function runTrendsSpeed({
   eventCount,
   log,
@@ -52,7 +52,7 @@ export async function runTrendsSpeed({
           if (query.event === null && query.math.kind === 'events' && counted !== filled) isRight = false
         }
     }
-    await measure(`${await partCount(soak)} parts as they came`)
+    await measure(`${await partCount(soak)} parts as inserted`)
     await soak.mergesEnd()
     await measure(`${await partCount(soak)} parts that the engine merged`)
     await soak.command(database => `OPTIMIZE TABLE ${database}.events FINAL`)

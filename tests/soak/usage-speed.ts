@@ -1,4 +1,5 @@
-// How long the usage of a flag takes that was called millions of times, from the calls and from the counts that are kept.
+// How long it takes to read the usage of a flag that was called millions of times, from the calls and from cached
+// counts.
 
 import { isDeepStrictEqual } from 'node:util'
 import { pino } from 'pino'
@@ -7,10 +8,10 @@ import { createFlagUsageRefresher } from '#services/worker/cache-flag-usage.ts'
 import { endMs, fillEvents, lastDays, startSoakStore } from './soak-store.ts'
 
 const dayCount = 30
-/** How long an answer from kept counts may take. */
+/** Time limit for an answer from cached counts. */
 const msMax = 100
 
-/** @returns whether every call is counted, and kept counts answer the same within 100 ms. */
+/** @returns whether every call is counted, and cached counts give the same answer within 100 ms. */
 export async function runUsageSpeed({
   eventCount,
   log,
@@ -36,7 +37,7 @@ export async function runUsageSpeed({
         }
     }
     await measure('from the calls')
-    // Right after midnight, so that all of its days are over.
+    // Just after midnight, so that all of its days have ended.
     const clock = { nowMs: () => endMs + 1_000 }
     const projects = {
       listProjectIds: async () => [1],
@@ -47,7 +48,7 @@ export async function runUsageSpeed({
     const { ms, cpuMs } = await soak.timed(async () => {
       for (let isComplete = false; !isComplete; rounds++) isComplete = await keeper.keepNow()
     })
-    log(`kept in ${rounds} rounds: ${ms} ms, ${cpuMs} ms CPU`)
+    log(`cached in ${rounds} rounds: ${ms} ms, ${cpuMs} ms CPU`)
     await measure('kept')
     return isRight
   } finally {

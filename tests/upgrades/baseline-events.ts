@@ -1,4 +1,4 @@
-/** What was sent to the instance of the baseline folder before it was killed. */
+/** The events sent to the instance of the baseline folder before it was killed. */
 export const baselineEvents = {
   processed: [
     { event: '$set', distinct_id: 'ada', properties: { $set: { plan: 'pro' } }, timestamp: '2026-11-01T10:00:00Z' },
@@ -19,9 +19,9 @@ export const baselineEvents = {
       timestamp: '2024-01-02T00:00:00Z',
     },
   ],
-  /** Refused: its uuid is none. */
+  /** Refused for an invalid uuid. */
   rejected: { event: 'refused', distinct_id: 'ada', uuid: 'x' },
-  /** Accepted, and not processed before the instance was killed. */
+  /** Accepted, but not processed before the instance was killed. */
   waiting: [
     {
       event: '$identify',

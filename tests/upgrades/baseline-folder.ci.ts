@@ -1,5 +1,5 @@
 // This version opens the data folder of an instance with the first schema that was killed while events waited
-// (`make-data-folder.ts`), goes on with what waited, and shows everything in it.
+// (`make-data-folder.ts`), processes these events, and shows all data.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -23,9 +23,9 @@ interface Person {
 }
 
 describe('a data folder of the first schema', () => {
-  it('is migrated, goes on with what waits, and has everything', async t => {
+  it('the folder is migrated, waiting events are processed, and all data is there', async t => {
     const folder = unpackedFolder(t, 'baseline')
-    // Its rejects are to be found for as long as this test is run.
+    // Its rejects must not expire before this test runs.
     const settings = { PENNON_LOG_LEVEL: 'info', PENNON_REJECT_RETENTION_DAYS: '3650' }
     const pennon = await startPennon({ dataFolder: folder, settings })
     t.after(() => pennon.killTree())

@@ -1,6 +1,6 @@
-// `node tests/upgrades/make-data-folder.ts FOLDER`: makes the data folder of an instance that was killed while events
-// waited, with some of everything in it. `tar czf baseline.tar.gz --exclude ./lock -C FOLDER .` packs it. Made once with
-// the first schema: each migration is tested on that folder (`baseline-folder.ci.ts`), so it is not made again.
+// `node tests/upgrades/make-data-folder.ts FOLDER` makes the data folder of an instance that was killed while events
+// waited, with data of every kind. `tar czf baseline.tar.gz --exclude ./lock -C FOLDER .` packs it. It was made once
+// with the first schema: each migration is tested on that folder (`baseline-folder.ci.ts`), so do not make it again.
 
 import assert from 'node:assert/strict'
 import { eventually } from '../support/eventually.ts'

@@ -1,5 +1,5 @@
-// What Pennon 0.1.0 or earlier wrote is refused by every command that would open it, and nothing of it is changed. The
-// folder is of an instance that was killed: its state has a `-wal`, which SQLite would fold into it.
+// Every command refuses to open data of Pennon 0.1.0 or earlier and leaves it unchanged. The folder comes from an
+// instance that was killed: its state has a `-wal` file, which SQLite would merge into it.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -30,8 +30,8 @@ function filesOf(folder: string): Record<string, string> {
   )
 }
 
-describe('what a version before the first migration wrote', () => {
-  it('is refused at the start, and no byte of the folder changes', async t => {
+describe('data of a version before the first migration', () => {
+  it('a start refuses the folder, and no byte in it changes', async t => {
     const folder = unpackedFolder(t, 'refused-0.1.0')
     const before = filesOf(folder)
     const line = await refusedStart(folder)
@@ -40,7 +40,7 @@ describe('what a version before the first migration wrote', () => {
     assert.deepEqual(filesOf(folder), before)
   })
 
-  it('is refused by commands that would read it, and no byte of the folder changes', async t => {
+  it('commands that would read the folder refuse it, and no byte in it changes', async t => {
     const folder = unpackedFolder(t, 'refused-0.1.0')
     const before = filesOf(folder)
     for (const [exitCode, ...args] of [
@@ -56,7 +56,7 @@ describe('what a version before the first migration wrote', () => {
     }
   })
 
-  it('is refused as tables in a ClickHouse of CLICKHOUSE_URL, and they stay as they are', async t => {
+  it('tables in a ClickHouse of CLICKHOUSE_URL are refused, and stay unchanged', async t => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
@@ -81,7 +81,7 @@ describe('what a version before the first migration wrote', () => {
     assert.deepEqual(await tables(), before)
   })
 
-  it('is refused as a backup, and nothing is restored', async t => {
+  it('a backup is refused, and nothing is restored', async t => {
     const file = join(tempDir(t), 'backup.tar')
     const writer = await createBackup(file, { nowMs: () => 0, checkStop: () => undefined })
     const description = {
