@@ -1,5 +1,5 @@
-// Beyond a size the event store keeps a part in a file for each column, whose names are not only letters and digits. A
-// backup of such parts was written and could not be restored.
+// Beyond a certain size, the event store keeps a part as one file per column, whose names contain more than letters and
+// digits. A backup of such parts could once be written but not restored.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -20,7 +20,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const quiet = { onProgress: () => undefined, checkStop: () => undefined }
 
-/** A stopped instance whose event store has wide parts of each table, and one that was merged into another. */
+/** A stopped instance whose event store has wide parts in each table, and one merged into another. */
 async function wideInstance(t: TestContext, folder: string): Promise<{ dataFolder: string; tables: string[] }> {
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())
@@ -40,7 +40,7 @@ async function wideInstance(t: TestContext, folder: string): Promise<{ dataFolde
           ...{ subject_mirror_fill: 'fill_id', worker_marks: 'instance', known_person_properties: 'import_job_id' },
           schema_version: 'version',
         }[table] ?? 'project_id'
-      // Rows of today, so that none expires.
+      // Rows have today's date, so that none expires.
       const [more, value] = {
         rejected_events: [', received_at', ', now()'],
         replayed_rejects: [', received_at', ', now()'],
@@ -65,7 +65,7 @@ function configOf(dataFolder: string) {
 }
 
 describe('a backup', () => {
-  it('of wide parts of every table says what it holds, and comes back with that', async t => {
+  it('a backup of wide parts lists its rows per table, and its verification restores the same', async t => {
     const folder = tempDir(t)
     const { dataFolder, tables } = await wideInstance(t, folder)
     const file = join(folder, 'b.tar')
@@ -83,7 +83,7 @@ describe('a backup', () => {
     for (const name of ['%24group_0.bin', 'flags%2Ekeys.bin']) assert.ok(names.includes(name), name)
   })
 
-  it('whose restore was killed is restored again, and no start takes what is there for an instance', async t => {
+  it('a killed restore can be repeated, and a start refuses what it left', async t => {
     const folder = tempDir(t)
     const [dataFolder, target] = [join(folder, 'data'), join(folder, 'target')]
     mkdirSync(dataFolder)
@@ -98,14 +98,14 @@ describe('a backup', () => {
       return readdirSync(target).sort()
     }
 
-    // Killed between putting the log and the state into place: what it left stays as it is.
+    // Killed after the log and before the state was moved into place: what it left stays.
     mkdirSync(join(target, 'log'), { recursive: true })
     mkdirSync(join(target, 'restoring'))
     const beside = await runCommand(settings, 'restore', file)
     assert.match(beside.stderr, /target has log in it already/)
     assert.deepEqual(await refusedStartNames(), ['log', 'restoring'])
 
-    // Killed while it unpacked.
+    // Killed while unpacking.
     rmSync(join(target, 'log'), { recursive: true })
     assert.deepEqual(await refusedStartNames(), ['restoring'])
     const restored = await runCommand(settings, 'restore', file)
@@ -116,7 +116,7 @@ describe('a backup', () => {
     )
   })
 
-  it('that holds other rows than it says is told table by table, and nothing of the look stays', async t => {
+  it('verification names the table whose rows differ from the description, and leaves no files', async t => {
     const folder = tempDir(t)
     const dataFolder = join(folder, 'data')
     mkdirSync(dataFolder)
@@ -134,7 +134,7 @@ describe('a backup', () => {
     assert.deepEqual(readdirSync(folder).sort(), ['b.tar', 'data', 'other.tar'])
   })
 
-  it('whose description is damaged is refused in one printable line, and leaves no folder', async t => {
+  it('a backup with a damaged description is refused in one printable line, and no folder is made', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'b.tar')
     await writeBackup(file, JSON.stringify({ format: 9, pennon: '\u001b[2J\u009b31m\nsecond line' }))

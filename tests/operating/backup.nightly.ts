@@ -1,5 +1,5 @@
-// `pennon backup` next to an instance under load. `pennon restore` brings back everything that was acknowledged before
-// the backup began: each event once, and every person as the last event said.
+// `pennon backup` beside an instance under load. `pennon restore` must restore everything acknowledged before the
+// backup began: each event once, and every person as of the last event.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -11,14 +11,14 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { runCommand, startCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** A folder with an instance on a folder inside it, which ends with the test whatever the result. */
+/** A folder and an instance inside it, which is stopped at the end of the test in any case. */
 async function started(t: TestContext, folder: string, name: string): Promise<Pennon> {
   const pennon = await startPennon({ dataFolder: join(folder, name) })
   t.after(() => pennon.killTree())
   return pennon
 }
 
-/** A folder that is removed after everything that the test started has ended. */
+/** A folder that is removed once everything that the test started has exited. */
 function testFolder(t: TestContext): string {
   return tempDir({
     after: remove =>
@@ -53,12 +53,12 @@ async function restored(folder: string, name: string, file: string): Promise<voi
 }
 
 describe('a backup beside a running instance', () => {
-  it('has everything that was acknowledged before it began, though the worker was behind and the instance was killed', async t => {
+  it('the backup has everything acknowledged before it began, even with a lagging worker, and survives the instance', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const early = startCheckedLoad(() => patientTarget(original), { run: 'early ' })
     await eventually(() => early.acknowledgedCount() > 300)
-    // From here on nothing is processed, so the backup has to have it in its log.
+    // Nothing is processed from here on, so the backup must take these events from the log.
     process.kill(original.childPids().work!, 'SIGSTOP')
     const processed = early.acknowledgedCount()
     await eventually(() => early.acknowledgedCount() > processed + 300)
@@ -68,8 +68,8 @@ describe('a backup beside a running instance', () => {
     const answeredBefore = late.answers.get(200) ?? 0
     process.kill(original.childPids().work!, 'SIGCONT')
     await backedUp(folder, 'original', file)
-    assert.ok((late.answers.get(200) ?? 0) > answeredBefore, 'nothing was answered meanwhile')
-    assert.deepEqual([...late.answers.keys()], [200], 'something was refused meanwhile')
+    assert.ok((late.answers.get(200) ?? 0) > answeredBefore, 'nothing was answered during the backup')
+    assert.deepEqual([...late.answers.keys()], [200], 'something was refused during the backup')
     await original.killTree()
     late.abandon()
 
@@ -78,13 +78,13 @@ describe('a backup beside a running instance', () => {
     t.diagnostic(`${sent.uuids.length} events acknowledged before, ${statSync(file).size} bytes`)
     assert.doesNotMatch(copy.output(), /ends before the position|missing|not as it was left/)
     assert.deepEqual(await findFaults(patientTarget(copy), [sent]), nothingFound)
-    // It continues like any other instance.
+    // The restored instance works like any other.
     const again = startCheckedLoad(() => patientTarget(copy), { run: 'again ' })
     await eventually(() => again.acknowledgedCount() > 50)
     assert.deepEqual(await findFaults(patientTarget(copy), [sent, await again.stop()]), nothingFound)
   })
 
-  it('charges each event once, keeps flags, keys and encrypted payloads', async t => {
+  it('a restored instance charges each event once, and keeps flags, keys and encrypted payloads', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const load = startCheckedLoad(() => patientTarget(original))
@@ -108,10 +108,10 @@ describe('a backup beside a running instance', () => {
     assert.deepEqual(JSON.parse(payload), { seats: 50 })
   })
 
-  it('leaves nothing in the place of a backup that was killed, and the next one takes away what it left', async t => {
+  it('a killed backup leaves no file in its place, and the next one removes its temporary files', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
-    // Enough data that a backup takes a moment.
+    // Enough data for a backup to take a moment.
     writeFileSync(join(folder, 'original', 'log', 'filler'), Buffer.alloc(400 * 1024 * 1024))
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
     await original.caughtUp()
@@ -125,7 +125,7 @@ describe('a backup beside a running instance', () => {
 
     const left = statSync(tar).birthtimeMs
     const stopped = startCommand(settingsOf(folder, 'original'), 'backup', file)
-    // Its own, not the one that was left behind.
+    // The new file, not the one left by the killed backup.
     const writesIt = () => existsSync(tar) && statSync(tar).birthtimeMs > left && statSync(tar).size > 1024 * 1024
     await eventually(writesIt)
     stopped.child.kill('SIGINT')
@@ -139,7 +139,7 @@ describe('a backup beside a running instance', () => {
     assert.match(nowhere.stderr, /The folder \S+missing does not exist\./)
   })
 
-  it('copies a damaged segment of the log as it is, says so, and keeps the rest', async t => {
+  it('a damaged log segment is copied unchanged and reported, and the rest is kept', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
@@ -158,12 +158,12 @@ describe('a backup beside a running instance', () => {
     assert.equal(results.length, 1)
   })
 
-  it('is refused with the name of the damaged file inside, and before anything is changed', async t => {
+  it('a damaged backup is refused with the name of the file inside, before anything changes', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
     await original.caughtUp()
-    // A stopped instance can be backed up as well, and the rest of this test is about the file.
+    // A stopped instance can be backed up too; the rest of this test needs only the file.
     assert.equal(await original.stop(), 0)
     await backedUp(folder, 'original', file)
 

@@ -1,5 +1,5 @@
-// What a start compiles it keeps on disk (`bin/preload.js`) for the next one, of every process. V8 takes none of it
-// when its flags differ from those that it was compiled with, and compiling it again is a tenth of a start.
+// Compiled code is cached on disk (`bin/preload.js`) for later starts of every process. V8 rejects the cache when its
+// flags differ from those at compilation, and compiling again takes a tenth of a start.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -9,12 +9,12 @@ import { it } from 'node:test'
 import { startPennon } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('finds at the second start all that the first one compiled', async t => {
+it('the second start uses all code that the first one compiled', async t => {
   const cache = tempDir(t)
   const start = async () => {
     const pennon = await startPennon({ settings: { NODE_COMPILE_CACHE: cache } })
     assert.equal(await pennon.stop(), 0)
-    // A file of the cache is replaced, never changed.
+    // Cache files are replaced, never changed in place.
     return new Map(globSync('*/*', { cwd: cache }).map(path => [path, statSync(join(cache, path)).ino]))
   }
   const first = await start()
@@ -24,7 +24,7 @@ it('finds at the second start all that the first one compiled', async t => {
   assert.equal(again.length, 0, `${again.length} of ${first.size} compiled again`)
 })
 
-it('keeps what it compiled out of the reach of other users, whatever the umask', t => {
+it('the compile cache is not accessible to other users, whatever the umask', t => {
   const folder = tempDir(t)
   mkdirSync(join(folder, 'bin'))
   copyFileSync('bin/preload.js', join(folder, 'bin/preload.mjs'))

@@ -1,5 +1,5 @@
-// A copy of the data folder that followed links never started again: its event store ended at each start, with a folder
-// where it makes a link.
+// A copy of the data folder in which links were followed could once not start: the event store failed on a folder in
+// place of a link.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -13,7 +13,7 @@ import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import { spawnPreparedEngine, startEngine } from '../support/engine.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('an event store that was copied with its links followed starts on the copy with all its rows', async t => {
+it('an event store copied with its links followed starts on the copy with all its rows', async t => {
   const folder = tempDir(t)
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())
@@ -23,7 +23,7 @@ it('an event store that was copied with its links followed starts on the copy wi
   await clients.write((client, database) => client.command({ query: insert(database) }))
   await clients.close()
   await engine.kill()
-  assert.deepEqual(removeFollowedLinks(engine.dataFolder), [], 'links are no folders')
+  assert.deepEqual(removeFollowedLinks(engine.dataFolder), [], 'links are not mistaken for folders')
 
   const copy = join(folder, 'copy')
   execFileSync('cp', ['-rL', engine.dataFolder, copy])
@@ -35,7 +35,7 @@ it('an event store that was copied with its links followed starts on the copy wi
   execFileSync('rm', [join(events, 'own')])
 
   const tables = readdirSync(join(engine.dataFolder, 'events', 'store', 'data', 'pennon'))
-  assert.equal(removeFollowedLinks(copy).length, tables.length + 1, 'one for each table, and one for the definitions')
+  assert.equal(removeFollowedLinks(copy).length, tables.length + 1, 'one per table, and one for the definitions')
   const started = await spawnPreparedEngine(copy, () => prepareEngine(copy))
   t.after(() => started.child.kill('SIGKILL'))
   const again = createClickHouseClients({ endpoint: () => started.endpoint, queryTimeoutSeconds: 8 })

@@ -1,5 +1,5 @@
 // The image without Docker: a folder with what the Dockerfile copies, its command and its health check, run by a user
-// who may write only to the data folder. Also the systemd unit, as systemd reads it.
+// who may write only to the data folder. Also checks the systemd unit with systemd.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -20,11 +20,11 @@ import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { readDockerfile } from './dockerfile.ts'
 
-/** Drops root's rights; a user other than root needs no change. */
+/** Drops root privileges; other users need no change. */
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
 
-describe('what the Dockerfile makes', () => {
-  it('starts, says that it is well, backs itself up, and stops with 0, as a user who may write to its volume alone', async t => {
+describe('the contents of the image', () => {
+  it('the service starts, becomes healthy, makes a backup and stops with 0 as a user who may write only to its volume', async t => {
     const folder = tempDir(t)
     chmodSync(folder, 0o755)
     const [root, data, temp] = [join(folder, 'opt'), join(folder, 'data'), join(folder, 'tmp')]
@@ -58,13 +58,13 @@ describe('what the Dockerfile makes', () => {
       const [check, ...checkArgs] = run(dockerfile.healthCommand)
       return spawnSync(check!, checkArgs, { cwd: root, env, stdio: 'ignore' }).status === 0
     }
-    assert.equal(isWell(), false, 'well before it was started')
+    assert.equal(isWell(), false, 'healthy before it was started')
     await eventually(isWell, { what: `the health check (${output})` })
     const processes = async () =>
       (await fetch(`http://127.0.0.1:${env.PORT}/_readiness?require=processing`)).status === 200
     await eventually(processes, { what: `processing (${output})` })
     assert.match(output, /Personal API key {2}phx_/)
-    assert.doesNotMatch(output, /npm |README|docs\//, 'an image has none of them')
+    assert.doesNotMatch(output, /npm |README|docs\//, 'an image has neither npm nor the documentation')
     const [help, ...helpArgs] = run([...dockerfile.command.slice(0, -1), '--help'])
     assert.doesNotMatch(execFileSync(help!, helpArgs, { cwd: root, env, encoding: 'utf8' }), /npm |README|docs\//)
 
@@ -78,13 +78,13 @@ describe('what the Dockerfile makes', () => {
   })
 })
 
-describe('the unit of systemd', () => {
-  it('is one, and keeps its service from what it does not need', t => {
+describe('the systemd unit', () => {
+  it('the unit is valid, and restricts the service', t => {
     const folder = tempDir(t)
     const unit = join(folder, 'pennon.service')
     const here = realpathSync('.')
     const text = readFileSync('deploy/pennon.service', 'utf8')
-    // This machine lacks its user and folders.
+    // This machine lacks the unit's user and folders.
     writeFileSync(unit, text.replaceAll('/opt/pennon', here).replace(/^(User|Group)=pennon$/gm, '$1=root'))
     const verified = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
     assert.equal(verified.status, 0, verified.stderr)
@@ -92,7 +92,7 @@ describe('the unit of systemd', () => {
     assert.deepEqual(own, [])
     const security = spawnSync('systemd-analyze', ['security', '--offline=yes', unit], { encoding: 'utf8' })
     const exposure = Number(/exposure level for .*: ([\d.]+)/.exec(security.stdout)?.[1])
-    // Root, which it is only here, counts.
+    // The test runs it as root, which raises the exposure.
     assert.ok(exposure < 3, `${exposure}: ${security.stdout.slice(-2000)}`)
   })
 })

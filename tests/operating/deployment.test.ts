@@ -20,7 +20,7 @@ describe('the image', () => {
   const dockerfile = readDockerfile()
   const ignored = readFileSync('.dockerignore', 'utf8').split('\n')
 
-  it('copies what there is, and what is let through to the builder', () => {
+  it('the image copies existing files, and exactly those that the builder receives', () => {
     const sources = dockerfile.copiesOfContext.flatMap(({ sources }) => sources)
     assert.ok(sources.includes('src') && sources.includes('package-lock.json'))
     for (const source of sources) {
@@ -28,10 +28,10 @@ describe('the image', () => {
       assert.ok(ignored.includes(`!${source}`), `${source} is not in .dockerignore`)
     }
     for (const name of ignored.filter(line => line.startsWith('!')).map(line => line.slice(1)))
-      assert.ok(sources.includes(name), `${name} goes to the builder and nowhere else`)
+      assert.ok(sources.includes(name), `${name} is sent to the builder but not copied`)
   })
 
-  it('runs what `npm start` runs, as nobody who may write to it, on the one volume', () => {
+  it('the image runs the command of `npm start` as an unprivileged user, with one volume', () => {
     assert.deepEqual(dockerfile.command, ['node', ...startCommand.split(' ')])
     assert.match(dockerfile.last('USER'), /^[1-9]\d*:[1-9]\d*$/)
     assert.equal(dockerfile.last('VOLUME'), dockerfile.environment.PENNON_DATA)
@@ -43,18 +43,18 @@ describe('the image', () => {
     assert.ok(statSync('scripts/ensure-installed.mjs').isFile())
   })
 
-  it('is what compose.yaml runs: same volume, same port, a stop that takes longer than ours', () => {
+  it('compose.yaml uses the volume and port of the image, and allows a stop enough time', () => {
     assert.ok(compose.includes(`- pennon-data:${dockerfile.environment.PENNON_DATA}\n`))
     assert.match(compose, new RegExp(`"127\\.0\\.0\\.1:\\d+:${dockerfile.environment.PORT}"`))
     assert.ok(Number(/stop_grace_period: (\d+)s/.exec(compose)![1]) > 10)
     for (const name of compose.match(/\bPENNON_\w+/g) ?? []) assert.ok(readConfig({ [name]: '2' }).ok, name)
-    // With a read-only root, everything written elsewhere needs a place.
+    // With a read-only root, files written elsewhere need a tmpfs.
     assert.match(compose, /read_only: true\n {4}tmpfs:\n {6}- \/tmp\n/)
     assert.ok(dockerfile.environment.NODE_COMPILE_CACHE!.startsWith('/tmp/'))
   })
 
-  it('names neither npm nor pages of documentation to people, which it lacks', () => {
-    // Sources of a text in the schema, a program of the caller's own, and what a client of PostHog expects.
+  it('messages to users name neither npm nor documentation pages, which the image lacks', () => {
+    // Exceptions: descriptions in the schema, a program of the caller, and answers that a PostHog client expects.
     const others = ['distribution.ts', 'http/openapi/', 'http/handlers/start-page.ts', 'wire/']
     const files = globSync('src/**/*.ts').filter(
       path => !path.endsWith('.test.ts') && !others.some(other => path.startsWith(`src/${other}`)),
@@ -72,7 +72,7 @@ describe('the image', () => {
     for (const path of files) assert.deepEqual(naming(readFileSync(path, 'utf8')), [], path)
   })
 
-  it('reads its own instructions across lines', () => {
+  it('the Dockerfile reader joins continued lines', () => {
     const text = '# c\nFROM a AS b\nRUN one \\\n # not this\n && two\nCMD ["x", "y z"]\n'
     assert.deepEqual(instructionsOf(text), [
       { name: 'FROM', rest: 'a AS b' },
@@ -82,8 +82,8 @@ describe('the image', () => {
   })
 })
 
-describe('the service of systemd', () => {
-  it('runs what `npm start` runs, in a folder of its own, with settings that exist', () => {
+describe('the systemd service', () => {
+  it('the service runs the command of `npm start` in a separate folder, with existing settings', () => {
     assert.deepEqual(settingOf('ExecStart'), [`/opt/pennon/node_modules/.bin/node ${startCommand}`])
     assert.deepEqual(settingOf('WorkingDirectory'), ['/opt/pennon'])
     const environment = Object.fromEntries(settingOf('Environment').map(line => line.split('=')))
@@ -93,7 +93,7 @@ describe('the service of systemd', () => {
     assert.ok(readConfig(settings).ok)
   })
 
-  it('leaves a stop the ten seconds it may take, and a refused start refused', () => {
+  it('a stop has the ten seconds it may take, and a refused start is not repeated', () => {
     assert.ok(Number(settingOf('TimeoutStopSec')[0]) > 10)
     assert.deepEqual(settingOf('KillMode'), ['mixed'])
     assert.deepEqual(settingOf('RestartPreventExitStatus'), ['2'])

@@ -1,15 +1,15 @@
-// Reads the Dockerfile, instruction by instruction.
+// Parses the Dockerfile into instructions.
 
 import { readFileSync } from 'node:fs'
 
 export interface Instruction {
   readonly name: string
-  /** Continued lines joined, without comments. */
+  /** Instructions with continued lines joined, without comments. */
   readonly rest: string
 }
 
 export interface ReadDockerfile {
-  /** What is copied from the repository into the image. */
+  /** What the image copies from the repository. */
   readonly copiesOfContext: readonly { readonly sources: readonly string[]; readonly target: string }[]
   /** The environment variables of the final image. */
   readonly environment: Readonly<Record<string, string>>

@@ -48,7 +48,7 @@ async function listening(
   return { port: (server.address() as AddressInfo).port, requests }
 }
 
-/** As `serve` does, whose folder this would be. */
+/** Locks the folder as a running `serve` does. */
 async function holdLock(t: TestContext, folder: string, command: LockCommand = 'serve'): Promise<void> {
   const held = await acquireDataLock(folder, { command, waitMsMax: 0 })
   assert.ok(held.ok)
@@ -56,7 +56,7 @@ async function holdLock(t: TestContext, folder: string, command: LockCommand = '
 }
 
 describe('pennon doctor', () => {
-  it('takes a backup that has the folder for no instance', async t => {
+  it('a backup using the data folder is not mistaken for an instance', async t => {
     const folder = join(tempDir(t), 'data')
     await holdLock(t, folder, 'backup')
     const { exitCode, output } = await doctor({ PENNON_DATA: folder })
@@ -67,7 +67,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('finds nothing to mend before a first start', async t => {
+  it('no problems are found before a first start', async t => {
     const { exitCode, output } = await doctor({ PENNON_DATA: join(tempDir(t), 'data') })
     assert.equal(exitCode, 0, output)
     for (const what of [
@@ -83,12 +83,12 @@ describe('pennon doctor', () => {
       'clock',
     ])
       assert.match(output, new RegExp(`^ok +${what} `, 'm'))
-    // The installed data may be old by now, which is no fault of the code.
+    // The installed data may be old by now, which the code cannot help.
     assert.match(output, /^(ok|WARN) +geoip /m)
     assert.match(output, /No problems found\.\n$/)
   })
 
-  it('names a port in use, a folder that is a file, a store that is away and a file that is no database, each with a remedy', async t => {
+  it('a port in use, a file in place of a folder, unreachable stores and an invalid database each have a remedy', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'file')
     writeFileSync(file, 'text')
@@ -115,7 +115,7 @@ describe('pennon doctor', () => {
     assert.deepEqual(away.requests, [])
   })
 
-  it('knows an instance on its port whose data folder it does not find', async t => {
+  it('an instance on the port with another data folder is recognised', async t => {
     const readiness = '{"flags":"ok","capture":"ok","processing":"ok","events":"ok"}'
     const { port } = await listening(t, 200, readiness)
     const folder = tempDir(t)
@@ -128,7 +128,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('says when the GeoIP data that comes with Pennon was built, and how to replace it, but warns of none', t => {
+  it('the build date of the bundled GeoIP data is shown with a way to replace it, but never as a warning', t => {
     const config = readConfig({ PENNON_DATA: tempDir(t) })
     assert.ok(config.ok)
     const opened = openGeoip(config.value, silentLogger())
@@ -143,7 +143,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('warns of a GeoIP database of the operator that was built more than 60 days ago', t => {
+  it("an operator's GeoIP database older than 60 days gives a warning", t => {
     const builtAtMs = Date.parse('2020-01-01')
     const file = join(tempDir(t), 'city.mmdb')
     writeFileSync(file, writeMmdb({ ipVersion: 4, buildEpoch: builtAtMs / 1000, networks: [[[81], 8, {}]] }))
@@ -151,12 +151,12 @@ describe('pennon doctor', () => {
     assert.ok(config.ok)
     assert.equal(checkGeoip(config.value, builtAtMs + 60 * dayMs).remedy, undefined)
     const { isGood, found, remedy } = checkGeoip(config.value, builtAtMs + 61 * dayMs)
-    assert.equal(isGood, true, 'it runs all the same')
+    assert.equal(isGood, true, 'a warning is no failure')
     assert.match(found, /city\.mmdb, built 2020-01-01, 61 days ago$/)
     assert.match(remedy!, /set GEOIP_DATABASE to a GeoLite2-City\.mmdb/)
   })
 
-  it('prints a warning with its remedy, and nothing to mend', async t => {
+  it('a warning is printed with its remedy, and no problem is counted', async t => {
     const geoipFile = join(tempDir(t), 'old-city.mmdb')
     writeFileSync(
       geoipFile,
@@ -168,7 +168,7 @@ describe('pennon doctor', () => {
     assert.match(output, /No problems found\.\n$/)
   })
 
-  it('asks ClickHouse with its user, and says when it refuses', async t => {
+  it('ClickHouse is asked with the configured user, and its refusal is reported', async t => {
     const refusing = await listening(t, 516, 'Code: 516. Authentication failed')
     const url = `http://ann:secret@127.0.0.1:${refusing.port}/events`
     const { exitCode, output } = await doctor({ PENNON_DATA: tempDir(t), CLICKHOUSE_URL: url })
@@ -177,7 +177,7 @@ describe('pennon doctor', () => {
     assert.equal(refusing.requests.at(-1), 'ann:secret /?query=SELECT+version()')
   })
 
-  it('says of an instance, and of one that would be started, that it is for imports alone', async t => {
+  it('an import-only instance is reported, both running and before its start', async t => {
     const settings = { PENNON_DATA: tempDir(t), PENNON_IMPORT_ONLY: 'true' }
     const before = await doctor(settings)
     assert.match(before.output, /^ok +instance +not running; .*import-only \(PENNON_IMPORT_ONLY\)/m)
@@ -200,7 +200,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('names both limits that an instance without space may have met', async t => {
+  it('an instance without space is told both limits that may be the cause', async t => {
     const folder = tempDir(t)
     const { port } = await listening(
       t,
@@ -216,7 +216,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('says that imports are refused for now, of an instance that takes live events', async t => {
+  it('refused imports are reported for an instance that accepts live events', async t => {
     const folder = tempDir(t)
     const readiness =
       '{"flags": "ok", "capture": "ok", "processing": "ok", "events": "ok", "imports_refused": "the share is taken"}'
@@ -230,7 +230,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('finds a state that is damaged, deep inside as well, and one that is missing, and names the file', async t => {
+  it('a damaged state, even deep inside the file, and a missing one are found, and the file is named', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'state.db')
     await migrateSqlite(folder)
@@ -259,10 +259,10 @@ describe('pennon doctor', () => {
       missing.output,
       /^FAIL +state +.*state\.db is missing, and log\/ .* another state\n +→ .*DATABASE_URL.*backup/m,
     )
-    assert.equal(existsSync(file), false, 'doctor makes nothing')
+    assert.equal(existsSync(file), false, 'doctor creates no files')
   })
 
-  it('opens every segment of the log, and names the damaged one', async t => {
+  it('every segment of the log is opened, and a damaged one is named', async t => {
     const folder = tempDir(t)
     await stateWithLog(folder)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))
@@ -284,7 +284,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('refuses what a start refuses: a state of a newer version, and a log that belongs to another state', async t => {
+  it('a state of a newer version and a log of another state are refused, as at a start', async t => {
     const [newer, foreign, own] = [tempDir(t), tempDir(t), tempDir(t)]
     await migrateSqlite(newer)
     const state = new Database(join(newer, 'state.db'))
@@ -312,7 +312,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('names the projects that are deferred in a stream, how far behind they are and what that means', async t => {
+  it('projects deferred in a stream are named, with their lag and its meaning', async t => {
     const folder = tempDir(t)
     await stateWithLog(folder)
     const management = openSqliteManagementStore({ dataFolder: folder, access: 'write' })
@@ -324,7 +324,7 @@ describe('pennon doctor', () => {
     await writer.append('live', encodedEvents([1, 2, 3, 4, 5].map(n => aCapturedEvent(n))))
     assert.match((await doctor({ PENNON_DATA: folder })).output, /^ok +deferred projects +none$/m)
 
-    // The second cursor stands at 1, the first one goes on to 4.
+    // The second cursor stays at 1; the first one moves on to 4.
     const commit = { stream: 'main', ownerId: 'w', committedAtMs: 0 }
     for (const stream of ['main', 'main.deferred']) await chunks.claimPosition(stream, 'w')
     assert.equal(await chunks.commitChunk(chunkChanges(), { ...commit, fromOffset: 0, offset: 1 }), 'committed')
@@ -339,7 +339,7 @@ describe('pennon doctor', () => {
     assert.doesNotMatch(output, /Quiet/)
   })
 
-  it('tells an id of the log that is damaged from one that cannot be read', async t => {
+  it('a damaged log identity is distinguished from an unreadable one', async t => {
     const folder = tempDir(t)
     await migrateSqlite(folder)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))
@@ -358,7 +358,7 @@ describe('pennon doctor', () => {
     )
   })
 
-  it('takes a clock that stands before the last write for wrong', t => {
+  it('a clock earlier than the last write is reported as wrong', t => {
     const folder = tempDir(t)
     const config = readConfig({ PENNON_DATA: folder })
     assert.ok(config.ok)
@@ -373,7 +373,7 @@ describe('pennon doctor', () => {
     assert.equal(checkClock(config.value, new Date('2001-01-01T00:00:00Z')).isGood, false)
   })
 
-  it('says how many connections the limit of open files leaves, and that it is low', () => {
+  it('the number of connections that the limit of open files allows is shown, with a warning if it is low', () => {
     const enough = checkOpenFiles(65_536)
     assert.deepEqual([enough.isGood, enough.found], [true, 'at most 65536; 16384 connections for each front'])
     const few = checkOpenFiles(700)

@@ -14,7 +14,7 @@ import { testPersonalKey } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-// The command as people use it, against a real front. Source: docs/guides/flags.md.
+// Runs the command as users do, against a real front. Source: docs/guides/flags.md.
 
 let front: RunningFront
 const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
@@ -59,7 +59,7 @@ async function linesOf(args: readonly string[]): Promise<string[]> {
 }
 
 describe('pennon flags', () => {
-  it('lists flags in a table without colours or control characters, and by text and state', async () => {
+  it('list prints a table without colours or control characters, and filters by text and state', async () => {
     const [title, ...rows] = await linesOf(['list'])
     assert.match(title!, /^KEY +STATUS +ROLLOUT +LAST CALLED +CHANGED +TAGS +NAME$/)
     assert.match(rows[0]!, /^search +inactive +by conditions: 33\.5 % \/ 5 % +\d{4}-\d\d-\d\d +red\\u001b\[31m$/)
@@ -71,7 +71,7 @@ describe('pennon flags', () => {
       assert.deepEqual(await linesOf(['list', ...none]), ['No matching flags.'])
   })
 
-  it('prints what the private API answers, for scripts', async () => {
+  it('--json prints the answers of the private API', async () => {
     const listed = JSON.parse((await linesOf(['list', '--json'])).join('\n'))
     assert.deepEqual(
       listed.map(({ key }: { key: string }) => key),
@@ -81,7 +81,7 @@ describe('pennon flags', () => {
     assert.deepEqual(shown, await front.api('GET', '/api/projects/1/feature_flags/search/'))
   })
 
-  it('shows one flag: its conditions, variants and payloads in words', async () => {
+  it('show describes the conditions, variants and payloads of one flag', async () => {
     const text = (await linesOf(['show', 'search'])).join('\n')
     assert.match(text, /^key +search$/m)
     assert.match(text, /^status +inactive: The flag is disabled\.$/m)
@@ -96,7 +96,7 @@ describe('pennon flags', () => {
     assert.ok(shown.includes('called      never recorded'), shown.join('\n'))
   })
 
-  it('explains the value of a flag for somebody', async () => {
+  it('explain shows why a person gets a value', async () => {
     const [summary] = await linesOf(['explain', 'new-checkout', 'ada'])
     assert.match(summary!, /^new-checkout is true for ada/)
     await front.api('POST', '/api/projects/1/feature_flags/', {
@@ -109,7 +109,7 @@ describe('pennon flags', () => {
     assert.match(young[0]!, /No matching condition set \(set 1 failed at: age gt 17\)\.$/)
     assert.match(young.join('\n'), /set 1: no condition match\n {6}✗ age gt 17: 16 \(request\)$/)
     const odd = await linesOf(['explain', 'adult', 'ada', '--property', 'age=old'])
-    assert.match(odd.at(-1)!, /^ {6}· age gt 17: old \(request\); .*number/, 'why it cannot be compared')
+    assert.match(odd.at(-1)!, /^ {6}· age gt 17: old \(request\); .*number/, 'the reason why it cannot be compared')
     const { id } = await front.api<{ id: number }>('GET', '/api/projects/1/feature_flags/adult/')
     await front.api('POST', '/api/projects/1/feature_flags/', {
       key: 'bar',
@@ -130,7 +130,7 @@ describe('pennon flags', () => {
   })
 
   const stuck: [what: string, args: string[], over: Parameters<typeof flags>[1], says: RegExp][] = [
-    ['there is no key', ['list'], { key: '' }, /Set PENNON_PERSONAL_KEY to .*feature_flag:read.*pennon new-key/],
+    ['the key is missing', ['list'], { key: '' }, /Set PENNON_PERSONAL_KEY to .*feature_flag:read.*pennon new-key/],
     [
       'the key is wrong',
       ['list'],
@@ -138,38 +138,43 @@ describe('pennon flags', () => {
       /rejected the key in PENNON_PERSONAL_KEY.*pennon new-key/,
     ],
     [
-      'nothing is there',
+      'no instance answers',
       ['list'],
       { host: 'http://127.0.0.1:1' },
       /No instance answers at http:\/\/127\.0\.0\.1:1.*--host/,
     ],
-    ['the address is none', ['list'], { host: 'ftp://x' }, /--host must be a URL such as/],
+    ['the address is invalid', ['list'], { host: 'ftp://x' }, /--host must be a URL such as/],
     ['the project is unknown', ['list', '--project', '99'], {}, /project does not exist.* project 99 at .*--project/],
     [
-      'a key is misspelt',
+      'the key of a flag is misspelled',
       ['show', 'new-chekout'],
       {},
       /no flag new-chekout .*Did you mean new-checkout\? .*pennon flags list/,
     ],
     ['a flag is unknown', ['explain', 'sear', 'ada'], {}, /no flag sear .*Did you mean search\?/],
-    ['a time is none', ['usage', 'search', '--from', 'yesterday'], {}, /^pennon: --from: Must be a time such as /],
-    ['a pair is none', ['explain', 'search', 'ada', '--property', 'plan'], {}, /--property must be a name and a value/],
+    ['a time is invalid', ['usage', 'search', '--from', 'yesterday'], {}, /^pennon: --from: Must be a time such as /],
+    [
+      'a property is not name=value',
+      ['explain', 'search', 'ada', '--property', 'plan'],
+      {},
+      /--property must be a name and a value/,
+    ],
   ]
   for (const [what, args, over, says] of stuck)
-    it(`ends with exit code 2 and one line with the remedy when ${what}`, async () => {
+    it(`exits with code 2 and one line with the remedy when ${what}`, async () => {
       const { exitCode, stdout, stderr } = await flags(args, over)
       assert.match(stderr, says)
       assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 2])
     })
 
-  it('ends with exit code 2 for an option that does not exist, and for a value that one does not take', async () => {
+  it('unknown options and invalid option values exit with code 2', async () => {
     const { exitCode, stderr } = await flags(['usage', 'search', '--interval', 'minute'])
     assert.match(stderr, /'minute' is invalid\. Allowed choices are day, hour\.\nRun `pennon flags usage --help`/)
     assert.equal(exitCode, 2)
     assert.equal((await flags(['usage', 'search', '--colour'])).exitCode, 2)
   })
 
-  it('ends with exit code 1 when its output cannot be written', async t => {
+  it('an output that cannot be written exits with code 1', async t => {
     const full = await open('/dev/full', 'w')
     t.after(() => full.close())
     const child = spawn(process.execPath, ['src/main.ts', 'flags', 'list', '--json', '--host', front.url], {
@@ -181,7 +186,7 @@ describe('pennon flags', () => {
     assert.equal(exitCode, 1)
   })
 
-  it('says which scope a key lacks', async () => {
+  it('the scope that a key lacks is named', async () => {
     const { value } = await front.api<{ value: string }>('POST', '/api/personal_api_keys/', {
       label: 'events alone',
       scopes: ['query:read'],
@@ -191,7 +196,7 @@ describe('pennon flags', () => {
     assert.match(stderr, /lacks permission at .*feature_flag:read/)
   })
 
-  it('teaches with examples', async () => {
+  it('every help text has examples', async () => {
     for (const command of [
       [],
       ['list'],
@@ -210,13 +215,13 @@ describe('pennon flags', () => {
   })
 })
 
-describe('pennon flags, changing one', () => {
+describe('pennon flags changing a flag', () => {
   const version = async (key: string) => {
     const flag = await front.api<{ version: number }>('GET', `/api/projects/1/feature_flags/${key}/`)
     return flag.version
   }
 
-  it('says what would change and for whom, and changes nothing where nobody can be asked', async () => {
+  it('a change is described with its effect, and not made without --yes when there is no terminal', async () => {
     const asked = await flags(['create', 'quiet', '--name', 'Not yet'])
     assert.deepEqual(asked.stdout.split('\n').slice(0, -1), [
       'A new flag quiet',
@@ -238,7 +243,7 @@ describe('pennon flags, changing one', () => {
     assert.deepEqual([stderr, exitCode], ['pennon: --json cannot ask for confirmation: add --yes.\n', 2])
   })
 
-  it('makes a flag off, rolls it out, switches and archives it, each as one version', async () => {
+  it('creating, rolling out, switching and archiving a flag each make one version', async () => {
     const made = await linesOf(['create', 'steps', '--yes', '--tag', 'a', '--tag', 'b'])
     assert.equal(made.at(-1), 'steps is off. Rollout: everybody. Version 1. To enable it: pennon flags enable steps')
     for (const [args, said] of [
@@ -277,7 +282,7 @@ describe('pennon flags, changing one', () => {
     assert.deepEqual([again.version, await version('steps')], [7, 7])
   })
 
-  it('ends with exit code 2 and the remedy where the flag does not allow it', async () => {
+  it('a change that the flag does not allow exits with code 2 and the remedy', async () => {
     const before = await version('search')
     for (const command of ['create', 'archive']) await linesOf([command, 'put-away', '--yes'])
     for (const [args, says] of [
@@ -301,8 +306,8 @@ describe('pennon flags, changing one', () => {
   })
 })
 
-describe('what pennon flags prints', () => {
-  it('has no flags where there are none', () => assert.deepEqual(flagTable([], plainTerminal), ['No flags.']))
+describe('the output of pennon flags', () => {
+  it('an empty project prints "No flags."', () => assert.deepEqual(flagTable([], plainTerminal), ['No flags.']))
 
   const buckets = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04'].map(day => `${day}T00:00:00Z`)
   const usage = {
@@ -314,7 +319,7 @@ describe('what pennon flags prints', () => {
     ],
   }
 
-  it('has a row and a chart for each value, all with one scale', () => {
+  it('usage has a row and a chart per value, all on one scale', () => {
     assert.deepEqual(usageLines(usage, 'day', plainTerminal), [
       'VALUE       CALLS  PERSONS  PER DAY',
       'control     1,501       20  ▄▂ ▁',
@@ -324,7 +329,7 @@ describe('what pennon flags prints', () => {
     ])
   })
 
-  it('has fewer bars where the terminal is narrow, and says what each stands for', () => {
+  it('a narrow terminal gets fewer bars, and the period of each is stated', () => {
     const hours = Array.from({ length: 40 }, (_, hour) => new Date(Date.UTC(2026, 10, 1, hour)).toISOString())
     const long = {
       ...usage,
@@ -339,7 +344,7 @@ describe('what pennon flags prints', () => {
     assert.equal(row, 'true      40        1  █████████████▃')
   })
 
-  it('says when there were no calls', () => {
+  it('usage without calls is stated as such', () => {
     assert.deepEqual(usageLines({ last_called_at: null, results: [] }, 'day', plainTerminal), [
       'No calls in this period.',
       'no call recorded',
@@ -348,12 +353,12 @@ describe('what pennon flags prints', () => {
 })
 
 describe('pennon flags export and import', () => {
-  it('moves the flags of a project to another one, in two commands', async t => {
+  it('two commands copy the flags of a project to another one', async t => {
     await front.api('POST', '/api/projects/', { name: 'Other' })
     const path = join(tempDir(t), 'flags.json')
     const exported = await flags(['export', 'search', 'new-checkout'])
     assert.deepEqual([exported.exitCode, exported.stderr], [0, ''])
-    assert.doesNotMatch(exported.stdout, /\p{Cc}(?<!\n)/u, 'names may hold what moves a cursor')
+    assert.doesNotMatch(exported.stdout, /\p{Cc}(?<!\n)/u, 'names may contain characters that move the cursor')
     writeFileSync(path, exported.stdout)
 
     const shown = await linesOf(['import', path, '--project', '2', '--dry-run'])
@@ -382,7 +387,7 @@ describe('pennon flags export and import', () => {
     assert.equal((await flags(['export', '--project', '2'])).stdout, exported.stdout)
   })
 
-  it('shows what differs, and for scripts tells of each flag what became of it', async t => {
+  it('import shows the differences, and --json reports the outcome for each flag', async t => {
     const path = join(tempDir(t), 'flags.json')
     const { stdout } = await flags(['export', 'search', 'new-checkout'])
     writeFileSync(path, stdout.replace('"rollout_percentage": 33.5', '"rollout_percentage": 40'))
@@ -404,7 +409,7 @@ describe('pennon flags export and import', () => {
     assert.deepEqual(await linesOf(['import', path]), ['Already up to date: 2 flags.', 'Nothing to write.'])
   })
 
-  it('writes nothing of a file with a fault, nor a flag with rules for a key that may not keep seeds', async t => {
+  it('an invalid file, and a flag whose seeds the key may not keep, are not imported', async t => {
     const path = join(tempDir(t), 'flags.json')
     const write = (flag: object) =>
       writeFileSync(path, JSON.stringify({ format: 'pennon_flags', format_version: 1, flags: [flag] }))

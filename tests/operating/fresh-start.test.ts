@@ -1,4 +1,4 @@
-// Somebody starts Pennon for the first time, asks doctor and stops it again: nothing that looks like trouble is printed.
+// A user starts Pennon for the first time, runs doctor and stops it: no output may look like a problem.
 
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
@@ -17,11 +17,11 @@ interface Line {
   readonly msg: string
 }
 
-it('a first start, doctor beside it and a stop print nothing that alarms, and the stop says when it has ended', async t => {
+it('a first start, doctor and a stop print no warnings, and the stop reports its end', async t => {
   const dataFolder = join(tempDir(t), 'data')
   const pennon = await startPennon({ dataFolder, settings: { PENNON_LOG_LEVEL: 'info' } })
   t.after(() => pennon.stop())
-  // Persons are looked for in the event store once that has been compared with the state.
+  // Persons can be queried once the event store has been compared with the state.
   const query = { kind: 'HogQLQuery', query: 'SELECT count() FROM persons' }
   await eventually(() => pennon.api('POST', '/api/projects/@current/query/', { query }), { what: 'the first query' })
 
@@ -51,7 +51,7 @@ it('a first start, doctor beside it and a stop print nothing that alarms, and th
 })
 
 for (const when of ['before it serves', 'while its children start'])
-  it(`a first start that Ctrl-C ends ${when} has shown the keys that it made, and nothing that alarms`, async t => {
+  it(`a first start ended by Ctrl-C ${when} has shown its new keys, and no warnings`, async t => {
     const dataFolder = join(tempDir(t), 'data')
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'serve'], {
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder },
@@ -74,7 +74,7 @@ for (const when of ['before it serves', 'while its children start'])
     assert.doesNotMatch(output, /"level":"(?:warn|error)"/)
   })
 
-/** 0 until the state and its tables are made. */
+/** 0 until the state and its tables exist. */
 function keyCount(dataFolder: string): number {
   const file = join(dataFolder, 'state.db')
   if (!existsSync(file)) return 0

@@ -10,7 +10,7 @@ function newSpaceBytes(): number {
   return getHeapSpaceStatistics().find(space => space.space_name === 'new_space')!.physical_space_size
 }
 
-/** Objects that live long enough for the space of new ones to grow; V8 may make it small again at any time by itself. */
+/** Allocates objects that live long enough for the new space to grow; V8 may shrink it again at any time. */
 function growNewSpace(): void {
   const kept: unknown[][] = []
   for (let index = 0; index < 100_000_000 && newSpaceBytes() < 8 * MiB; ) {
@@ -30,15 +30,15 @@ function useThread(ms: number): void {
   }
 }
 
-test('makes the space of new objects small again', () => {
+test('giving back memory shrinks the new space', () => {
   growNewSpace()
   giveBackMemory()
   assert.ok(newSpaceBytes() < 4 * MiB, `${newSpaceBytes()} bytes`)
 })
 
-test('gives back once after each busy time', async () => {
+test('memory is given back once after each busy period', async () => {
   let given = 0
-  // The clock of the thread moves in ticks of up to 4 ms: one of them is not to look busy.
+  // The clock of the thread moves in ticks of up to 4 ms; a single tick must not count as busy.
   giveBackWhenQuiet(200, () => given++)
   for (let round = 1; round <= 2; round++) {
     useThread(150)

@@ -1,5 +1,5 @@
-// What an unused instance costs: each wake-up of a thread is work and keeps a processor from sleeping. The test counts
-// wake-ups, and only prints the CPU share, which depends on the machine's other programs.
+// The cost of an idle instance: each wake-up of a thread is work and keeps a processor from sleeping. The test counts
+// wake-ups, and only prints the CPU share, which depends on other programs on the machine.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -10,9 +10,9 @@ import { startPennon } from '../support/pennon.ts'
 const settleMs = 10_000
 const measureMs = 10_000
 const windowsMax = 4
-/** Threads in which V8 collects the garbage of the start, at a time of its own choice. */
+/** Threads in which V8 collects the garbage of the start, at any time. */
 const collecting = /^(?:node-V8Worker|DelayedTaskSche) /
-/** Wake-ups of all other threads of a process. */
+/** Limits for the wake-ups per second of all other threads of a process. */
 const wakeUpsMax: Record<string, number> = { serve: 25, work: 25, events: 80 }
 
 interface Usage {
@@ -27,18 +27,18 @@ function usageOf(pid: number): Usage {
     const name = /^Name:\s*(.*)$/m.exec(status)![1]!
     wakeUpsOf.set(`${name} ${task}`, Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)![1]))
   }
-  // After the name, which may contain anything: user and system time are the 12th and 13th field.
+  // Skips the name, which may contain anything: user and system time are the 12th and 13th field after it.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return { cpuTicks: Number(fields[11]) + Number(fields[12]), wakeUpsOf }
 }
 
-it('wakes seldom when nobody uses it', async t => {
+it('an idle instance rarely wakes up', async t => {
   const pennon = await startPennon()
   t.after(() => pennon.stop())
   const pids = { serve: pennon.pid, ...pennon.childPids() }
   await sleep(settleMs)
-  // What a start leaves to be done, such as merging its first rows, may outlast the settling on a slow machine. An
-  // instance that never falls asleep is too busy in every window.
+  // Work left by the start, such as merging its first rows, may take longer than the settling time on a slow machine.
+  // An instance that never becomes idle is too busy in every window.
   let tooBusy: string[] = []
   for (let window = 1; window <= windowsMax; window++) {
     tooBusy = await busyProcesses(pids, line => t.diagnostic(`window ${window}: ${line}`))
@@ -47,7 +47,7 @@ it('wakes seldom when nobody uses it', async t => {
   assert.fail(`never quiet in ${windowsMax} windows; in the last one:\n${tooBusy.join('\n')}`)
 })
 
-/** Measures one window and returns a line for each process that woke too often. */
+/** Measures one window and returns a line for each process that woke up too often. */
 async function busyProcesses(pids: Record<string, number>, tell: (line: string) => void): Promise<string[]> {
   const before = Object.entries(pids).map(([name, pid]) => [name, pid, usageOf(pid)] as const)
   await sleep(measureMs)

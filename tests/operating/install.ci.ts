@@ -1,4 +1,4 @@
-// What `npm start` installs, and when. With the real npm, on a project of two packages from a registry on loopback.
+// What `npm start` installs, and when. Runs the real npm on a project of two packages from a registry on loopback.
 
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -24,16 +24,16 @@ import { tempDir } from '../support/temp-dir.ts'
 interface Registry {
   readonly url: string
   integrity(version: string): string
-  /** How often a version of Node was fetched. */
+  /** How often this version of the package was fetched. */
   fetched(version: string): number
-  /** With true, answers for packages wait until it is called with false. */
+  /** `true` holds back answers for packages until it is called with `false`. */
   hold(isHeld: boolean): void
-  /** From now on, packages do not match their hash. */
+  /** Makes all further packages differ from their hash. */
   tamper(): void
   close(): void
 }
 
-/** Serves `fake-node` in any version: a package whose program prints its version. 0.0.0 has no program. */
+/** Serves the package `fake-node`, whose program prints its version, in any version. 0.0.0 has no program. */
 async function startRegistry(t: TestContext): Promise<Registry> {
   const folder = tempDir(t)
   const fetches: string[] = []
@@ -92,16 +92,16 @@ async function startRegistry(t: TestContext): Promise<Registry> {
 interface Project {
   readonly root: string
   /**
-   * Makes the project require another version of the one package. With the oldest Node that runs the project, the
-   * package is optional, as those that bring Node are, and another one without a program is required.
+   * Makes the project require another version of the package. If `oldestNode` is given, the package is optional, like
+   * those that provide Node, and another one without a program is required.
    */
   want(version: string, oldestNode?: number): void
-  /** Runs it as a script of `package.json` does. */
+  /** Runs the script as an npm script does. */
   ensure(...options: string[]): Running
   /** The same on a terminal. */
   onTerminal(): Running
   npm(...args: string[]): Promise<void>
-  /** What the installed program prints; null when none is installed. */
+  /** The output of the installed program, or null when none is installed. */
   installedVersion(): string | null
   /** Temporary files of an installation. */
   leftovers(): string[]
@@ -122,7 +122,7 @@ function makeProject(t: TestContext, registry: Registry): Project {
     `registry=${registry.url}\nomit-lockfile-registry-resolved=true\naudit=false\nupdate-notifier=false\nfetch-retries=0\n`,
   )
   const env = { PATH: process.env.PATH, HOME: root, npm_config_cache: join(root, '.cache') }
-  // Not in this process's way, which is the registry.
+  // // Does not block this process, which runs the registry.
   const npm = async (...args: string[]) =>
     void (await promisify(execFile)('npm', args, { cwd: root, env, timeout: 240_000 }))
   const script = ['scripts/ensure-installed.mjs', '--production']
@@ -192,7 +192,7 @@ function killGroup(pid: number): void {
 }
 
 describe('a start', () => {
-  it('installs what the lock file names, runs no script of it, and nothing the second time', async t => {
+  it('packages of the lock file are installed without running their scripts, and not installed twice', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -204,13 +204,15 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('says on a terminal for how long, since npm shows nothing', async t => {
+  it('a terminal shows the elapsed time, since npm shows no progress', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
     registry.hold(true)
     const running = project.onTerminal()
-    await eventually(() => /still installing, [2-9] s so far/.test(running.output()), { what: 'the second second' })
+    await eventually(() => /still installing, [2-9] s so far/.test(running.output()), {
+      what: 'the message after two seconds',
+    })
     assert.equal(project.installedVersion(), null)
     registry.hold(false)
     const { code, output } = await running.ended
@@ -218,7 +220,7 @@ describe('a start', () => {
     assert.equal(project.installedVersion(), '1.0.0')
   })
 
-  it('does not ask for the Node that it is to install, even where npm is told to be strict', async t => {
+  it('the engines field does not stop the installation of Node, even with engine-strict', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -234,7 +236,7 @@ describe('a start', () => {
     assert.equal(project.installedVersion(), '1.0.0')
   })
 
-  it('takes `npm ci` by hand for an installation, without a network', async t => {
+  it('packages installed with `npm ci` are accepted without a network', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -243,7 +245,7 @@ describe('a start', () => {
     assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
   })
 
-  it('leaves out what `npm ci --omit=optional` left out, after an update too, where the own Node is new enough', async t => {
+  it("optional packages omitted with `npm ci` stay omitted after an update if the user's Node is new enough", async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     const ownNode = Number.parseInt(process.versions.node, 10)
@@ -267,7 +269,7 @@ describe('a start', () => {
     assert.equal(project.installedVersion(), '2.0.0')
   })
 
-  it('installs optional packages where nothing was installed, though the own Node is new enough', async t => {
+  it("a first installation includes optional packages even if the user's Node is new enough", async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0', 20)
@@ -278,7 +280,7 @@ describe('a start', () => {
     assert.equal(project.installedVersion(), '2.0.0')
   })
 
-  it('leaves the old packages whole until the new ones are, and when it is killed before', async t => {
+  it('the old packages stay until the new ones are complete, even after a kill', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -292,14 +294,14 @@ describe('a start', () => {
     await killed.ended
     registry.hold(false)
     assert.equal(project.installedVersion(), '1.0.0')
-    assert.equal(project.leftovers().length, 2, 'it was killed in the middle')
+    assert.equal(project.leftovers().length, 2, 'the kill left temporary files')
 
     assert.equal((await project.ensure().ended).code, 0)
     assert.equal(project.installedVersion(), '2.0.0')
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('takes away the folder of one that was killed as soon as it had made that', async t => {
+  it('the folder of an installation killed just after creating it is removed', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -318,14 +320,14 @@ describe('a start', () => {
     writeFileSync(join(project.root, 'scripts/killed.mjs'), script)
     const killed = spawnSync(process.execPath, ['scripts/killed.mjs', '--production'], { cwd: project.root })
     assert.equal(killed.signal, 'SIGKILL')
-    assert.equal(project.leftovers().length, 2, 'a turn and a folder')
+    assert.equal(project.leftovers().length, 2, 'a lock and a folder')
 
     assert.equal((await project.ensure().ended).code, 0)
     assert.equal(project.installedVersion(), '1.0.0')
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('waits for nobody whose number another program has by now', async t => {
+  it('a lock left by a process whose pid was reused does not block the installation', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -335,7 +337,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('gives the old packages back where it was killed between its two renames', async t => {
+  it('the old packages are restored after a kill between the two renames', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -350,7 +352,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('installs once when two begin together', async t => {
+  it('two installations at the same time install once', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -364,7 +366,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('refuses packages that are not those of the lock file, and keeps what it had', async t => {
+  it('packages that differ from the lock file are refused, and the old ones kept', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -379,7 +381,7 @@ describe('a start', () => {
     assert.deepEqual(project.leftovers(), [])
   })
 
-  it('clears up when it is asked to end', async t => {
+  it('an interrupted installation removes its temporary files', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -396,7 +398,7 @@ describe('a start', () => {
 })
 
 describe('a command beside a running instance', () => {
-  it('leaves its packages as they are, and says that they are of another version', async t => {
+  it('installed packages are left unchanged, with a notice if they are of another version', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')
@@ -409,7 +411,7 @@ describe('a command beside a running instance', () => {
     assert.equal(statSync(join(project.root, 'node_modules')).ino, before)
   })
 
-  it('installs where nothing is', async t => {
+  it('missing packages are installed', async t => {
     const registry = await startRegistry(t)
     const project = makeProject(t, registry)
     project.want('1.0.0')

@@ -1,4 +1,4 @@
-// What the first scrape of `/metrics` shows of an instance that has had no requests yet.
+// What the first scrape of `/metrics` shows before an instance has had any request.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -7,25 +7,25 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.ts'
 import { startPennon } from '../support/pennon.ts'
 
-it('shows build, start and every counter that an alert may ask for, before anything has happened', async t => {
+it('build, start time and every counter needed by alerts are shown before anything has happened', async t => {
   const startedAt = Date.now() / 1000
   const pennon = await startPennon()
   t.after(() => pennon.stop())
   const scrape = async () => (await fetch(`${pennon.url}/metrics`)).text()
-  // The worker's first report comes a moment after its start.
+  // The worker's first report arrives just after its start.
   const text = await eventually(async () => {
     const scraped = await scrape()
     return scraped.includes('process_start_time_seconds{process="work"}') ? scraped : null
   })
   const value = (series: string) => {
     const found = text.split('\n').find(line => line.startsWith(`${series} `))
-    assert.ok(found !== undefined, `${series} is not there`)
+    assert.ok(found !== undefined, `${series} is missing`)
     return Number(found.slice(series.length + 1))
   }
   assert.equal(value(`pennon_build_info{version="${packageJson.version}",node="${process.versions.node}"}`), 1)
   for (const name of ['serve', 'work']) {
     const start = value(`process_start_time_seconds{process="${name}"}`)
-    // To the second, which is as exact as the clocks of the system and of its processes agree.
+    // To the second, the precision to which the clocks of the system and of its processes agree.
     assert.ok(
       start > startedAt - 1 && start < Date.now() / 1000 + 1,
       `${name} started at ${start}, not after ${startedAt}`,
@@ -54,7 +54,7 @@ it('shows build, start and every counter that an alert may ask for, before anyth
   const buckets = (await scrape()).match(/pennon_request_seconds_bucket\{le="0\.000\d*",route="flags"\}/g)
   assert.equal(buckets?.length, 3, 'buckets below a millisecond')
 
-  // Gauges come with the first report of the process that they are of.
+  // Gauges appear with the first report of their process.
   for (const file of ['docs/grafana/metrics.json', 'docs/grafana/alerts.yml']) {
     const asked = new Set(readFileSync(file, 'utf8').match(/\b(?:pennon|process)_[a-z_]+(?=[{[\s")<>])/g))
     assert.ok(asked.size > 5, file)

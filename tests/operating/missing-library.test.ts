@@ -1,4 +1,4 @@
-// Where the system lacks a library of Node's, a start ended with a line of the loader.
+// Without a system library that Node needs, a start used to fail with only a message of the loader.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { tempDir } from '../support/temp-dir.ts'
 
-it('the installer says what to install where the system lacks a library that Node needs', {
+it('the installer names the package to install when a system library that Node needs is missing', {
   skip: process.platform !== 'linux',
 }, t => {
   const root = tempDir(t)

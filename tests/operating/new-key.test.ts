@@ -10,7 +10,7 @@ import { startPennon } from '../support/pennon.ts'
 import { callCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Requires one line on stderr with the reason, exit code 2, no output and no key. */
+/** Asserts exit code 2, no output, one line on stderr with the reason, and no key. */
 async function assertRefused(dataFolder: string, reason: RegExp, ...options: readonly string[]): Promise<void> {
   const filesOf = () => (existsSync(dataFolder) ? readdirSync(dataFolder).sort() : null)
   const before = filesOf()
@@ -22,7 +22,7 @@ async function assertRefused(dataFolder: string, reason: RegExp, ...options: rea
 }
 
 describe('pennon new-key', () => {
-  it('makes a key with all scopes beside a running instance, and for one that is stopped', async t => {
+  it('new-key makes a key with all scopes, beside a running instance and for a stopped one', async t => {
     const dataFolder = join(tempDir(t), 'data')
     const settings = { PENNON_DATA: dataFolder }
     const running = await startPennon({ dataFolder, waitForProcessing: false })
@@ -33,7 +33,7 @@ describe('pennon new-key', () => {
     const known = await keyItself(running.url, first.key)
     assert.deepEqual([known.label, known.scopes], ['Ada’s laptop', ['*']])
     assert.equal(await running.stop(), 0)
-    // This command knows the instance's address only from its settings.
+    // The command learns the instance's address only from its settings.
     assert.match(first.stdout, /curl "\$PENNON\/api\/.*where \$PENNON is the URL/s)
     const second = await newKey({ ...settings, PORT: '9000' })
     assert.equal(second.exitCode, 0, second.stderr)
@@ -50,18 +50,18 @@ describe('pennon new-key', () => {
     assert.equal(await again.stop(), 0)
   })
 
-  it('makes no instance where there is none', async t => {
+  it('new-key creates no instance where there is none', async t => {
     const folder = tempDir(t)
     await assertRefused(join(folder, 'none'), /no state in the data folder .*none\b/)
     writeFileSync(join(folder, 'state.db'), '')
     await assertRefused(folder, /no state in the data folder/)
-    // A first start that ended before its project and its key: the next one has to find that they are missing.
+    // A first start that ended before it made its project and key; the next start has to find them missing.
     const unfinished = tempDir(t)
     await migrateSqlite(unfinished)
     await assertRefused(unfinished, /no state in the data folder/)
   })
 
-  it('says of a folder that its user may not read that this is why it finds no state', t => {
+  it('new-key says when the folder is not readable for its user', t => {
     const folder = tempDir(t)
     chmodSync(folder, 0o700)
     const isRoot = process.geteuid!() === 0
@@ -80,7 +80,7 @@ describe('pennon new-key', () => {
     assert.equal(findAccessProblem(folder), null)
   })
 
-  it('refuses what is no state, or that of a newer Pennon', async t => {
+  it('new-key refuses a file that is no state, and the state of a newer Pennon', async t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'state.db'), 'this is a text, and a long one, but no database')
     await assertRefused(folder, /cannot be used: .*not a database/)
@@ -92,7 +92,7 @@ describe('pennon new-key', () => {
     await assertRefused(newer, /newer Pennon \(schema 999/)
   })
 
-  it('takes no label that the private API would refuse, and no unknown option', async t => {
+  it('new-key refuses labels that the private API would refuse, and unknown options', async t => {
     const folder = tempDir(t)
     await assertRefused(folder, /A label must have 1 to 200 characters/, '--label', ' ')
     await assertRefused(folder, /A label must have 1 to 200 characters/, '--label', 'x'.repeat(201))

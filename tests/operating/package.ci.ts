@@ -1,4 +1,4 @@
-// The package of `npm run pack`, installed into an empty folder on a machine that has a Node and npm, by the commands of
+// The package made by `npm run pack`, installed into an empty folder on a machine with Node and npm, by the commands of
 // docs/operating/package.md.
 
 import assert from 'node:assert/strict'
@@ -24,12 +24,15 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.ts'
 import { removeFolder, tempDir } from '../support/temp-dir.ts'
 
-/** Its name has characters that mean something else in an address, and in a shell. */
+/** The name has characters with a special meaning in URLs and shells. */
 const world = mkdtempSync(join(tmpdir(), 'pennon-test %41 &-'))
 const tarball = join(world, `pennon-${packageJson.version}.tgz`)
 const folder = join(world, 'pennon')
 const installed = join(folder, 'node_modules', 'pennon')
-/** That of a machine with the system's programs and one Node 26 with its npm. What npm tells its scripts is not in it. */
+/**
+ * The environment of a machine with the system's programs and one Node 26 with npm, without npm's own variables for
+ * scripts.
+ */
 const environment = {
   ...Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(npm|PENNON|NODE_TEST)_|^INIT_CWD$/i.test(name)),
@@ -61,7 +64,7 @@ it('the same sources give the same bytes', async t => {
   assert.ok(readFileSync(tarball).equals(readFileSync(join(other, `pennon-${packageJson.version}.tgz`))))
 })
 
-it('the folder has JavaScript in the lines of the sources, and neither tests nor a Node', () => {
+it('the package has JavaScript with the line numbers of the sources, and neither tests nor Node', () => {
   const files = globSync('**/*', { cwd: installed })
   assert.deepEqual(
     files.filter(file => /\.ts$|\.test\./.test(file)),
@@ -93,7 +96,7 @@ it('the folder has JavaScript in the lines of the sources, and neither tests nor
   assert.deepEqual(globSync('node_modules/node-*/bin/node', { cwd: folder }), [])
 })
 
-it('its pages link to nothing that is not in it', () => {
+it("links in the package's pages lead to files in the package", () => {
   const links = globSync('**/*.md', { cwd: installed }).flatMap(page =>
     [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\((?!\w+:)([^()\s#]+)/g)].map(([, link]) =>
       join(page, '..', link!),
@@ -106,14 +109,14 @@ it('its pages link to nothing that is not in it', () => {
   )
 })
 
-it('every package is the one of the lock file, and npm warns of a Node that is older than 26', () => {
+it('installed packages match the lock file, and the package requires Node 26', () => {
   const { engines, private: isPrivate } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   assert.deepEqual([engines, isPrivate], [{ node: '>=26' }, true])
   const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
   const found = JSON.parse(readFileSync(join(folder, 'node_modules', '.package-lock.json'), 'utf8')).packages
   const others = Object.keys(found).filter(name => name !== 'node_modules/pennon')
   assert.ok(others.length > 40)
-  // Packages below another one's node_modules are left out: npm installs their newest allowed version from a file.
+  // Packages nested in another one's node_modules are left out: npm installs their newest allowed version.
   for (const name of others.filter(path => path.lastIndexOf('node_modules/') === 0))
     assert.deepEqual(
       [name, found[name].version, found[name].integrity],
@@ -121,9 +124,9 @@ it('every package is the one of the lock file, and npm warns of a Node that is o
     )
 })
 
-it('it serves flags and events, keeps its data beside node_modules, and stops with 0', async t => {
+it('the installed package serves flags and events, keeps data beside node_modules, and stops with 0', async t => {
   assert.equal(installing?.[2], 'npx pennon serve')
-  // SIGTERM reaches only npm, if npx runs it.
+  // With npx, SIGTERM would reach only npm.
   const child = spawn(join(folder, 'node_modules', '.bin', 'pennon'), ['serve'], {
     ...{ cwd: folder, env: { ...environment, PORT: '0' }, stdio: ['ignore', 'pipe', 'pipe'] },
   })
@@ -168,7 +171,7 @@ it('it serves flags and events, keeps its data beside node_modules, and stops wi
   assert.deepEqual(readdirSync(folder).sort(), ['data', 'node_modules', 'package-lock.json', 'package.json'])
 })
 
-it('its other commands run by npx', async () => {
+it('other commands run with npx', async () => {
   const npx = async (...args: string[]) =>
     (await run('npx', ['pennon', ...args], { cwd: folder, env: { ...environment, PORT: '0' } })).stdout
   assert.match(await npx('--help'), /npx pennon doctor .*\n.*npx pennon config/)
@@ -176,7 +179,7 @@ it('its other commands run by npx', async () => {
   assert.match(await npx('import', 'convert', '--help'), /^Sources:\n {2}amplitude /m)
 })
 
-it('what is missing is installed by a command for that folder, or for all users of the machine', t => {
+it('a missing package can be installed with the printed command, in the folder or globally', t => {
   const prefix = realpathSync(tempDir(t))
   const modules = join(prefix, 'node_modules')
   cpSync(installed, join(modules, 'pennon'), { recursive: true })
@@ -193,14 +196,14 @@ it('what is missing is installed by a command for that folder, or for all users 
   assert.ok(serve().stderr.endsWith(` or run \`npm install --include=optional\` in ${prefix}.\n`))
 })
 
-it('it looks at nothing in the folder in which it is called', async t => {
+it('files in the current folder have no effect', async t => {
   const cwd = tempDir(t)
   writeFileSync(join(cwd, 'package.json'), '{')
   const { stdout } = await run(join(folder, 'node_modules', '.bin', 'pennon'), ['version'], { cwd, env: environment })
   assert.match(stdout, /^pennon \d/)
 })
 
-it('an older Node is refused with a sentence', async t => {
+it('an older Node is refused with one sentence', async t => {
   const bin = tempDir(t)
   for (const name of ['dirname', 'readlink'])
     symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), join(bin, name))

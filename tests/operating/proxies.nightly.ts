@@ -17,7 +17,7 @@ function configOf(language: string): string {
   return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(page)![1]!
 }
 
-/** Replaces a text, which has to occur. */
+/** Replaces texts, each of which must occur. */
 function put(text: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((done, [from, to]) => {
     assert.ok(done.includes(from), `${from} is not in the configuration`)
@@ -27,7 +27,7 @@ function put(text: string, replacements: Readonly<Record<string, string>>): stri
 
 interface Proxy {
   readonly name: string
-  /** The command that runs it in the foreground. @param folder its own. */
+  /** The command that runs it in the foreground. @param folder reserved for it. */
   command(folder: string, port: number, pennonPort: number): readonly string[]
 }
 
@@ -37,7 +37,7 @@ const proxies: readonly Proxy[] = [
     command: (folder, port, pennonPort) => {
       const temps = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
       const own = put(configOf('nginx'), { 'listen 80;': `listen 127.0.0.1:${port};`, ':8000': `:${pennonPort}` })
-      // Else its workers are nobody, who may not enter the folder above.
+      // Otherwise its workers run as nobody, without access to the parent folder.
       const asRoot = process.getuid?.() === 0 ? 'user root; ' : ''
       const around = [
         `${asRoot}daemon off; pid ${folder}/pid; error_log stderr; events {}`,
@@ -80,7 +80,7 @@ before(async () => {
 after(() => pennon.stop())
 
 for (const proxy of proxies)
-  describe(`behind ${proxy.name}, as docs/operating/proxies.md sets it up`, () => {
+  describe(`${proxy.name} configured as in docs/operating/proxies.md`, () => {
     const folder = tempDir({ after })
     let child: ChildProcess
     let url: string
@@ -122,7 +122,7 @@ for (const proxy of proxies)
     const stored = async (event: string) => {
       await pennon.caughtUp()
       const found: Record<string, unknown>[] = []
-      // A page ends when it has become large.
+      // A page ends early when it has become large.
       for (
         let path: string | null = `/api/projects/@current/events/?event=${encodeURIComponent(event)}`;
         path !== null;
@@ -134,7 +134,7 @@ for (const proxy of proxies)
       return found
     }
 
-    it('takes bodies of 20 MiB, and compressed ones as they were sent', async () => {
+    it('bodies of 20 MiB are accepted, and compressed ones pass unchanged', async () => {
       const event = `large ${proxy.name}`
       const filler = 'x'.repeat(900_000)
       const batch = Array.from({ length: 23 }, () => ({ event, distinct_id: 'ada', properties: { filler } }))
@@ -149,7 +149,7 @@ for (const proxy of proxies)
       assert.match(tooLarge.headers.get('content-type')!, /json/, 'Pennon’s own answer')
     })
 
-    it('serves under a path of a site, and tells the address of the client, whatever that says of itself', async () => {
+    it("Pennon works under a path of a site, and sees the client's real address whatever headers it sends", async () => {
       const event = `prefixed ${proxy.name}`
       const headers = { 'x-forwarded-for': '203.0.113.7' }
       assert.equal((await post('/ingest/e/', JSON.stringify(sent(event)), headers)).status, 200)
@@ -165,10 +165,10 @@ for (const proxy of proxies)
       const startPage = await fetch(`${url}/ingest/`, { headers: { accept: 'text/html' } })
       assert.match(await startPage.text(), new RegExp(`host: "${url}/ingest"`), 'with the port and the path')
       const metrics = await fetch(`${url}/metrics`)
-      assert.equal(metrics.status, 401, 'a proxy on loopback makes nobody an operator')
+      assert.equal(metrics.status, 401, 'a proxy on loopback does not make clients operators')
     })
 
-    it('passes on what is sent slowly, and an id that stands in both logs', async () => {
+    it('slow streams pass unbuffered, and each request has an id that both logs contain', async () => {
       const response = await fetch(`${url}/ofrep/v1/events?key=${testProjectKey}`, {
         headers: { authorization: `Bearer ${testProjectKey}` },
       })
@@ -196,7 +196,7 @@ for (const proxy of proxies)
     })
   })
 
-it('every proxy of the page has its test', () => {
+it('every proxy of the page is tested', () => {
   const languages = [...page.matchAll(/```(\w+)\n/g)].map(match => match[1])
   assert.deepEqual(languages, ['nginx', 'haproxy', 'caddyfile'])
   for (const program of ['nginx', 'haproxy', 'caddy'])

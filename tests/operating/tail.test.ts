@@ -8,7 +8,7 @@ import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-// The command as people use it, against a real front. Source: docs/operating/live-view.md.
+// Runs the command as users do, against a real front. Source: docs/operating/live-view.md.
 
 let front: RunningFront
 
@@ -42,7 +42,7 @@ async function capture(event: string, over: object = {}, url = front.url): Promi
 }
 
 describe('pennon tail', () => {
-  it('prints a line for each event that is asked for, without the control characters that a client sent', async t => {
+  it("each requested event is printed on one line, without the client's control characters", async t => {
     const { output } = start(t, ['--event', 'a\u001b[2Jb', '--event', 'c'])
     await eventually(() => output().startsWith('TIME '))
     await capture('a\u001b[2Jb', { properties: { n: 1 } })
@@ -54,7 +54,7 @@ describe('pennon tail', () => {
     assert.match(second!, /^\S+Z {2}c +bob\\u000a +\{\}$/)
   })
 
-  it('prints of a reject its reason, the field at fault and the beginning of its body', async t => {
+  it('a reject is printed with its reason, field and the beginning of its body', async t => {
     const { output } = start(t, [])
     await eventually(() => output().startsWith('TIME '))
     const body = JSON.stringify({ api_key: testProjectKey, event: 'bad', properties: { long: 'x'.repeat(5_000) } })
@@ -65,7 +65,7 @@ describe('pennon tail', () => {
     assert.ok(line.length < 400, line)
   })
 
-  it('says in one line why it may not', async t => {
+  it('a key without permission is reported in one line', async t => {
     const { output, ended } = start(t, [], `phx_${'0'.repeat(40)}`)
     assert.equal(await ended, 2)
     assert.match(
@@ -74,7 +74,7 @@ describe('pennon tail', () => {
     )
   })
 
-  it('shows only the lanes and properties that are asked for, and rejects only when they are wanted', async t => {
+  it('only the requested lanes and properties are shown, and rejects only if wanted', async t => {
     const options = ['--lane', 'ai', '--lane', 'error_tracking, main', '--property', 'plan=pro', '--property', 'n=3']
     const { output } = start(t, [...options, '--no-rejected', '--json'])
     await eventually(() => output().startsWith('{"type":"ready",'))
@@ -100,7 +100,7 @@ describe('pennon tail', () => {
     )
   })
 
-  it('comes back when the instance starts again, says so beside the events, and ends when its key is deleted', async t => {
+  it('tail reconnects after a restart, reports it on stderr, and ends when its key is deleted', async t => {
     const settings = { PENNON_DATA: tempDir(t) }
     const first = await startFront(settings)
     const { id, value } = await first.api<{ id: string; value: string }>('POST', '/api/personal_api_keys/', {
@@ -132,7 +132,7 @@ describe('pennon tail', () => {
     assert.match(told[2]!, /^pennon: \S+Z the live view of URL ended: access_ended: the personal API key was deleted/)
   })
 
-  it('says what it needs where it gets no answer, and names every lane in its help', async t => {
+  it('an unreachable instance is reported with the remedy, and the help names every lane', async t => {
     const nobody = start(t, [], testPersonalKey, `http://127.0.0.1:${await freePort()}`)
     const help = start(t, ['--help'])
     const unknown = start(t, ['--project', '77'])

@@ -1,4 +1,4 @@
-// What people see when they start an instance at a terminal, and what machines get instead.
+// The log output of an instance on a terminal, and elsewhere.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -9,10 +9,10 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const serve = `'${process.execPath}' --disable-warning=ExperimentalWarning src/main.ts serve`
 
-it('logs readable lines on a terminal, and JSON everywhere else', async t => {
+it('logs are readable lines on a terminal, and JSON elsewhere', async t => {
   const folder = tempDir(t)
   for (const [name, program, args] of [
-    // A terminal of its own for the command.
+    // `script` runs the command on a separate terminal.
     ['terminal', 'script', ['-qefc', serve, '/dev/null']],
     ['pipe', 'sh', ['-c', `exec ${serve}`]],
   ] as const) {
@@ -46,7 +46,7 @@ it('logs readable lines on a terminal, and JSON everywhere else', async t => {
       assert.deepEqual([level, who, requestId, status], ['debug', 'serve', 'from-a-terminal', 200])
     } else {
       const plain = lines[0]!.replaceAll(new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g'), '')
-      assert.notEqual(plain, lines[0], 'no colours on a terminal')
+      assert.notEqual(plain, lines[0], 'colours are missing on a terminal')
       assert.match(
         plain,
         /^\d\d:\d\d:\d\d\.\d{3} {2}debug {2}serve {2}answered {2}requestId=from-a-terminal .*status=200/,
