@@ -13,14 +13,14 @@ function banner(settings: Record<string, string>, personalKey: string | null = '
   return firstSteps({ url: 'http://127.0.0.1:8000', adminUrl: null, bootstrapped, statePlace: null }, config.value)
 }
 
-describe('what a start prints', () => {
-  it('says nothing of limits that leave space, and shows how to send an event', () => {
+describe('the text that a start prints', () => {
+  it('does not mention limits that leave space, and shows how to send an event', () => {
     const text = banner({})
     assert.ok(!text.includes('503') && !text.includes('Import-only'), text)
     assert.match(text, /\/capture\//)
   })
 
-  it('has one evaluate the flag for somebody who has it, and names somebody who has not', () => {
+  it('evaluates the flag for a user who gets it, and names one who does not', () => {
     const text = banner({})
     const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
     const [, id] = /flags\?v=2.*"distinct_id": "([^"]+)"/.exec(text)!
@@ -30,7 +30,7 @@ describe('what a start prints', () => {
     assert.deepEqual([isOn(has!), isOn(hasNot!)], [true, false])
   })
 
-  it('shows a personal key that was made up, and never one that was given', () => {
+  it('shows a generated personal key, and never one from the settings', () => {
     const secret = 'phx_0123456789abcdefghij0123456789'
     assert.match(banner({}, secret), new RegExp(`Personal API key +${secret} .*shown only now`))
     assert.match(banner({}, secret), /new-key --label "Ada"\n.*DELETE .*personal_api_keys\/@current\/.*Bearer phx_0123/)
@@ -40,14 +40,14 @@ describe('what a start prints', () => {
     assert.match(given, /Bearer <personal API key>/)
   })
 
-  it('says where the port for dashboards is, whose user it is, and that it listens everywhere', () => {
+  it('shows the port for dashboards and its user, and warns if the instance listens on all addresses', () => {
     const text = banner({ PENNON_EVENTS_PORT: '8123', PENNON_EVENTS_PASSWORD: 'geheim-geheim-geheim', HOST: '0.0.0.0' })
     assert.match(text, /Events port +http:\/\/127\.0\.0\.1:8123 .*user project_1, password of PENNON_EVENTS_PASSWORD/)
     assert.match(text, /Listening on all addresses of this machine \(HOST=0\.0\.0\.0\)/)
     assert.ok(!text.includes('geheim') && !/Events port|listens on/.test(banner({})), text)
   })
 
-  it('leaves the tour out where the instance was started before', () => {
+  it('leaves the tour out after the first start', () => {
     const text = banner({}, null)
     assert.match(text, /created on first start/)
     assert.doesNotMatch(text, /created; set PENNON_DATA/)
@@ -62,7 +62,7 @@ describe('what a start prints', () => {
     )
   })
 
-  it('says that an instance takes imports only, and shows one', () => {
+  it('says that an instance accepts only imports, and shows one', () => {
     const text = banner({ PENNON_IMPORT_ONLY: 'true' })
     assert.match(text, /Import-only: only batches with historical_migration are stored/)
     assert.match(text, /\/batch\/.*"historical_migration": true/)

@@ -29,7 +29,7 @@ export function firstSteps(
   else lines.push(`  Personal API key  created on first start; if lost: ${pennonCommand('new-key')}`)
   if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
   const isFirst = projectKey !== null && madeKey !== null
-  // A start in another folder than the usual one makes an instance there, which is easily taken for the one that was meant.
+  // A start in an unusual folder creates a new instance there, which is easily mistaken for the intended one.
   lines.push(
     `  Data              ${config.dataFolder}${isFirst ? '   (created; set PENNON_DATA to use another folder)' : ''}`,
     '',

@@ -32,7 +32,7 @@ export async function front(): Promise<void> {
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
   const host = parentHost(config)
-  // Listens from the first moment on: a stop, or the parent's end, may come while the stores are being opened.
+  // Listens from the start: a stop, or the end of the parent, may come while the stores are being opened.
   let composed: Front | undefined
   watchParent(async () => {
     await composed?.close()

@@ -1,5 +1,5 @@
-// `pennon new-key`: creates another personal API key, for one more person or program or in place of a lost one. Access to the state is the only permission
-// that it requires.
+// `pennon new-key`: creates another personal API key, for one more person or program or in place of a lost one. Access to
+// the state is the only permission that it requires.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { systemClock } from '#compose/instance/machine.ts'

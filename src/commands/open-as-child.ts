@@ -1,5 +1,5 @@
-// How `work` and `front` open what they work on. A store or a folder that is away is one line, not the trace of a defect:
-// `serve` starts the process again and again until it is back.
+// How `work` and `front` open their folder and stores. An unavailable one is logged as one line without a stack trace:
+// `serve` restarts the process until it is back.
 
 import type { Config } from '#config.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -15,7 +15,7 @@ export function lockAsChild({ dataFolder }: Pick<Config, 'dataFolder'>, logger: 
   }
 }
 
-/** @param open throws a PortError when a store is away: the process ends with exit code 1. Anything else is a defect. */
+/** @param open may throw a PortError for an unavailable store, which exits with code 1. Other errors are defects. */
 export async function openAsChild<Opened>(logger: Logger, open: () => Promise<Opened>): Promise<Opened> {
   try {
     return await open()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { readableBytes } from './readable-bytes.ts'
 
-it('a size for a person is in the largest unit of settings that it fills, to a tenth', () => {
+it('a readable size has the largest unit that it fills, to a tenth', () => {
   for (const [bytes, text] of [
     [0, '0 bytes'],
     [1_023, '1023 bytes'],

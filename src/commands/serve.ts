@@ -1,4 +1,4 @@
-// `pennon serve`: runs an instance for people: prints what to do next, and stops cleanly on a signal.
+// `pennon serve`: runs an instance, prints what to do next, and stops cleanly on a signal.
 
 import { readConfig } from '#config.ts'
 import { giveBackMemory } from '#telemetry/give-back-memory.ts'
@@ -22,7 +22,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
 
   let isStopping = false
   let stop: (() => Promise<void>) | undefined
-  /** A start that may have made keys comes to its end before it is stopped: nobody would have seen them. */
+  /** A start that may have created keys is finished before it is stopped, or the keys would never be shown. */
   let mayHaveMadeKeys = false
   let endCode = 0
   const onSignal = (signal: NodeJS.Signals) => {
@@ -30,7 +30,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     logger.info({ signal }, 'stopping')
     end(0)
   }
-  // Events accepted from now on would go into a log that no state follows, and be lost despite a 200.
+  // Events accepted from now on would go to a log that no state belongs to, and be lost despite a 200.
   const onSuperseded = (line: string) => {
     if (isStopping) return
     logger.error(line)

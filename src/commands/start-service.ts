@@ -80,11 +80,11 @@ export interface ServiceOptions extends FrontStart {
   readonly logger: Logger
   /** The environment that the children read their settings from. */
   readonly environment: NodeJS.ProcessEnv
-  /** Called before a first start makes keys, which are shown at its end and never again. */
+  /** Called before a first start creates keys, which are shown at its end and never again. */
   readonly beforeKeys?: () => void
   /** For tests. */
   readonly hooks?: Hooks
-  /** Called with a line for people when another instance took over the state or the folder; has to stop this one. */
+  /** Called with a line for people when another instance took over the state or the folder; must stop this one. */
   readonly onSuperseded?: (line: string) => void
 }
 
@@ -134,7 +134,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     processing = state
     fronts?.sendProcessingState(state)
   }
-  // A silent worker's last `ok` would stay otherwise; any other state already says that nothing is processed.
+  // Otherwise a silent worker's last `ok` would stay; any other state already says that nothing is processed.
   const silence = watchSilence(silenceMsMax, () => {
     if (processing === 'ok') setProcessing('not_answering')
   })
@@ -189,7 +189,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   let front: Front | undefined
   let state: InstanceState | undefined
   let management: StateWriter | undefined
-  /** Whether clients may have reached it: then there may be something to keep. */
+  /** Whether clients may have reached it, so that the folder may have data to keep. */
   let wasReachable = false
   /** Stops everything that was started so far. */
   const stopAll = async () => {
@@ -339,7 +339,7 @@ function lineOf({ found, remedy }: StoreFault): string {
   return `${found}. ${remedy}.`
 }
 
-/** As the system says it, as SQLite does, or as a store that met either. */
+/** Errors of the system, of SQLite, or of a store with one of these as its cause. */
 function isDiskFull(cause: unknown): boolean {
   if (!(cause instanceof Error)) return false
   return (

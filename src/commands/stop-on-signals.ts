@@ -1,6 +1,6 @@
 /**
- * Runs work that cleans up after itself when it is aborted. A SIGINT or SIGTERM aborts it, and then ends this process with
- * exit code 1 and a line.
+ * Runs work that cleans up after itself when aborted. SIGINT or SIGTERM aborts it; then this process prints a line and exits
+ * with code 1.
  * @param onEnd called when the work has ended, before anything is printed.
  */
 export async function stopOnSignals<T>(work: (signal: AbortSignal) => Promise<T>, onEnd: () => void): Promise<T> {

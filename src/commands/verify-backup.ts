@@ -1,4 +1,4 @@
-// `pennon backup --verify FILE`: says whether a backup can be restored, and what it holds.
+// `pennon backup --verify FILE`: checks whether a backup can be restored, and prints its contents.
 
 import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
@@ -9,7 +9,7 @@ import { copyProgress } from './copy-progress.ts'
 import { refuse } from './refuse.ts'
 import { stopOnSignals } from './stop-on-signals.ts'
 
-/** Lower priority than an instance beside it, as `pennon backup` has. */
+/** A lower priority than that of a running instance, as for `pennon backup`. */
 const niceness = 10
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 

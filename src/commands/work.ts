@@ -63,8 +63,8 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
       onProcessedUntil: (traffic, until) => sendMessage({ type: 'processed', traffic, until }),
     }),
   )
-  // Not before everything is loaded: with another flag V8 compiles each module anew that `serve` had compiled, keeps that on
-  // disk in its place, and `serve` does the same at its next start.
+  // Only after everything is loaded: with another flag, V8 would compile each module again instead of using the code that
+  // `serve` cached on disk, and replace that, and `serve` would do the same at its next start.
   growHeapSlowly()
 
   watchParent(
@@ -84,7 +84,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'cannot collect metrics')
   const timer = setInterval(report, reportEveryMs)
   report()
-  // A processed backlog would otherwise leave 450 MiB behind.
+  // Otherwise the process would keep 450 MiB after a backlog.
   giveBackWhenQuiet()
 
   const end = await worker.run(stopping.signal).catch(cause => {
@@ -98,7 +98,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   process.exit(end === 'not_owner' ? 3 : 0)
 }
 
-/** It would take the log from the worker of `serve`, which then ends, is started again and takes it back. */
+/** This worker would take the log from the one of `serve`, which would end, be restarted and take the log back. */
 function refuseBesideHolder(dataFolder: string): void {
   let holder: LockHolder | null
   try {

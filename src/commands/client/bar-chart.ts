@@ -1,8 +1,8 @@
 const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 
 /**
- * A chart of one line: a bar for each value, and a blank for 0, so that the smallest value above 0 is seen.
- * @param valueMax the value of the tallest bar; the greatest one unless given, so that several charts have one scale.
+ * A one-line chart: a bar for each value, and a blank for 0, so that the smallest value above 0 is visible.
+ * @param valueMax the value of the tallest bar, to give several charts one scale; the greatest value unless given.
  */
 export function barChart(values: readonly number[], valueMax?: number): string {
   const max = valueMax ?? values.reduce((greatest, value) => Math.max(greatest, value), 0)
@@ -11,7 +11,7 @@ export function barChart(values: readonly number[], valueMax?: number): string {
     .join('')
 }
 
-/** Sums neighbours, so that at most `countMax` values are left, each of as many of them; the last may be of fewer. */
+/** Sums runs of `perSum` neighbours, so that at most `countMax` values remain; the last sum may be of fewer. */
 export function sumNeighbours(values: readonly number[], countMax: number): { sums: number[]; perSum: number } {
   const perSum = Math.max(1, Math.ceil(values.length / Math.max(1, countMax)))
   const sums: number[] = []

@@ -1,6 +1,6 @@
 /**
- * Ends the command once its output cannot be written: with exit code 0 when the reader has closed it, as `| head` does,
- * else with 1 and a line on stderr, since a file on a full disk holds only a part.
+ * Exits once the output cannot be written: with code 0 if the reader has closed it, as `| head` does, else with 1 and a line
+ * on stderr, since a file on a full disk is incomplete.
  */
 export function endWithOutput(): void {
   process.stdout.once('error', ({ code, message }: NodeJS.ErrnoException) => {

@@ -3,7 +3,7 @@ export function explainNoAnswer(cause: unknown): string {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
   if (!(inner instanceof Error)) return String(inner)
   const { code } = inner as NodeJS.ErrnoException
-  // What OpenSSL says instead is the number of a thread and a line of its source.
+  // OpenSSL's message is a thread number and a line of its source.
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER') return 'the server does not use TLS; try http:// instead of https://'
   return inner.message || code || inner.name
 }

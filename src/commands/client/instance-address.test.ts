@@ -25,7 +25,7 @@ const addresses: [given: string | undefined, address: string | null][] = [
 ]
 
 for (const [given, address] of addresses)
-  it(`${JSON.stringify(given)} names ${address ?? 'no instance, and says how one looks'}`, () => {
+  it(`the address of --host ${JSON.stringify(given)} is ${address ?? 'refused with an example'}`, () => {
     assert.deepEqual(
       instanceAddress(given, config),
       address === null
@@ -34,7 +34,7 @@ for (const [given, address] of addresses)
     )
   })
 
-it('an instance of this configuration is on its admin port, where it has one', () => {
+it('the instance of the present configuration is on its admin port, if it has one', () => {
   assert.deepEqual(instanceAddress(undefined, { instance: null, host: '::', port: 1, adminPort: 2 }), {
     ok: true,
     value: 'http://127.0.0.1:2',
@@ -45,7 +45,7 @@ it('an instance of this configuration is on its admin port, where it has one', (
   })
 })
 
-it('an instance is where PENNON says, unless --host says another', () => {
+it('the address of an instance is PENNON unless --host is given', () => {
   const here = { ...config, instance: 'https://flags.example/' }
   assert.deepEqual(instanceAddress(undefined, here), { ok: true, value: 'https://flags.example' })
   assert.deepEqual(instanceAddress('localhost:9000', here), { ok: true, value: 'http://localhost:9000' })
@@ -55,7 +55,7 @@ it('an instance is where PENNON says, unless --host says another', () => {
   })
 })
 
-it('a note says which of two instances is asked, where PENNON and PORT name one each', () => {
+it('a note says which instance is asked if PENNON and PORT name different ones', () => {
   const note = (instance: string | null, port: string | undefined, given?: string) =>
     noteOfOtherPort(given, port, { instance, host: '127.0.0.1', port: Number(port ?? 8000), adminPort: null })
   assert.match(

@@ -1,4 +1,4 @@
-// Where the private API of an instance is: what `--host` or PENNON says, or where this configuration would serve it.
+// Finds the private API of an instance: at `--host` or PENNON, else where the present configuration would serve it.
 
 import type { Command } from 'commander'
 import type { Config } from '#config.ts'
@@ -17,8 +17,8 @@ export function addAddressOptions(command: Command): Command {
 }
 
 /**
- * @param given the value of `--host`: an address such as `https://pennon.example`, or since its name sounds like one, a
- *   name or an address with a port: `pennon.example`, `127.0.0.1:8000`.
+ * @param given the value of `--host`: an address such as `https://pennon.example`, or, as its name suggests, a host with or
+ *   without a port: `pennon.example`, `127.0.0.1:8000`.
  * @returns the address without a final slash, or a one-line message for people.
  */
 export function instanceAddress(given: string | undefined, config: AddressConfig): Result<string, string> {
@@ -32,8 +32,8 @@ export function instanceAddress(given: string | undefined, config: AddressConfig
 
 /**
  * PENNON is often exported once for an instance, and PORT set for another one on this machine.
- * @param port the setting PORT as it is written; undefined where it is not.
- * @returns a line for people when these are two instances; null otherwise.
+ * @param port the text of the setting PORT; undefined if it is not set.
+ * @returns a line for people if these are different instances; null otherwise.
  */
 export function noteOfOtherPort(
   given: string | undefined,

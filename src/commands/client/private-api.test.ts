@@ -7,7 +7,7 @@ import { ClientError, PrivateApi } from './private-api.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What answers here is no Pennon, or one in trouble; the commands are tested against a real one. */
+/** Servers that are not Pennon, or a failing one; other tests run the commands against a real instance. */
 async function open(t: TestContext, answer: Answer, timeoutMs = 5_000) {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))
@@ -34,15 +34,15 @@ async function failureOf(asked: Promise<unknown>): Promise<ClientError> {
   return error
 }
 
-describe('the private API as commands call it', () => {
-  it('says where there is no instance, and how to name another one', async () => {
+describe('the client of the private API', () => {
+  it('says at which address no instance answers, and how to name another', async () => {
     const api = new PrivateApi({ instance: 'http://127.0.0.1:1', personalKey: 'k', project: '1' })
     const { message, exitCode } = await failureOf(api.get('/x/'))
     assert.match(message, /^No instance answers at http:\/\/127\.0\.0\.1:1 \(.+\)\. Start one .* --host\.$/)
     assert.equal(exitCode, 2)
   })
 
-  it('says so where an instance without TLS is asked by https', async t => {
+  it('says that https is wrong for an instance without TLS', async t => {
     const { instance: plain } = await open(t, answering(200, '{}'))
     const instance = plain.replace('http:', 'https:')
     const api = new PrivateApi({ instance, personalKey: 'k', project: '1' })
@@ -84,20 +84,20 @@ describe('the private API as commands call it', () => {
       assert.equal(failure.exitCode, exitCode)
     })
 
-  it('names no project where none was asked in', async t => {
+  it('names no project if none was asked for', async t => {
     const { instance: url } = await open(t, answering(404, error('Gone.')))
     const { message } = await failureOf(new PrivateApi({ instance: url, personalKey: 'k', project: '' }).ownKey())
     assert.equal(message, `Gone. (at ${url})`)
   })
 
-  it('gives up on an instance that never answers, and says so', async t => {
+  it('gives up on an instance that never answers, with a message', async t => {
     const api = await open(t, () => {}, 50)
     const { message, exitCode } = await failureOf(api.get('/x/'))
     assert.match(message, /did not answer within 0\.05 s\. Try again\.$/)
     assert.equal(exitCode, 1)
   })
 
-  it('reads a list page by page, as many results as are wanted', async t => {
+  it('reads a list page by page, up to the number of results requested', async t => {
     const asked: string[] = []
     const api = await open(t, (request, response) => {
       asked.push(request.url!)
@@ -113,7 +113,7 @@ describe('the private API as commands call it', () => {
     assert.equal(asked.length, 2)
   })
 
-  it('asks for shorter pages of a list whose rows are too large together, down to one row', async t => {
+  it('requests shorter pages if rows are too large together, down to one row', async t => {
     let fittingCount = 60
     const limits: number[] = []
     const api = await open(t, (request, response) => {

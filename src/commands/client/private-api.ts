@@ -1,5 +1,5 @@
-// The private API of an instance, as the commands call it: by fetch, with a personal key, in one project. What goes wrong
-// is said in one line with the remedy.
+// Client of the private API for commands: by fetch, with a personal key, in one project. Errors are one line with the
+// remedy.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { startCommand } from '#distribution.ts'
@@ -13,7 +13,7 @@ export interface PrivateApiOptions {
   /** An id, or `@current` for the first project of the key. */
   readonly project: string
   readonly timeoutMs?: number
-  /** Ends what is asked, with its own reason. */
+  /** Aborts requests, which then throw its reason. */
   readonly signal?: AbortSignal
 }
 
@@ -26,14 +26,14 @@ interface ClientErrorOptions {
   readonly detail?: string | null
 }
 
-/** Why a command cannot go on. `exitCode` 2: asking again changes nothing; 1: it failed on the way. */
+/** Why a command cannot continue. `exitCode` 2: repeating it changes nothing; 1: it failed during its work. */
 export class ClientError extends Error {
   readonly exitCode: 1 | 2
-  /** The status of the answer; null when there was none. */
+  /** The status of the response; null without one. */
   readonly status: number | null
-  /** The field or parameter that the answer refuses; null when it names none. */
+  /** The field or parameter that the response refuses; null if it names none. */
   readonly attr: string | null
-  /** What the answer says of that field, without its name and the address. */
+  /** The problem with that field, without its name and the address. */
   readonly detail: string | null
 
   constructor(message: string, { exitCode = 2, status = null, attr = null, detail = null }: ClientErrorOptions = {}) {
@@ -47,7 +47,7 @@ export class ClientError extends Error {
 }
 
 const timeoutMsDefault = 60_000
-/** Rows of one page of a list, to begin with: rows that are more than 8 MiB together are refused. */
+/** Rows of a page at first: a page of more than 8 MiB is refused. */
 const pageRowsMax = 200
 
 export class PrivateApi {
@@ -70,7 +70,7 @@ export class PrivateApi {
     return this.#object(await this.#send(path, query, { method: 'GET', signal: this.#limited() }))
   }
 
-  /** An answer that is a list without pages. @throws ClientError */
+  /** For responses that are lists without pages. @throws ClientError */
   async bareList(path: string): Promise<JsonObject[]> {
     const response = await this.#send(path, {}, { method: 'GET', signal: this.#limited() })
     const value = parseAnswer(await this.#text(response))
@@ -94,7 +94,7 @@ export class PrivateApi {
     return this.#object(await this.#send(path, query, { method, headers, body: JSON.stringify(body), signal }))
   }
 
-  /** The last of the JSON lines of an answer, without a time limit: it may take as long as it sends lines. @throws ClientError */
+  /** @returns the last JSON line of a response that may take long, so without a time limit. @throws ClientError */
   async postForLastLine(path: string, body: JsonObject, query: Query = {}): Promise<JsonObject> {
     const headers = { 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify(body), ...(this.#stop && { signal: this.#stop }) }
@@ -104,13 +104,13 @@ export class PrivateApi {
     return last
   }
 
-  /** What the key that asks may do. @throws ClientError */
+  /** The personal key itself, with its scopes. @throws ClientError */
   async ownKey(): Promise<JsonObject> {
     const init = { method: 'GET', signal: this.#limited() }
     return this.#object(await this.#ask(`${this.instance}/api/personal_api_keys/@current/`, init))
   }
 
-  /** The answer itself, whose body has not been read yet; for long downloads, so no time limit. @throws ClientError */
+  /** @returns the response with an unread body. For long downloads, so without a time limit. @throws ClientError */
   open(path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
     return this.#send(path, query, { method: 'GET', ...(signal === undefined ? {} : { signal }) })
   }
@@ -212,7 +212,7 @@ export class PrivateApi {
     }
   }
 
-  /** The private API has a path for whatever a command asks, so where there is none the address is wrong. */
+  /** The private API has all paths that commands use, so an unknown path means that the address is wrong. */
   #notFound(detail: string): string {
     if (isNoPath(detail))
       return `There is no private API at ${this.instance}, which answered: ${detail} Set --host or PENNON to the part of its URL before /api/, such as http://127.0.0.1:8000; with PENNON_ADMIN_PORT, the private API is on that port.`
@@ -230,7 +230,7 @@ export class PrivateApi {
   }
 }
 
-/** Whether a page has more text than one may. */
+/** Whether a page was refused for its size. */
 function isTooLarge(error: unknown): boolean {
   return error instanceof ClientError && error.status === 400 && error.attr === 'limit'
 }

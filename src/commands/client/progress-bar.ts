@@ -1,10 +1,10 @@
 const widthMax = 24
-/** The words beside the bar say more than it does. */
+/** Most of the line is for the text, which says more than the bar. */
 const shareOfLine = 0.2
 
 /**
- * How far something is, as a picture and in per cent: `██████░░░░░░░░░░░░░░░░░░ 25 %`.
- * @param share 0 to 1; more counts as 1. @param columns of the line that it is a part of.
+ * A bar and its percentage: `██████░░░░░░░░░░░░░░░░░░ 25 %`.
+ * @param share 0 to 1; more counts as 1. @param columns of the line that contains the bar.
  */
 export function progressBar(share: number, columns = Number.POSITIVE_INFINITY): string {
   const width = Math.min(widthMax, Math.floor(columns * shareOfLine))

@@ -1,10 +1,9 @@
-// Questions to a person at a terminal. Ctrl-C and Ctrl-D at a question end the command, leave the terminal as it was, and
-// change nothing.
+// Questions to the user at a terminal. Ctrl-C and Ctrl-D end the command, restore the terminal, and change nothing.
 
 import { createInterface } from 'node:readline/promises'
 import { printable } from '#core/printable.ts'
 
-/** Who answers questions, so that a test can. */
+/** Answers questions; tests replace it. */
 export interface Person {
   canAsk(): boolean
   /** @returns the answer without blanks around it; the default for an empty one. */
@@ -12,7 +11,7 @@ export interface Person {
   print(line: string): void
 }
 
-/** Whether somebody is there to answer. */
+/** Whether there is a terminal to ask at. */
 export function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true
 }

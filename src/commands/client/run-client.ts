@@ -1,5 +1,5 @@
-// How a command that asks an instance begins and ends: the key and the address from its options and settings, and one
-// line on stderr when it cannot go on.
+// Runs commands that call an instance: finds key and address in options and settings, and prints errors as one line on
+// stderr.
 
 import { type Config, readConfig } from '#config.ts'
 import { printable } from '#core/printable.ts'
@@ -15,11 +15,10 @@ export interface ClientOptions {
 }
 
 /**
- * Runs a command with the private API of the instance that the options and settings name. Ends the process with exit
- * code 2 when it makes no sense to begin or to go on, with 1 when it failed on the way, and with 0 when nobody reads
- * its output any more.
- * @param scope what the key needs, for the message when there is none.
- * @param optionOfField the options whose values are sent as they are, by the field that a refusal names.
+ * Runs a command with the private API of the instance that the options and settings name. Exits with code 2 if it cannot
+ * start or continue, with 1 if it failed during its work, and with 0 if its output is no longer read.
+ * @param scope that the key needs, for the message if there is no key.
+ * @param optionOfField the option whose value is sent in a field, by the name of the field in errors.
  */
 export async function runClient(
   options: ClientOptions,

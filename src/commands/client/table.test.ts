@@ -33,7 +33,7 @@ describe('the width of a text in a terminal', () => {
   for (const [text, width] of widths)
     it(`is ${width} for ${JSON.stringify(text)}`, () => assert.equal(textWidth(text), width))
 
-  it('is what a cut text keeps to, whole signs alone', () => {
+  it('limits a cut text, which keeps only whole characters', () => {
     assert.deepEqual(
       [4, 3, 2, 1, 0].map(width => cutToWidth('日本', width)),
       ['日本', '日…', '…', '…', ''],
@@ -68,7 +68,7 @@ describe('a table', () => {
     ])
   })
 
-  it('is cut to a terminal where that may be, and to nothing else', () => {
+  it('is cut to the width of a terminal in columns that allow it, and otherwise not at all', () => {
     const narrow: Terminal = { ...plainTerminal, width: 16 }
     const rows = [{ name: 'a name that is far too long', count: 1 }]
     assert.deepEqual(tableLines(columns, rows, narrow), ['NAME       COUNT', 'a name t…      1'])
@@ -76,7 +76,7 @@ describe('a table', () => {
     assert.equal(tableLines(columns, rows, plainTerminal)[1], 'a name that is far too long      1')
   })
 
-  it('paints cells without counting what paints them', () => {
+  it('aligns cells without counting their colour codes', () => {
     const painting: Terminal = { width: 80, paint: (style, text) => `<${style}>${text}</>` }
     const painted = [{ ...columns[0]!, style: () => 'green' as const }, columns[1]!]
     assert.deepEqual(tableLines(painted, [{ name: 'a', count: 1 }], painting), [
@@ -86,8 +86,8 @@ describe('a table', () => {
   })
 })
 
-describe('a chart of one line', () => {
-  it('has a bar for every value above 0, the greatest at full height', () => {
+describe('a one-line chart', () => {
+  it('has a bar for each value above 0, the greatest at full height', () => {
     assert.equal(barChart([0, 1, 50, 100, 800]), ' ▁▁▁█')
     assert.equal(barChart([1, 2, 3, 4, 5, 6, 7, 8]), '▁▂▃▄▅▆▇█')
     assert.equal(barChart([4, 0], 8), '▄ ')
@@ -95,7 +95,7 @@ describe('a chart of one line', () => {
     assert.equal(barChart([]), '')
   })
 
-  it('sums neighbours where there are more values than columns', () => {
+  it('sums neighbours if there are more values than columns', () => {
     assert.deepEqual(sumNeighbours([1, 2, 3, 4, 5], 2), { sums: [6, 9], perSum: 3 })
     assert.deepEqual(sumNeighbours([1, 2], 5), { sums: [1, 2], perSum: 1 })
     assert.deepEqual(sumNeighbours([], 5), { sums: [], perSum: 1 })
@@ -103,7 +103,7 @@ describe('a chart of one line', () => {
 })
 
 describe('printable text', () => {
-  it('never moves the cursor, turns the line, or breaks it', () => {
+  it('never moves the cursor, reverses the line, or breaks it', () => {
     assert.equal(
       printable('a\u001b[2J\r\n\u0085\u2028\u202e\ud800\u200d'),
       'a\\u001b[2J\\u000d\\u000a\\u0085\\u2028\\u202e\\ud800\\u200d',

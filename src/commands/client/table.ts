@@ -9,13 +9,13 @@ export interface Column<Row> {
   readonly value: (row: Row) => string
   readonly align?: 'right'
   readonly style?: (row: Row) => Style | null
-  /** May be cut where the terminal is too narrow, down to this many columns. Other columns are always whole. */
+  /** May be cut for a narrow terminal, down to this many columns. Columns without it are never cut. */
   readonly widthMin?: number
 }
 
 const gap = '  '
 
-/** @returns lines, the first with the titles. Cells that hold control characters show them escaped. */
+/** @returns lines, the first with the titles. Control characters in cells are escaped. */
 export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], terminal: Terminal): string[] {
   const texts = rows.map(row => columns.map(column => printableName(column.value(row))))
   const widths = columns.map(({ title }, index) =>
@@ -41,7 +41,7 @@ export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly 
   ]
 }
 
-/** Takes columns from the widest that may be cut, until the lines fit or none may be cut any more. */
+/** Narrows the widest column that may be cut, until the lines fit or no column may be cut any more. */
 function shrink(widths: number[], columns: readonly Column<never>[], widthMax: number | null): void {
   if (widthMax === null) return
   let tooMany = widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1)) - widthMax

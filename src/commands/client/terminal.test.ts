@@ -6,7 +6,7 @@ describe('widthOf', () => {
   const cases: [isTTY: boolean, columns: number, width: number | null][] = [
     [true, 80, 80],
     [false, 80, null],
-    // As `script` and `docker exec -t` make them: all lines were cut to nothing.
+    // As under `script` and `docker exec -t`, where all lines were cut to nothing.
     [true, 0, null],
   ]
   for (const [isTTY, columns, width] of cases)

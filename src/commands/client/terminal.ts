@@ -1,13 +1,13 @@
-// What the output of a command is written to. Only a terminal gets colours, and lines that are cut to its width.
+// The output of a command. Only a terminal gets colours, and lines cut to its width.
 
 import { styleText } from 'node:util'
 
 export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan'
 
 export interface Terminal {
-  /** Columns; null when nothing may be cut: the output is a file, a pipe, or a terminal that says no size. */
+  /** Columns; null if nothing may be cut: for a file, a pipe, or a terminal of unknown size. */
   readonly width: number | null
-  /** The text as it is where there are no colours. */
+  /** @returns the text unchanged if there are no colours. */
   paint(style: Style, text: string): string
 }
 
@@ -20,8 +20,8 @@ export function terminalOf(stream: NodeJS.WriteStream): Terminal {
 }
 
 /**
- * Columns as they are now, since a window may be resized at any moment; null when it is no terminal, or one whose size is not
- * known: those of `script`, CI and `docker exec -t` often have 0 columns.
+ * The present number of columns, since a window may be resized; null if it is no terminal, or its size is unknown: under
+ * `script`, CI and `docker exec -t` it is often 0.
  */
 export function widthOf({ isTTY, columns }: Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>): number | null {
   return isTTY === true && columns > 0 ? columns : null

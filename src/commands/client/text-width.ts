@@ -1,16 +1,16 @@
-// How many columns of a terminal a text takes, and cutting a text to a number of columns. Node knows both for its own
+// Measures the columns that a text takes in a terminal, and cuts it to a number of columns. Node has the first for its own
 // prompt and does not export it.
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
 const isAscii = /^[\x20-\x7e]*$/
-/** Scripts and signs of double width (East Asian Wide and Fullwidth), and emoji that are shown as pictures. */
+/** Characters of double width (East Asian Wide and Fullwidth), and emoji that are shown as pictures. */
 const wide =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Script=Tangut}\p{Script=Nushu}\p{Script=Khitan_Small_Script}\p{Emoji_Presentation}\u3000-\u303e\u3200-\u33ff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]/u
 /** Half-width letters of those scripts. */
 const halfWidth = /[\uff61-\uffdc]/
-/** Marks above and below letters, signs that only join or direct, and the vowels and finals of a Hangul syllable. */
+/** Combining marks, joiners and direction marks, and the vowels and finals of a Hangul syllable. */
 const withoutWidth = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}\u1160-\u11ff\ud7b0-\ud7ff]/u
-/** Signs that become one picture: by the variation selector behind them, by a joiner, or as the letters of a flag. */
+/** Characters that become one picture: by a variation selector after them, by a joiner, or as the letters of a flag. */
 const picture = /\ufe0f|\p{Emoji}\p{M}*\u200d|^\p{Regional_Indicator}/u
 
 export function textWidth(text: string): number {
@@ -20,7 +20,7 @@ export function textWidth(text: string): number {
   return width
 }
 
-/** @returns the text itself where it fits, else its beginning with an ellipsis, of at most `widthMax` columns. */
+/** @returns the text if it fits, else its beginning with an ellipsis, of at most `widthMax` columns. */
 export function cutToWidth(text: string, widthMax: number): string {
   if (textWidth(text) <= widthMax) return text
   let width = 0

@@ -1,4 +1,4 @@
-// The projects whose events wait by themselves in the log, from the state and the log: whether an instance runs or not.
+// Reports projects whose events are deferred, from the state and the log, so no instance has to run.
 
 import { openLogReader } from '#compose/log/log.ts'
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
@@ -48,7 +48,7 @@ async function checkStream(
   const found = `${stream}: ${(await Promise.all(names)).join(', ')}; up to ${offset - doneOffset} records behind the other projects`
   try {
     const { appendedAtMs } = await log.status(stream, doneOffset)
-    // A log that was begun anew does not have the records any more.
+    // A new log does not have these records any more.
     const age = appendedAtMs === null ? '' : `, the oldest ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
     return warningFinding(what, found + age, remedy)
   } catch (cause) {

@@ -105,7 +105,7 @@ async function freePort(name: string, { host, dataFolder }: Config, port: number
   )
 }
 
-/** Whether what listens there answers as an instance does. */
+/** Whether the server there answers like an instance. */
 async function isPennon(host: string, port: number): Promise<boolean> {
   const reached = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   try {

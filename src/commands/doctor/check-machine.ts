@@ -32,7 +32,7 @@ export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax())
   return badFinding('open files', found, remedy)
 }
 
-/** Which of the optional packages there are. None is needed by itself: what needs one says so. */
+/** Reports optional packages. A missing one is no problem here: the feature that needs it says so. */
 export function checkPackages(): Finding {
   const folders = optionalPackageNames.map(name => [name, packageFolder(name)] as const)
   const installed = folders.flatMap(([name, folder]) => (folder === null ? [] : `${name} ${packageVersion(folder)}`))

@@ -7,7 +7,7 @@ import { findingOf } from './check-trusted-time.ts'
 const atMs = Date.parse('2026-11-27T12:00:00Z')
 const hourMs = 3_600_000
 
-describe('what doctor says of deletion by age', () => {
+describe('the finding of doctor about deletion by age', () => {
   const cases: readonly {
     readonly of: string
     readonly time: TrustedTime | null
@@ -43,7 +43,7 @@ describe('what doctor says of deletion by age', () => {
     },
   ]
   for (const { of, time, found, isWarning } of cases)
-    it(`in ${of}`, () => {
+    it(`for ${of}`, () => {
       const finding = findingOf(time)
       assert.match(finding.found, found)
       assert.equal(finding.isGood, true)

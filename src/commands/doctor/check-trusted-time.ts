@@ -1,4 +1,5 @@
-// Whether what is too old is deleted, or waits because the clock of the machine moved. From the state: no instance has to run.
+// Reports whether old data is deleted, or kept because the clock of the machine moved. Reads the state, so no instance has to
+// run.
 
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'

@@ -30,7 +30,7 @@ export async function doctor(options: { acceptMissingEvents?: boolean } = {}): P
 }
 
 async function examine(config: Config, acceptsMissingEvents: boolean): Promise<readonly Finding[]> {
-  // It waits for a process that loads the event store, or for a server: the others go on beside it.
+  // Waits for a process that loads the event store, or for a server, so it runs beside the other checks.
   const events = checkEvents(config)
   return [
     checkNode(),

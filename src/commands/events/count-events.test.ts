@@ -7,7 +7,7 @@ import { countLines } from './count-events.ts'
 const days = Array.from({ length: 43 }, (_, day) => `day ${day}`)
 const data = days.map(() => 1)
 
-it('keeps wide and escaped names whole, and makes the chart smaller for them', () => {
+it('the chart of event counts shrinks so that wide and escaped names stay whole', () => {
   for (const event of ['注文が確定されました注文確定されまし', `red${'\u001b'.repeat(5)}`]) {
     const results = [
       { event, count: 43, data },

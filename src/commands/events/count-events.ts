@@ -1,4 +1,4 @@
-// `pennon events count`: how many events there are, with a chart of one line for each name.
+// `pennon events count`: counts events by name, with a one-line chart for each.
 
 import type { JsonObject } from '#core/json.ts'
 import { printableName } from '#core/printable.ts'
@@ -17,7 +17,7 @@ export interface CountOptions extends ClientOptions {
 }
 
 export interface EventCounts {
-  /** The beginnings of the buckets. */
+  /** The starts of the buckets. */
   readonly days: readonly string[]
   /** The most frequent first. `event` is null for all events together, which come last. */
   readonly results: readonly {
@@ -25,13 +25,13 @@ export interface EventCounts {
     readonly count: number
     readonly data: readonly number[]
   }[]
-  /** Names beyond those that were counted by themselves. */
+  /** Number of names that were not counted separately. */
   readonly namesLeftOut: number
 }
 
 /** Series of one query. */
 const seriesPerQuery = 20
-/** Names that are counted by themselves unless they are given. */
+/** The most names to count separately if none are given. */
 const namesMax = 100
 
 const optionOfField = { 'query.dateRange.date_from': '--from', 'query.dateRange.date_to': '--to' }
@@ -72,7 +72,7 @@ async function countsOf(api: PrivateApi, options: CountOptions): Promise<EventCo
   results.sort((a, b) => b.count - a.count)
   return { days, results: [...results.filter(isNamedOrFound), all!], namesLeftOut }
 
-  /** A name that was asked for is shown even when there is nothing of it. */
+  /** Names given with --event are shown even without events. */
   function isNamedOrFound({ count }: EventCounts['results'][number]): boolean {
     return count > 0 || options.event !== undefined
   }
@@ -105,7 +105,7 @@ export function countLines(
   const rows = results.map(({ event, count }, index) => ({
     name: event ?? 'all events',
     count,
-    // A scale of its own for each name: one that is rare would otherwise be a flat line below the others.
+    // Each name has a separate scale: a rare one would otherwise be a flat line.
     chart: barChart(summed[index]!.sums),
   }))
   const perSum = summed[0]?.perSum ?? 1

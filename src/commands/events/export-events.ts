@@ -1,4 +1,4 @@
-// `pennon events export`: a download that can be gone on with, and that is called complete only when it is.
+// `pennon events export`: a download that can be resumed, and whose file gets its name only when it is complete.
 
 import type { PrivateApi, Query } from '../client/private-api.ts'
 import { ClientError } from '../client/private-api.ts'
@@ -35,7 +35,7 @@ export interface ExportOptions extends ClientOptions {
   readonly force?: boolean
 }
 
-/** How a command ends that Ctrl-C stopped. */
+/** After Ctrl-C. */
 const interruptedExitCode = 130
 
 export function exportEvents(file: string, options: ExportOptions): Promise<void> {
@@ -53,7 +53,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       await completeFile(file, part.handle)
       printResult(file, asked, written, next, options.json === true)
     } catch (error) {
-      // What ended the download is what is told; that the file could not be closed either, beside it.
+      // The error of the download is the one reported; a failure to close the file is added to it.
       const unclosed = await part.handle.close().then(
         () => null,
         (cause: Error) => cause,
@@ -85,7 +85,7 @@ function askedNow(file: string, options: ExportOptions, api: PrivateApi): AskedE
   const { event, distinctId, personId, uuid, from, to, limit } = options
   if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit))
     throw new ClientError('--limit must be a whole number above 0.')
-  // The instance would take it as absent, and send everything.
+  // The instance would treat an empty value as absent, and send everything.
   for (const [name, value] of Object.entries({
     event,
     'distinct-id': distinctId,
@@ -116,7 +116,7 @@ function formatOf(file: string): FileFormat {
   return end === 'ndjson' ? 'jsonl' : (end as FileFormat)
 }
 
-/** A value that is JSON, such as 3 or true, is meant as that; anything else is text. */
+/** Reads numbers and booleans as JSON, and everything else as text. */
 function equalityOf(text: string): { key: string; value: unknown } {
   const at = text.indexOf('=')
   if (at < 1) throw new ClientError('--property must be key=value, such as plan=pro.')
@@ -124,7 +124,7 @@ function equalityOf(text: string): { key: string; value: unknown } {
   return { key, value: /^(true|false|-?\d+(\.\d+)?)$/.test(value) ? JSON.parse(value) : value }
 }
 
-/** @param written kept up to date, also when it fails. @returns whether a limit ended it. */
+/** @param written updated as bytes arrive, also when the download fails. @returns whether the limit ended it. */
 async function download(
   api: PrivateApi,
   file: string,
@@ -141,7 +141,7 @@ async function download(
     { ...query, format, limit: left, cursor: part.cursor ?? undefined },
     signal,
   )
-  // A span such as -7d would mean another instant when it is gone on with.
+  // Store relative spans as instants: on resume, -7d would be another time.
   const [after, before] = ['after', 'before'].map(name => response.headers.get(`pennon-export-${name}`) ?? undefined)
   await writeAsked(file, { ...asked, query: { ...query, after, before } })
   const most = response.headers.get('pennon-export-at-most')
@@ -152,7 +152,7 @@ async function download(
     rowCountMax: most === null ? null : Number(most),
   })
   const scanner = format === 'parquet' ? null : new RowScanner(format)
-  // What goes on has a header of its own, which is left out.
+  // A resumed download starts with its own header, which is left out.
   let headerIsAhead = format === 'csv' && part.cursor !== null
   const headers = format === 'csv' ? 1 : 0
   let received = 0
@@ -196,7 +196,7 @@ function printResult(
   const isParquet = format === 'parquet'
   const rows = isParquet ? null : written.rowCount
   if (isJson) {
-    // The rows of Parquet are not counted here, so it may have ended at the limit or by itself.
+    // Rows of Parquet are not counted here, so whether the limit ended it is unknown.
     const limited = isParquet && limit !== null ? null : isCut
     process.stdout.write(`${JSON.stringify({ file, format, rows, bytes: written.bytes, limited })}\n`)
     return
@@ -214,8 +214,8 @@ function describePartialFile(file: string, format: FileFormat, rowCount: number,
 }
 
 /**
- * What a download that ended too early has left. Going on counts the rows of the file itself, so it is right even if some were lost.
- * @param unclosed why the file could not be closed, after which the system may not have kept the last rows.
+ * Describes the file of an incomplete download. Resuming counts its rows again, so lost ones do no harm.
+ * @param unclosed why the file could not be closed, in which case its last rows may be lost.
  */
 export function describeWritten(rowCount: number, part: string, unclosed: Error | null): string {
   const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`

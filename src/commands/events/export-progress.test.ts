@@ -23,7 +23,7 @@ function run(
   return written
 }
 
-it('a terminal gets a bar with rate and time left, ten times a second at most', () => {
+it('an export shows a bar with rate and time left on a terminal, at most ten times a second', () => {
   const shown = run(true, 4_000, [
     [0, 0],
     [50, 100],
@@ -36,7 +36,7 @@ it('a terminal gets a bar with rate and time left, ten times a second at most', 
   ])
 })
 
-it('a file or a pipe gets a line every ten seconds', () => {
+it('an export prints a line every ten seconds to a file or pipe', () => {
   const shown = run(false, null, [
     [9_999, 5],
     [10_000, 10],
@@ -46,7 +46,7 @@ it('a file or a pipe gets a line every ten seconds', () => {
   assert.deepEqual(shown, ['10 rows, 10.0 KiB, 1.0 KiB/s\n', '30 rows, 30.0 KiB, 1.5 KiB/s\n'])
 })
 
-it('rows that are not counted, as in Parquet, are left out', () => {
+it('the progress of an export leaves out rows if they are not counted, as in Parquet', () => {
   assert.deepEqual(run(false, 4_000, [[10_000, null]]), ['1.0 KiB, 102 bytes/s\n'])
   assert.deepEqual(run(true, 4_000, [[10_000, null]])[0], '\r1.0 KiB, 102 bytes/s\u001b[K')
 })

@@ -1,4 +1,4 @@
-// How an export is getting on: a bar on a terminal, a line every ten seconds elsewhere.
+// Progress of an export: a bar on a terminal, a line every ten seconds elsewhere.
 
 import { progressBar } from '../client/progress-bar.ts'
 import { readableBytes } from '../readable-bytes.ts'
@@ -7,20 +7,20 @@ export interface ExportProgressOptions {
   readonly write: (text: string) => void
   readonly isTerminal: boolean
   readonly monotonicNowMs: () => number
-  /** Null when it is not known. */
+  /** Null if unknown. */
   readonly rowCountMax: number | null
 }
 
 const barEveryMs = 100
 const lineEveryMs = 10_000
 
-/** @returns what is told of the rows and bytes of this run; `end` leaves the line clear. */
+/** @returns functions that show rows and bytes of this run, and clear the line at its end. */
 export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax }: ExportProgressOptions) {
   const startMs = monotonicNowMs()
   const everyMs = isTerminal ? barEveryMs : lineEveryMs
   let shownMs = isTerminal ? Number.NEGATIVE_INFINITY : startMs
   return {
-    /** @param rowCount null where rows are not counted. */
+    /** @param rowCount null if rows are not counted. */
     show(rowCount: number | null, bytes: number): void {
       const nowMs = monotonicNowMs()
       if (nowMs - shownMs < everyMs) return

@@ -1,10 +1,10 @@
-// What the end of a Parquet file of an export says: a file ends after some thousand groups although rows may be left, and
-// is a valid file then, so only its footer tells it apart from a whole export.
+// Reads the footer of an exported Parquet file. A file ends after some thousand row groups although rows may be left, and is
+// valid then, so only its footer shows whether the export is whole.
 
 import { open } from 'node:fs/promises'
 
 const completeKey = 'pennon.export.complete'
-/** The length of the footer, and the sign of the format. */
+/** The length of the footer, and the magic bytes of the format. */
 const endBytes = 8
 
 /** @returns false when more rows are left, or when the file has no footer of an export. */
@@ -17,7 +17,7 @@ export async function hasWholeExport(path: string): Promise<boolean> {
     const footerBytes = end.readUInt32LE(0)
     if (end.toString('latin1', 4) !== 'PAR1' || footerBytes > size - endBytes) return false
     const footer = await read(size - endBytes - footerBytes, footerBytes)
-    // Texts of events stand in the statistics before it, so the last one counts. A text has its kind and length ahead.
+    // Statistics before it may contain texts of events, so the last occurrence counts. A type and a length precede the value.
     const at = footer.lastIndexOf(completeKey)
     return (
       at !== -1 &&

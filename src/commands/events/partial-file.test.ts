@@ -5,7 +5,7 @@ import { it } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { beginFile, partialPath, readAsked, writeAsked } from './partial-file.ts'
 
-it('names only what can be done about a file that is in the way', async t => {
+it('beginning an export suggests --resume for an existing partial file only if its format allows it', async t => {
   for (const [format, advice] of [
     ['jsonl', /has the rows received so far\. Use --resume to continue, or --force to start again\.$/],
     ['parquet', /has the rows received so far\. Use --force to start again\.$/],
@@ -18,13 +18,13 @@ it('names only what can be done about a file that is in the way', async t => {
   }
 })
 
-it('replaces what was asked for in one step', async t => {
+it('the options of an export are replaced atomically', async t => {
   const folder = tempDir(t)
   const file = join(folder, 'events.csv')
   writeFileSync(partialPath(file), '')
   const asked = { instance: 'http://host', project: '1', format: 'csv', query: {}, limit: null } as const
   await writeAsked(file, asked)
-  // What a write that was cut short left behind.
+  // Left by an interrupted write.
   writeFileSync(`${file}.part.json.next`, '{')
   await writeAsked(file, { ...asked, project: '2' })
   assert.equal(readAsked(file).project, '2')

@@ -1,4 +1,4 @@
-// The file of an export while it is not complete: `FILE.part`, and `FILE.part.json` with what was asked for.
+// The files of an incomplete export: `FILE.part`, and `FILE.part.json` with its options.
 
 import { constants, existsSync, readFileSync } from 'node:fs'
 import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises'
@@ -7,12 +7,12 @@ import { RowScanner } from './row-scanner.ts'
 
 export type FileFormat = 'jsonl' | 'csv' | 'parquet'
 
-/** What an export was begun with, so that it goes on with the same. */
+/** The options that an export was begun with, for resuming it. */
 export interface AskedExport {
   readonly instance: string
   readonly project: string
   readonly format: FileFormat
-  /** Without cursor and limit; bounds of time are instants. */
+  /** Without cursor and limit; time bounds are instants. */
   readonly query: Query
   readonly limit: number | null
 }
@@ -21,7 +21,7 @@ export interface PartialFile {
   readonly handle: FileHandle
   /** Whole rows, without a header. */
   readonly rowCount: number
-  /** The cursor behind the last whole row; null when there is none. */
+  /** The cursor after the last whole row; null without rows. */
   readonly cursor: string | null
   readonly bytes: number
 }
@@ -29,7 +29,7 @@ export interface PartialFile {
 export const partialPath = (file: string) => `${file}.part`
 export const askedOf = (file: string) => `${file}.part.json`
 
-/** @throws ClientError when something is in the way. */
+/** @throws ClientError if a file exists already. */
 export async function beginFile(
   file: string,
   { format }: Pick<AskedExport, 'format'>,
@@ -58,7 +58,7 @@ export async function writeAsked(file: string, asked: AskedExport): Promise<void
   await rename(next, askedOf(file))
 }
 
-/** @throws ClientError when there is nothing to go on with. */
+/** @throws ClientError if there is nothing to resume. */
 export function readAsked(file: string): AskedExport {
   if (!existsSync(partialPath(file)))
     throw new ClientError(
@@ -75,7 +75,7 @@ export function readAsked(file: string): AskedExport {
   }
 }
 
-/** Opens what is there, and cuts off what stands behind its last whole row. @throws ClientError */
+/** Opens the partial file and truncates it after its last whole row. @throws ClientError */
 export async function continueFile(file: string, { format }: AskedExport): Promise<PartialFile> {
   if (format === 'parquet')
     throw new ClientError(
@@ -93,13 +93,13 @@ export async function continueFile(file: string, { format }: AskedExport): Promi
 
 type End = Omit<PartialFile, 'handle'>
 
-/** The header is a row as well; without a row of data it is asked for again. */
+/** The header counts as a row. A file with nothing else starts again. */
 function endOfCsv({ rowCount, lastEnd }: RowScanner, last: string): End {
   if (rowCount <= 1) return { rowCount: 0, cursor: null, bytes: 0 }
   return { rowCount: rowCount - 1, cursor: last.slice(0, last.indexOf(',')), bytes: lastEnd }
 }
 
-/** The last line may say that the export broke off, and where. */
+/** The last line may be an error with the cursor at which the export failed. */
 function endOfLines({ rowCount, lastStart, lastEnd }: RowScanner, last: string, file: string): End {
   if (rowCount === 0) return { rowCount: 0, cursor: null, bytes: 0 }
   const row = parseLine(last)
@@ -118,7 +118,7 @@ function parseLine(line: string): { cursor?: unknown; export_error?: { cursor: s
   }
 }
 
-/** Gives the file its name, once all of it is on the disk. */
+/** Renames the file to its final name once all of it is on disk. */
 export async function completeFile(file: string, handle: FileHandle): Promise<void> {
   await handle.sync()
   await handle.close()

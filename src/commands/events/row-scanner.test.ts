@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { RowScanner } from './row-scanner.ts'
 
-/** Scans a text in pieces of a size. @returns the number of whole rows, the last of them, and what stands behind it. */
+/** Scans a text in pieces of `size` bytes. @returns the number of whole rows, the last of them, and the rest of the text. */
 function scanned(format: 'jsonl' | 'csv', text: string, size: number): [rows: number, last: string, rest: string] {
   const bytes = Buffer.from(text)
   const scanner = new RowScanner(format)

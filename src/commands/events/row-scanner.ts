@@ -1,4 +1,4 @@
-// Finds the rows in the bytes of an export as they pass by: how many there are, and where the last whole one ends.
+// Counts the rows in the bytes of an export as they arrive, and finds where the last whole one ends.
 
 const newline = 0x0a
 const quote = 0x22
@@ -7,13 +7,13 @@ export class RowScanner {
   readonly #isQuoted: boolean
   #inQuotes = false
   #offset = 0
-  /** Whole rows, the header of a CSV among them. */
+  /** Whole rows, including the header of CSV. */
   rowCount = 0
   /** Where the last whole row begins and ends. */
   lastStart = 0
   lastEnd = 0
 
-  /** A row of CSV may have line breaks within quotes; one of JSON lines has none. */
+  /** Rows of CSV may have line breaks within quotes; rows of JSON lines have none. */
   constructor(format: 'jsonl' | 'csv') {
     this.#isQuoted = format === 'csv'
   }
@@ -26,7 +26,7 @@ export class RowScanner {
 
   #scanQuoted(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at++) {
-      // A doubled quote leaves and enters again.
+      // A doubled quote closes and reopens.
       if (bytes[at] === quote) this.#inQuotes = !this.#inQuotes
       else if (bytes[at] === newline && !this.#inQuotes) this.#endRow(at)
     }

@@ -1,5 +1,5 @@
-// `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: what would change and for whom, a question, and
-// the write, which changes that one thing alone.
+// `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: shows what would change and for whom, asks, and
+// changes nothing else.
 
 import type { NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -13,15 +13,15 @@ import { flagPath, ofFlag } from './find-flag.ts'
 import { afterChange } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
 
-/** A change by its action in the private API, and by the rule that says what it does. */
+/** A change: its action in the private API, and the function that computes its effect. */
 export interface FlagChange {
   readonly action: string
   readonly write: NarrowWrite
-  /** What the action takes besides the flag. */
+  /** The request body of the action. */
   readonly body?: JsonObject
 }
 
-/** @param changeOf what is meant, once the flag is known. @throws ClientError when it does not fit the flag. */
+/** @param changeOf computes the change from the flag. @throws ClientError if the flag does not allow it. */
 export function changeFlag(
   key: string,
   options: ChangeOptions,
@@ -49,7 +49,7 @@ export function changeFlag(
     const title = `${flag.key}, version ${flag.version}`
     if (!(await confirmChange(api, options, { title, before: flag, after: afterChange(flag, fields), definition })))
       return
-    // By its id: the key may be another flag's by now.
+    // By id: another flag may have taken the key since.
     const written = await api.post(flagPath(String(flag.id), `${action}/`), body)
     if (options.json === true) printJson(written)
     else printLines([stateNow(written as unknown as FlagJson)])
@@ -57,7 +57,7 @@ export function changeFlag(
   return runClient(options, 'feature_flag:write', command, optionOfField)
 }
 
-/** How a flag is now. */
+/** The present state of a flag. */
 export function describeFlagState({ key, active, archived, filters, version }: FlagJson): string {
   const state = archived ? 'archived' : active ? 'on' : 'off'
   return printableName(`${key} is ${state}. Rollout: ${describeRollout(filters)}. Version ${version}.`)

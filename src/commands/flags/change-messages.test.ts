@@ -10,8 +10,8 @@ import { rolloutOf } from './roll-out.ts'
 const everyone = { properties: [], rollout_percentage: 100 }
 const pro = { properties: [{ type: 'person', key: 'plan', operator: 'exact', value: 'pro' }], rollout_percentage: 10 }
 
-describe('the difference that a change makes', () => {
-  it('names what is gone and what is new, and nothing that stays', () => {
+describe('the lines about a change of a flag', () => {
+  it('name what is removed and added, and nothing that stays', () => {
     const before = { active: true, archived: false, filters: { groups: [pro, pro] } }
     const after = { active: true, archived: false, filters: { groups: [everyone, pro, pro] } }
     assert.deepEqual(diffLines(before, after, plainTerminal), ['+ everybody'])
@@ -29,13 +29,13 @@ describe('the difference that a change makes', () => {
     ])
   })
 
-  it('of a flag with rules names its rules and its default', () => {
+  it('name the rules and the default of a flag with rules', () => {
     const filters = { version: 2, return_type: 'number', default_value: 1, rules: [] }
     const after = { active: true, archived: false, filters }
     assert.deepEqual(diffLines(null, after, plainTerminal), ['+ switched on', '+ else 1'])
   })
 
-  it('is for as many as were counted, or says why they were not', () => {
+  it('give the number of affected persons, or the reason why it is unknown', () => {
     const reach = { evaluated: 1200, population: 'persons', gained: 1100, lost: 0, moved: 3 }
     for (const [line, message] of [
       [reach, 'Of 1,200 persons stored, 1,100 gain it, 3 change to another value.'],
@@ -51,13 +51,13 @@ describe('the difference that a change makes', () => {
 })
 
 describe('a new flag', () => {
-  it('with rules has nothing beside them', () => {
+  it('with rules gets no conditions', () => {
     const rules = { version: 2, return_type: 'boolean', default_value: false, rules: [] }
     const flag = newFlag('a', { filters: JSON.stringify(rules) })
     assert.deepEqual([flag.active, flag.filters], [false, rules])
   })
 
-  it('is on only where conditions or --active say for whom', () => {
+  it('is on only if conditions or --active are given', () => {
     const filters = JSON.stringify({ groups: [pro] })
     for (const [options, active, groups] of [
       [{}, false, [everyone]],
@@ -81,10 +81,10 @@ describe('a new flag', () => {
   })
 })
 
-describe('a rollout that is asked for', () => {
+describe('a rollout', () => {
   const flag = { key: 'beta', version: 4, filters: { groups: [pro, everyone] } }
 
-  it('names the condition as people count, and the version that was looked at', () => {
+  it('counts conditions from 1, and sends the version that was read', () => {
     const { action, body } = rolloutOf(flag, '2.5 %', { condition: '2' })
     assert.deepEqual(
       [action, body],
@@ -93,7 +93,7 @@ describe('a rollout that is asked for', () => {
     assert.deepEqual(rolloutOf(flag, 'everyone', { variant: 'a' }).body, { version: 4, variant_key: 'a' })
   })
 
-  it('is none for options that do not go together, and for what is no number', () => {
+  it('is refused for conflicting options and for anything that is not a number', () => {
     for (const [share, options] of [
       ['everyone', { condition: '1' }],
       ['5', { condition: '1', variant: 'a' }],
@@ -106,7 +106,7 @@ describe('a rollout that is asked for', () => {
       assert.throws(() => rolloutOf(flag, share, options), { name: 'ClientError' }, share)
   })
 
-  it('of a flag with rules is refused plainly', () => {
+  it('is refused for a flag with rules, with the way to change it', () => {
     for (const share of ['10', 'everyone'])
       assert.throws(() => rolloutOf({ key: 'beta', filters: { version: 2, rules: [] }, version: 1 }, share, {}), {
         name: 'ClientError',
@@ -115,7 +115,7 @@ describe('a rollout that is asked for', () => {
   })
 })
 
-it('a change is meant when the answer is a plain yes', async () => {
+it('only a plain yes confirms a change', async () => {
   const answers = ['y', 'Yes', 'n', 'yess', '1']
   const meant = await Promise.all(answers.map(answer => isMeant({ ask: async () => answer }, 'Change it')))
   assert.deepEqual(meant, [true, true, false, false, false])

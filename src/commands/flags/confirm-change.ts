@@ -1,4 +1,4 @@
-// What somebody sees and says before a flag is changed: the difference, who is affected, and yes or no.
+// Confirmation of a change to a flag: shows the difference and the affected persons, and asks yes or no.
 
 import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -11,7 +11,7 @@ import { diffLines, reachLine } from './flag-diff.ts'
 import { printLines } from './output.ts'
 
 export interface ChangeOptions extends ClientOptions {
-  /** Changes without a question. */
+  /** Changes without asking. */
   readonly yes?: boolean
 }
 
@@ -20,18 +20,18 @@ export interface PlannedChange {
   /** Null for a new flag. */
   readonly before: NarrowFlag | null
   readonly after: NarrowFlag
-  /** What the count of those who are affected takes: the fields that change, and the id of a flag that is there. */
+  /** For counting the affected persons: the changed fields, and the id of an existing flag. */
   readonly definition: JsonObject
 }
 
-/** @throws ClientError for `--json` without `--yes`: the question would stand in the output. */
+/** @throws ClientError for `--json` without `--yes`, since the question would be part of the output. */
 export function checkAsking({ json, yes }: ChangeOptions): void {
   if (json === true && yes !== true) throw new ClientError('--json cannot ask for confirmation: add --yes.')
 }
 
 /**
- * @returns whether the change was confirmed. `--yes` confirms it, and then those who are affected are not counted.
- * @throws ClientError when there is no terminal to ask the question at.
+ * @returns whether the change was confirmed. `--yes` confirms it without counting the affected persons.
+ * @throws ClientError if there is no terminal to ask.
  */
 export async function confirmChange(
   api: PrivateApi,
@@ -53,13 +53,13 @@ export async function confirmChange(
   return false
 }
 
-/** Whatever is not a plain yes is a no. */
+/** Anything but a plain yes means no. */
 export async function isMeant(person: Pick<Person, 'ask'>, what: string): Promise<boolean> {
   const answer = await person.ask(`${what}? y or n`, 'n')
   return ['y', 'yes'].includes(answer.toLowerCase())
 }
 
-/** @param keepsIdentity counts rules with the ids and seeds that are sent, which only a key with all scopes may do. */
+/** @param keepsIdentity counts with the rule ids and seeds of the definition, which requires a key with all scopes. */
 export async function whoIsAffected(
   api: PrivateApi,
   definition: JsonObject,
@@ -69,7 +69,7 @@ export async function whoIsAffected(
     const query = keepsIdentity ? { skip_validation: 'true' } : {}
     return reachLine(await api.postForLastLine('/feature_flags/reach/', { definition }, query))
   } catch (error) {
-    // A change may be right although it cannot be counted, such as for a flag by device, or without the scope.
+    // Not every change can be counted, such as for a flag by device, or without the scope.
     if (!(error instanceof ClientError) || error.status === null || error.exitCode === 1) throw error
     return `The affected persons could not be counted. ${error.message}`
   }

@@ -1,5 +1,5 @@
-// `pennon flags create`: a new flag. One without conditions would be on for everybody, so it stays off unless `--active`
-// says that this is meant.
+// `pennon flags create`: creates a flag. Without conditions it would be on for everybody, so it stays off unless `--active`
+// is given.
 
 import { randomUUID } from 'node:crypto'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
@@ -41,10 +41,10 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
   return runClient(options, 'feature_flag:write', command, { filters: '--filters', tags: '--tag', name: '--name' })
 }
 
-/** Before anything is shown or asked. @throws ClientError when the project has a flag of this key. */
+/** Called before anything is shown or asked. @throws ClientError if the project has a flag of this key. */
 async function refuseTaken(api: PrivateApi, key: string): Promise<void> {
   try {
-    // The digits of a key may be the id of another flag.
+    // A key of digits may be the id of another flag.
     if ((await api.get(flagPath(key))).key !== key) return
   } catch (error) {
     if (error instanceof ClientError && error.status === 404) return
@@ -53,13 +53,13 @@ async function refuseTaken(api: PrivateApi, key: string): Promise<void> {
   throw new ClientError(`The flag ${key} already exists. To see it: pennon flags show ${key}`)
 }
 
-/** Rules as they can be read: the service gives them their ids and seeds when they are written. */
+/** Gives rules ids and seeds for display, which they need to be readable; the service assigns others when it stores them. */
 function shownFilters(filters: JsonObject): JsonObject {
   const identified = configVersion(filters) === 2 ? identifyRules(filters, null, randomUUID) : null
   return identified?.ok ? identified.value : filters
 }
 
-/** @throws ClientError for options that do not go together. */
+/** @throws ClientError for conflicting options. */
 export function newFlag(
   key: string,
   { name, tag, rollout, filters, active, inactive }: Omit<CreateOptions, 'project'>,

@@ -5,8 +5,8 @@ import { suggestFlag } from './find-flag.ts'
 
 const plan = { type: 'person', key: 'plan', operator: 'exact', value: 'pro' }
 
-describe('the conditions of a flag in words', () => {
-  it('have a percentage for each set where some sets are for some persons alone', () => {
+describe('the description of the conditions of a flag', () => {
+  it('has a percentage for each set if some sets have filters', () => {
     const groups = [
       { properties: [plan], rollout_percentage: 100 },
       { properties: [], rollout_percentage: 10 },
@@ -19,7 +19,7 @@ describe('the conditions of a flag in words', () => {
     assert.equal(describeRollout({ groups: [{ properties: [], rollout_percentage: 25 }] }), '25 %')
   })
 
-  it('name cohorts and other flags as people say it', () => {
+  it('names cohorts and other flags in plain words', () => {
     const properties = [
       { key: 'id', type: 'cohort', value: 8 },
       { key: 'id', type: 'cohort', operator: 'not_in', value: 9 },
@@ -30,7 +30,7 @@ describe('the conditions of a flag in words', () => {
     ])
   })
 
-  it('are rules and a default in a flag of version 2', () => {
+  it('lists rules and the default of a version 2 flag', () => {
     const id = '11111111-1111-4111-8111-111111111111'
     const predicate = { ...plan, negation: true }
     const rules = [{ id, rule_type: 'targeted_release', targeting: { properties: [predicate] }, value: 42 }]
@@ -44,7 +44,7 @@ describe('the conditions of a flag in words', () => {
     assert.match(conditionLines({ ...document, version: 3 })[0]!, /^unreadable: /)
   })
 
-  it('say who gets the default by a rule itself', () => {
+  it('says for which persons a rule itself returns the default', () => {
     const hashed = {
       assignment_algorithm: 'sha1_60_v1',
       rollout_percentage: 20,
@@ -67,21 +67,21 @@ describe('the conditions of a flag in words', () => {
     ])
   })
 
-  it('show no value of an operator that compares none', () => {
+  it('shows no value for an operator that compares none', () => {
     const set = (operator: string) => ({ groups: [{ properties: [{ ...plan, operator, value: operator }] }] })
     assert.deepEqual(conditionLines(set('is_not_set')), ['1. plan is not set'])
     assert.deepEqual(conditionLines(set('icontains')), ['1. plan icontains icontains'])
   })
 })
 
-describe('the remedy for a flag that is not there', () => {
+describe('the suggestion for an unknown flag', () => {
   const keys = ['pl', 'new-checkout']
   const cases: [flag: string, says: RegExp][] = [
     ['new-chekout', /^Did you mean new-checkout\? To list all flags: /],
     ['checkout', /^Did you mean new-checkout\? /],
     ['something-else', /^To list all flags: pennon flags list\./],
   ]
-  for (const [flag, says] of cases) it(`is ${says} for ${flag}`, () => assert.match(suggestFlag(flag, keys), says))
+  for (const [flag, says] of cases) it(`for ${flag} is ${says}`, () => assert.match(suggestFlag(flag, keys), says))
 
-  it('is not a list where there are no flags', () => assert.equal(suggestFlag('x', []), 'The project has no flags.'))
+  it('is not a list if there are no flags', () => assert.equal(suggestFlag('x', []), 'The project has no flags.'))
 })

@@ -1,4 +1,4 @@
-// A flag's conditions in words for people.
+// Describes the conditions of a flag for people.
 
 import {
   readFilters,
@@ -31,7 +31,7 @@ export function describeRollout(filters: JsonObject): string {
   }
 }
 
-/** Percentages in one cell of a table. */
+/** The most percentages in one cell of a table. */
 const setsShown = 4
 
 function describePartialRollout({ sets, variants }: StoredFilters): string {
@@ -44,7 +44,7 @@ function describePartialRollout({ sets, variants }: StoredFilters): string {
   return variants.length > 0 ? `${most}, ${variants.length} variants` : most
 }
 
-/** A line for each condition set, or one that says why there is none. Of version 2: for each rule, and the default. */
+/** A numbered line for each condition set, or one that says why there is none. For version 2: each rule, and the default. */
 export function conditionLines(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null)
@@ -55,7 +55,7 @@ export function conditionLines(filters: JsonObject): string[] {
   })
 }
 
-/** Each condition set in words, without its number. Of version 2: each rule, and the default. */
+/** A line for each condition set, without its number. For version 2: each rule, and the default. */
 export function describeConditions(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null) return [...document.rules.map(describeRule), describeDefault(document)]
@@ -70,7 +70,7 @@ export function variantLines(filters: JsonObject): string[] {
   )
 }
 
-/** Null for version 1, and for what cannot be read. */
+/** @returns null for version 1, and for rules that cannot be read. */
 function rulesOf(filters: JsonObject): RulesDocument | null {
   const read = configVersion(filters) === 1 ? null : readRules(filters)
   return read?.ok ? read.value : null
@@ -117,7 +117,7 @@ function describeSet({ filters, rolloutPercentage, variant }: StoredSet): string
   return `${who}${share}${variant === null ? '' : `, variant ${variant}`}`
 }
 
-/** Whatever stands beside these is not compared; PostHog stores the name of the operator again. */
+/** Operators whose value is not compared; PostHog stores the operator's name as the value. */
 const withoutValue: ReadonlySet<string | null> = new Set(['is_set', 'is_not_set'])
 
 function describeFilter({ type, key, operator, value }: Omit<StoredFilter, 'groupTypeIndex'>): string {

@@ -1,4 +1,4 @@
-// `pennon flags explain`: why a flag has its value for somebody, condition by condition.
+// `pennon flags explain`: shows why a person gets a flag's value, condition by condition.
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'

@@ -1,4 +1,4 @@
-// `pennon flags export`: the flags of a project, and the cohorts that they use, as a file for another project.
+// `pennon flags export`: writes the flags of a project, and the cohorts that they use, as a file for another project.
 
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { firstFew } from '#core/format-count.ts'
@@ -22,11 +22,11 @@ import { printLines } from './output.ts'
 
 export interface NamedLists {
   readonly file: FlagFile
-  /** What is not in the file, in sentences for people. */
+  /** Sentences about what is not in the file. */
   readonly notes: readonly string[]
 }
 
-/** @param keys of the flags to export, with all that they use; of all when there are none. */
+/** @param keys of the flags to export, with everything they use; empty for all flags. */
 export function exportFlags(keys: readonly string[], options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read, cohort:read and group:read', async api => {
     const { file, notes } = nameLists(await listDefinitions(api), keys)
@@ -44,7 +44,7 @@ export async function listDefinitions(api: PrivateApi): Promise<ApiLists> {
   }
 }
 
-/** @throws ClientError for a key without a flag, and for cohorts that their names do not tell apart. */
+/** @throws ClientError for an unknown key, and for cohorts with the same name. */
 export function nameLists(lists: ApiLists, keys: readonly string[] = []): NamedLists {
   const naming = createNaming(lists)
   const isKept = (flag: JsonObject) =>

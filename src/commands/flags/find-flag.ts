@@ -1,9 +1,9 @@
-// A flag by its key or id, or the key that was probably meant.
+// Finds a flag by key or id, or suggests the key that was probably meant.
 
 import { nearMiss } from '#core/nearest-name.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 
-/** Keys that an unknown one is compared with. */
+/** The most keys that an unknown one is compared with. */
 const comparedFlagsMax = 5_000
 
 /** The path of a flag below the project. */
@@ -11,13 +11,13 @@ export function flagPath(flag: string, rest = ''): string {
   return `/feature_flags/${encodeURIComponent(flag)}/${rest}`
 }
 
-/** Asks for something of a flag. @throws ClientError, for an unknown flag with the nearest key. */
+/** Runs a request about a flag. @throws ClientError; for an unknown flag, with the nearest key. */
 export async function ofFlag<T>(api: PrivateApi, flag: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {
     if (!(error instanceof ClientError && error.status === 404)) throw error
-    // A project that is unknown is said by this call.
+    // For an unknown project, this call throws.
     const flags = await api.list('/feature_flags/', {}, comparedFlagsMax)
     const keys = flags.map(({ key }) => String(key))
     throw new ClientError(`There is no flag ${flag} in this project. ${suggestFlag(flag, keys)}`, { status: 404 })

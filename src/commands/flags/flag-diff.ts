@@ -1,4 +1,4 @@
-// What a change of a flag does, in lines for people: what it says from now on, and for whom it is another value then.
+// Describes a change of a flag in lines: the difference, and the number of persons who get another value.
 
 import type { NarrowFlag } from '#core/flags/definitions/narrow-writes.ts'
 import { formatCount } from '#core/format-count.ts'
@@ -7,13 +7,13 @@ import { printableName } from '#core/printable.ts'
 import type { Terminal } from '../client/terminal.ts'
 import { describeConditions, variantLines } from './describe-rollout.ts'
 
-/** The flag as the write will leave it: an archived one is off. */
+/** The flag after the write, which switches off an archived one. */
 export function afterChange(flag: NarrowFlag, fields: Partial<NarrowFlag>): NarrowFlag {
   const { archived = flag.archived, active = flag.active, filters = flag.filters } = fields
   return { archived, active: active && !archived, filters }
 }
 
-/** @param before null for a flag that is made. */
+/** @param before null for a new flag. */
 export function diffLines(before: NarrowFlag | null, after: NarrowFlag, terminal: Terminal): string[] {
   const old = before === null ? [] : factsOf(before)
   const now = factsOf(after)
@@ -33,7 +33,7 @@ function factsOf({ active, archived, filters }: NarrowFlag): string[] {
   ]
 }
 
-/** The lines that the others lack; one that occurs several times counts each time. */
+/** Multiset difference: the lines that are not among the others, each occurrence counted. */
 function linesWithout(lines: readonly string[], others: readonly string[]): string[] {
   const left = [...others]
   return lines.filter(line => {
@@ -43,7 +43,7 @@ function linesWithout(lines: readonly string[], others: readonly string[]): stri
   })
 }
 
-/** The last line of an answer about reach, or the error that ended it. */
+/** @param reach the last line of the reach response, which may be an error. */
 export function reachLine(reach: JsonObject): string {
   const count = (name: string) => Number(reach[name] ?? 0)
   const error = reach.error as JsonObject | undefined

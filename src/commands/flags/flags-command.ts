@@ -1,4 +1,4 @@
-// The options and help of `pennon flags`. What the commands do is loaded only when one is called.
+// Options and help of `pennon flags`. The code of a command is loaded only when it is called.
 
 import { type Command, Option } from 'commander'
 import { addAddressOptions } from '../client/instance-address.ts'

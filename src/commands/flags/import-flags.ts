@@ -1,5 +1,5 @@
-// `pennon flags import`: the flags and cohorts of a file, written to a project. What would change is shown and counted
-// first. Definitions that are the same already are not written, so an import that stopped can be run again.
+// `pennon flags import`: writes the flags and cohorts of a file to a project, after showing and counting the changes.
+// Unchanged definitions are not written, so an interrupted import can be run again.
 
 import { mapReferenceValues } from '#core/flags/definitions/map-references.ts'
 import { formatCount } from '#core/format-count.ts'
@@ -28,18 +28,18 @@ import { type ListFiles, readFlagFiles } from './read-flag-files.ts'
 import { amountOf, writePlan } from './write-import.ts'
 
 export interface ImportOptions extends ChangeOptions, ListFiles {
-  /** Only shows what would be written. */
+  /** Only show what would be written. */
   readonly dryRun?: boolean
 }
 
-/** Flags whose reach is counted: each count looks at all persons. */
+/** The most flags whose reach is counted, since each count reads all persons. */
 const countedFlagsMax = 20
 
 export function importFlags(paths: readonly string[], options: ImportOptions): Promise<void> {
   return runClient(options, 'feature_flag:write, cohort:write and group:read', api => importInto(api, paths, options))
 }
 
-/** @throws ClientError, after a part was written too: it says which. */
+/** @throws ClientError, also after a partial write; then its message says what was written. */
 export async function importInto(api: PrivateApi, paths: readonly string[], options: ImportOptions): Promise<void> {
   const { json = false, yes = false, dryRun = false } = options
   if (json && !yes && !dryRun) throw new ClientError('--json cannot ask for confirmation: add --yes or --dry-run.')
@@ -76,7 +76,7 @@ export async function importInto(api: PrivateApi, paths: readonly string[], opti
   }
 }
 
-/** Rules keep their seeds only when they are written without validation, which a key of all scopes may do. */
+/** Rules keep their seeds only if written without validation, which requires a key with all scopes. */
 async function rightsProblems(api: PrivateApi, { writes }: ImportPlan): Promise<string[]> {
   const ofRules = writes.find(write => write.kind === 'flag' && hasRules(write))
   if (ofRules === undefined) return []
@@ -117,7 +117,7 @@ export function planLines({ writes, same, ids }: ImportPlan, terminal: Terminal)
 
 function newFlagLines(write: FlagWrite, ids: ReferenceIds, terminal: Terminal): string[] {
   const { active, archived, filters } = write.wanted
-  // Words are made of indexes of group types, and of any name of a cohort or a flag. Rules refer to none of them.
+  // Descriptions need indexes of group types, and names of cohorts and flags. Rules refer to none of these.
   const groupType = (name: JsonValue) => ids.find('group_type', name) ?? name
   const shown = hasRules(write)
     ? filters

@@ -1,4 +1,4 @@
-// `pennon flags list`: a row for each flag.
+// `pennon flags list`: prints a table of flags.
 
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import type { ClientOptions } from '../client/run-client.ts'

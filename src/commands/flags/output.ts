@@ -1,7 +1,7 @@
 import type { JsonValue } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 
-/** Indented JSON, in which control characters of names are escaped. */
+/** Prints indented JSON, with control characters escaped. */
 export function printJson(value: JsonValue): void {
   const lines = JSON.stringify(value, null, 2).split('\n')
   process.stdout.write(`${lines.map(printable).join('\n')}\n`)

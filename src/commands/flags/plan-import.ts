@@ -1,5 +1,5 @@
-// What an import would write and in which order, or why it cannot: from the file and from what the project has. What a file
-// refers to is found by name, in the file or in the project. All faults are reported before the first write.
+// Plans what an import writes and in which order, from the file and the project's definitions. References are resolved by
+// name, in the file or in the project. All problems are reported before the first write.
 
 import type { TSchema } from 'typebox'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
@@ -26,9 +26,9 @@ import { createCohortSchema, updateCohortSchema } from '#wire/management/persons
 
 interface Write {
   readonly name: string
-  /** As the private API shows it; null for one that the project lacks. */
+  /** As the private API returns it; null if the project does not have it. */
   readonly before: JsonObject | null
-  /** None where `before` is null. */
+  /** Empty if `before` is null. */
   readonly changes: readonly JsonChange[]
 }
 export type FlagWrite = Write & { readonly kind: 'flag'; readonly wanted: FileFlag }
@@ -36,11 +36,11 @@ export type CohortWrite = Write & { readonly kind: 'cohort'; readonly wanted: Fi
 export type PlannedWrite = FlagWrite | CohortWrite
 
 export interface ImportPlan {
-  /** Each after what it refers to. */
+  /** Each definition follows those it refers to. */
   readonly writes: readonly PlannedWrite[]
-  /** What the project has already, exactly so. */
+  /** Definitions that the project already has unchanged. */
   readonly same: readonly PlannedWrite[]
-  /** With any, nothing may be written. Each names the flag or cohort and the field. */
+  /** If there are any, nothing may be written. Each names the flag or cohort and the field. */
   readonly problems: readonly string[]
   readonly ids: ReferenceIds
 }
@@ -76,7 +76,7 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
   const toWrite = all.filter(isToWrite)
   const planned = new Set(all.map(titleOf))
   for (const write of toWrite) problems.push(...referenceProblems(write, ids, planned))
-  // What refers to nothing that is known is no reason to find fault with the rest.
+  // With unresolved references, other checks would report misleading problems.
   if (problems.length === 0)
     for (const write of toWrite)
       for (const fault of await faultsOf(write, ids)) problems.push(`${titleOf(write)}: ${fault}`)
@@ -98,7 +98,7 @@ export function titleOf({ kind, name }: Pick<PlannedWrite, 'kind' | 'name'>): st
   return kind === 'flag' ? `flag ${name}` : `cohort "${name}"`
 }
 
-/** Fields that the file does not have stay as they are. */
+/** Fields that are not in the file stay unchanged. */
 function changesOf(before: JsonObject | null, wanted: JsonObject): JsonChange[] {
   if (before === null) return []
   return Object.keys(wanted).flatMap(field => {
@@ -112,7 +112,7 @@ function findRepeated(names: readonly string[]): Set<string> {
   return new Set(names.filter(name => seen.size === seen.add(name).size))
 }
 
-/** Ids by name, of what the project has and of what has been written since. */
+/** Ids by name, of definitions in the project and of those written since. */
 export class ReferenceIds {
   readonly #ids = new Map<string, number>()
 
@@ -131,12 +131,12 @@ export class ReferenceIds {
     return typeof name === 'string' ? this.#ids.get(`${kind} ${name}`) : undefined
   }
 
-  /** Whether all that the filters refer to is there. */
+  /** Whether everything that the filters refer to exists. */
   areKnown(filters: JsonObject): boolean {
     return namedReferences(filters).every(({ kind, name }) => this.find(kind, name) !== undefined)
   }
 
-  /** The filters as the project stores them. What is not there yet gets an id that nothing has. */
+  /** The filters as the project stores them. References to unwritten definitions get an unused id. */
   resolve(filters: JsonObject): JsonObject {
     return mapReferenceValues(filters, {
       cohort: name => this.find('cohort', name) ?? unwritten,
@@ -179,7 +179,7 @@ const bodyParsers = {
   cohort: { create: bodyParserOf(createCohortSchema), update: bodyParserOf(updateCohortSchema) },
 }
 
-/** What the instance would refuse of what is sent to it, as far as only the write itself tells, each with its field. */
+/** Problems that the instance would report for the request, as far as the request alone shows them, each with its field. */
 async function faultsOf(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
   const { kind, before } = write
   const body = bodyOf(write, ids)
@@ -197,12 +197,13 @@ function describeIssues(issues: readonly FlagIssue[]): string[] {
   return issues.map(({ path, message }) => `${path}: ${message}`)
 }
 
-/** How many cohorts and flags may refer to one another in a row. No project needs nearly as many. */
+/** The longest chain of references between cohorts and flags. No project needs nearly as many. */
 const wayLengthMax = 500
 
 /**
- * Adds a problem for a circle, for references that go too far, and for a filter that leads to a flag with rules.
- * @param graph the filters of all that there will be, by title.
+ * Sorts writes so that each follows those it refers to. Adds a problem for a cycle, for a chain that is too long, and for a
+ * filter that leads to a flag with rules.
+ * @param graph the filters of all flags and cohorts after the import, by title.
  */
 function inOrder(
   writes: readonly PlannedWrite[],
@@ -211,7 +212,7 @@ function inOrder(
 ): PlannedWrite[] {
   const byTitle = new Map(writes.map(write => [titleOf(write), write]))
   const ordered: PlannedWrite[] = []
-  /** By what has been looked at: the flag with rules that it is or leads to, if any. */
+  /** By title of a visited definition: the flag with rules that it is or leads to, if any. */
   const rulesBehind = new Map<string, string | null>()
   const visit = (title: string, way: readonly string[]): string | null => {
     const known = rulesBehind.get(title)
@@ -246,12 +247,12 @@ function inOrder(
   return ordered
 }
 
-/** The document has rules, which are stored as they are, since their seeds decide who gets what. */
+/** Rules are stored unchanged, since their seeds decide who gets which value. */
 export function hasRules({ wanted }: FlagWrite): boolean {
   return configVersion(wanted.filters) === 2
 }
 
-/** What is sent: all of a new one; of one that is there the fields that change, and the version that they were compared with. */
+/** The request body: all fields of a new definition; else the changed fields, and the version they were compared with. */
 export function bodyOf(write: PlannedWrite, ids: ReferenceIds): JsonObject {
   const { before, wanted, changes } = write
   const changed = new Set(changes.map(({ path }) => path.split('.')[0]!))

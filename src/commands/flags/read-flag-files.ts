@@ -1,5 +1,5 @@
-// The files that `pennon flags import` is given: one of `pennon flags export`, or lists as PostHog's API answers them, in
-// one page or several.
+// Reads the files of `pennon flags import`: one of `pennon flags export`, or lists from PostHog's API, in one page or
+// several.
 
 import { readFileSync } from 'node:fs'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
@@ -20,7 +20,7 @@ export interface ListFiles {
   readonly groupTypes?: readonly string[]
 }
 
-/** @throws ClientError naming the file and the place in it. */
+/** @throws ClientError that names the file and the place in it. */
 export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTypes = [] }: ListFiles): NamedLists {
   const read = paths.map(path => ({ path, value: readJson(path) }))
   const own = read.find(({ value }) => isFlagFile(value))
@@ -32,7 +32,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
     const { flags, cohorts: ofFile } = decoded.value
     const file = {
       ...decoded.value,
-      // Filters of a static cohort mean nothing.
+      // Filters of a static cohort have no meaning.
       cohorts: ofFile.map(cohort => (cohort.is_static ? { ...cohort, filters: {} } : cohort)),
       flags: flags.map(flag => withoutExperiments(withSets(flag))),
     }
@@ -60,7 +60,7 @@ export function readFlagFiles(paths: readonly string[], { cohorts = [], groupTyp
   }
 }
 
-/** More than any definition in a list has, and far from what recursive code can handle. */
+/** More than any definition has, and far below what recursive code can handle. */
 const nestingMax = 400
 
 function readJson(path: string): JsonValue {
@@ -82,7 +82,7 @@ function readJson(path: string): JsonValue {
   return value
 }
 
-/** @param names fields that each row has to have. */
+/** @param names required fields of each row. */
 function rowsOf(path: string, value: JsonValue, what: string, names: readonly string[]): JsonObject[] {
   const results = isJsonObject(value) ? ownValue(value, 'results') : value
   if (!Array.isArray(results))
@@ -95,19 +95,19 @@ function rowsOf(path: string, value: JsonValue, what: string, names: readonly st
   })
 }
 
-/** Filters older than condition sets get them, as whoever stores them would do it. */
+/** Converts filters older than condition sets, as PostHog and Pennon do when they store them. */
 function withSets<T extends JsonObject>(flag: T): T {
   const { filters, rollout_percentage: percentage } = flag
   if (!isJsonObject(filters)) return flag
   return { ...flag, filters: normalizeFilters(filters, percentage) }
 }
 
-/** Experiments belong to one project: a file that names some, which no export does, would never be what is stored. */
+/** Experiments belong to one project: a file that names some, which no export does, would never equal the stored flag. */
 function withoutExperiments(flag: FileFlag): FileFlag {
   return configVersion(flag.filters) === 2 ? { ...flag, filters: withExperimentsOf(flag.filters, null) } : flag
 }
 
-/** A page says how many there are in all. */
+/** Each page gives the total number of flags. */
 function missingPages(pages: readonly JsonValue[], rowCount: number): string[] {
   const counts = pages.map(page => (isJsonObject(page) ? numberOf(ownValue(page, 'count') ?? null) : undefined))
   const said = Math.max(...counts.map(count => count ?? 0))

@@ -1,4 +1,4 @@
-// `pennon flags rollout`: the percentage of one condition, or everyone.
+// `pennon flags rollout`: sets the percentage of one condition, or rolls out to everyone.
 
 import { rollOutToEveryone, setConditionRollout } from '#core/flags/definitions/narrow-writes.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'

@@ -1,4 +1,4 @@
-// `pennon flags show`: one flag, for people.
+// `pennon flags show`: prints one flag.
 
 import type { JsonObject } from '#core/json.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'

@@ -1,4 +1,4 @@
-// `pennon flags usage`: how often a flag was called, with a chart of one line for each of its values.
+// `pennon flags usage`: shows how often a flag was called, with a one-line chart for each value.
 
 import { formatCount } from '#core/format-count.ts'
 import { barChart, sumNeighbours } from '../client/bar-chart.ts'
@@ -16,7 +16,7 @@ export interface UsageOptions extends ClientOptions {
   readonly interval: 'day' | 'hour'
 }
 
-/** As the private API answers. Calls and persons are per bucket; a bucket is named by its beginning. */
+/** The response of the private API. Calls and persons are per bucket; a bucket is named by its start. */
 export interface FlagUsage {
   readonly last_called_at: string | null
   readonly results: readonly {
@@ -41,11 +41,11 @@ export function showUsage(key: string, options: UsageOptions): Promise<void> {
   return runClient(options, 'feature_flag:read', command, { date_from: '--from', date_to: '--to' })
 }
 
-/** Enough for half a year of days, and for a week of hours, where nothing says how wide the output is. */
+/** Enough for half a year of days, or a week of hours, if the width of the output is unknown. */
 const chartWidthMax = 186
 const chartWidthMin = 10
 
-/** What PostHog's insights call values that are not values. */
+/** PostHog's names for calls without a value, and for the remaining values. */
 const valueNames: Readonly<Record<string, string>> = {
   $$_posthog_breakdown_null_$$: '(no value)',
   $$_posthog_breakdown_other_$$: '(others)',

@@ -1,4 +1,4 @@
-// Writes what an import has planned, one call after the other, and says what was written where one fails.
+// Writes a planned import, one request after another. If one fails, the error says what was written.
 
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -8,7 +8,7 @@ import { bodyOf, hasRules, type ImportPlan, type PlannedWrite, titleOf } from '.
 
 /**
  * @param wrote called after each write with the answer to it.
- * @throws ClientError, after some were written too: it says which.
+ * @throws ClientError, also after a partial write; then its message says what was written.
  */
 export async function writePlan(
   api: PrivateApi,
@@ -39,7 +39,7 @@ async function writeOne(api: PrivateApi, write: PlannedWrite, { ids }: ImportPla
 
 function stoppedError(error: ClientError, writes: readonly PlannedWrite[], writtenCount: number): ClientError {
   const [failed, ...after] = writes.slice(writtenCount).map(titleOf)
-  // A call without an answer, or with one of a server that fails, may have been carried out.
+  // A request without an answer, or with a 5xx, may have been carried out.
   const isOpen = error.status === null || error.status >= 500
   const unwritten = isOpen ? after : [failed!, ...after]
   return new ClientError(

@@ -7,7 +7,7 @@ const cut: LiveViewEnd = { isFinal: false, reason: 'cut' }
 const deleted: LiveViewEnd = { isFinal: true, reason: 'deleted' }
 
 /**
- * Plays views that are open for some ms, or never (null), and then end as given.
+ * Runs views that are open for some ms, or never (null), and then end as given.
  * @returns what happened, with pauses.
  */
 async function run(views: readonly (readonly [openMs: number | null, end: LiveViewEnd])[]) {
@@ -36,8 +36,8 @@ async function run(views: readonly (readonly [openMs: number | null, end: LiveVi
   return { end, told, pauses, tried: at }
 }
 
-describe('a live view that breaks', () => {
-  it('is opened again with growing pauses, which is said once, and that it is back', async () => {
+describe('a broken live view', () => {
+  it('is reopened with growing pauses, and its loss and return are each reported once', async () => {
     const { told, pauses, end } = await run([
       [60_000, cut],
       [null, { isFinal: false, reason: 'refused' }],
@@ -50,14 +50,14 @@ describe('a live view that breaks', () => {
     assert.deepEqual(end, { reason: 'deleted', wasOpen: true })
   })
 
-  it('is left alone for as long as the instance asks, for at most 5 s within the first minute, and half a minute later', async () => {
+  it('waits as long as the instance asks, else at most 5 s in the first minute and 30 s later', async () => {
     const away = Array.from({ length: 23 }, () => [null, cut] as const)
     const { pauses } = await run([[20_000, { ...cut, retryAfterMs: 5_000 }], ...away, [null, deleted]])
     const firstMinute = [5_000, 750, 1_500, 3_000, ...Array(14).fill(3_750)]
     assert.deepEqual(pauses, [...firstMinute, 7_500, 15_000, 22_500, 22_500, 22_500, 22_500])
   })
 
-  it('has its first minute from when its silence was noticed, and was lost with its last byte', async () => {
+  it('counts its first minute from when silence was noticed, and its absence from the last byte', async () => {
     const away = Array.from({ length: 12 }, () => [null, cut] as const)
     const { told, pauses } = await run([[60_000, { ...cut, silentMs: 45_000 }], ...away, [0, deleted]])
     assert.deepEqual(pauses.slice(-3), [3_750, 3_750, 3_750])
@@ -66,7 +66,7 @@ describe('a live view that breaks', () => {
     assert.deepEqual(told, ['lost: cut', `back after ${45_000 + awayMs}`])
   })
 
-  it('that opens and breaks at once is opened ever more rarely', async () => {
+  it('is reopened less and less often if it breaks at once', async () => {
     const { pauses } = await run([
       [0, cut],
       [10, cut],
@@ -79,7 +79,7 @@ describe('a live view that breaks', () => {
     assert.equal((await run([...flapping, [null, deleted]])).pauses.at(-1), 22_500)
   })
 
-  it('is not opened again when it never was, or when there is no use', async () => {
+  it('is not reopened if it never opened, or if its end is final', async () => {
     assert.deepEqual(await run([[null, cut]]), {
       end: { reason: 'cut', wasOpen: false },
       told: [],

@@ -56,7 +56,7 @@ function errorBody(code: string, detail: string, attr: string | null = null): st
 }
 
 describe('one connection to a live view', () => {
-  it('may be tried again when it is closed, in whatever way, and when the instance stops', async t => {
+  it('may be retried after any kind of close, and when the instance stops', async t => {
     const cut = await watched(t, response => {
       streaming(response)
       setTimeout(() => response.destroy(), 20)
@@ -76,8 +76,8 @@ describe('one connection to a live view', () => {
     assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.reason], [['ready', 'end'], false, 'stopping'])
   })
 
-  it('counts as cut when nothing comes any more, and says since when', async t => {
-    // Asked at the start, with each piece, and at the end.
+  it('counts as cut when nothing arrives any more, and reports how long', async t => {
+    // The clock is read at the start, with each chunk, and at the end.
     const asked: number[] = []
     const monotonicNowMs = () => {
       asked.push(asked.length * 1_000)
@@ -88,14 +88,14 @@ describe('one connection to a live view', () => {
     assert.deepEqual([asked.length, silent.silentMs], [3, 1_000])
   })
 
-  it('shows text with line separators of its own, which JSON has as they are', async t => {
+  it('accepts text with U+2028 and the like, which JSON does not escape', async t => {
     const sent = { event: 'a\u2028event: end\u2029b\u0085' }
     const message = `event: event\ndata: ${JSON.stringify(sent)}\n\n`
     const { kinds, all } = await watched(t, response => void streaming(response, ready + message).end())
     assert.deepEqual([kinds, JSON.stringify(all[1])], [['ready', 'event'], JSON.stringify(sent)])
   })
 
-  it('is the last one when its key or its project is refused', async t => {
+  it('is not retried if its key or its project is refused', async t => {
     const ended = await watched(
       t,
       response => void streaming(response, `event: end\ndata: {"reason":"access_ended"}\n\n`),
@@ -120,7 +120,7 @@ describe('one connection to a live view', () => {
     assert.deepEqual([page.isFinal, page.reason], [true, 'it answered text/html, which is no live view'])
   })
 
-  it('may be tried again when the instance is busy, or a proxy answers for one that is away', async t => {
+  it('may be retried if the instance is busy, or a proxy answers in its place', async t => {
     const busy = await watched(t, refusing(503, errorBody('stopping', 'Try again.'), { 'retry-after': '3' }))
     assert.deepEqual([busy.isFinal, busy.reason, busy.retryAfterMs], [false, 'it answered 503: Try again.', 3_000])
     const away = await watched(t, refusing(404, 'no such backend'))

@@ -16,7 +16,7 @@ function paramsOf(options: Partial<TailOptions>): [string, string][] {
 }
 
 describe('the address of a live view', () => {
-  it('is that of the settings, or the one that is given', () => {
+  it('comes from the settings, or from --host', () => {
     const path = '/api/projects/%40current/events/live/?'
     assert.equal(viewOf({}).href, `http://127.0.0.1:8000${path}`)
     assert.equal(viewOf({}, { ...here, host: '0.0.0.0', adminPort: 9000 }).href, `http://127.0.0.1:9000${path}`)
@@ -25,7 +25,7 @@ describe('the address of a live view', () => {
     assert.equal(viewOf({ project: 'a/b' }).pathname, '/api/projects/a%2Fb/events/live/')
   })
 
-  it('asks for what the options say, as the endpoint reads it', () => {
+  it('has the options as query parameters of the endpoint', () => {
     assert.deepEqual(paramsOf({ event: ['a', 'b,c'], distinctId: ['ada'] }), [
       ['event', 'a'],
       ['event', 'b,c'],
@@ -41,7 +41,7 @@ describe('the address of a live view', () => {
     ])
   })
 
-  it('asks for imports, beside other lanes too', () => {
+  it('includes imports, also beside other lanes', () => {
     assert.deepEqual(paramsOf({ historical: true }), [['historical', 'true']])
     assert.deepEqual(paramsOf({ lane: ['ai,main'], historical: true }), [
       ['lane', 'ai,main'],
@@ -49,7 +49,7 @@ describe('the address of a live view', () => {
     ])
   })
 
-  it('is refused where an option would be left out unseen', () => {
+  it('is refused if an option would be ignored silently', () => {
     for (const [options, reason] of [
       [{ event: [''] }, /--event/],
       [{ distinctId: [''] }, /--distinct-id/],

@@ -11,7 +11,7 @@ export interface TailOptions {
   readonly distinctId?: readonly string[]
   /** Each entry may name several lanes, separated by commas. */
   readonly lane?: readonly string[]
-  /** `key=value`; all of them have to hold. */
+  /** `key=value`; all of them must match. */
   readonly property?: readonly string[]
   readonly historical?: boolean
   /** False leaves out rejects. */

@@ -7,7 +7,7 @@ import { jsonLineOf, lineOf } from './tail-lines.ts'
 
 const at = '2026-11-22T01:02:27.290Z'
 
-/** The cells of a line, without what pads them. */
+/** A line without its padding. */
 function line(kind: string, json: string, isJson = false): string {
   const data = parseJson(json) as Data
   return isJson ? jsonLineOf(kind, data) : lineOf(kind, data).replaceAll(/ {3,}/g, '  ')
@@ -18,27 +18,27 @@ function event(rest: string, isJson = false): string {
 }
 
 describe('a line of pennon tail', () => {
-  it('has the numbers of an event as its client wrote them, in a line and as JSON', () => {
+  it('keeps numbers as the client wrote them, in text and as JSON', () => {
     const properties = '{"id":12345678901234567890,"price":1.50}'
     assert.equal(event(`"properties":${properties}`), `${at}  paid  ada  ${properties}`)
     assert.ok(event(`"properties":${properties}`, true).endsWith(`"properties":${properties}}`))
   })
 
-  it('has what is set on the person, and says what is not all there', () => {
+  it('shows what an event sets on the person, and marks it if cut', () => {
     assert.equal(
       event('"properties":{},"$set":{"plan":"pro"},"$set_once":{"from":"x"},"cut":true'),
       `${at}  paid  ada  {}  $set {"plan":"pro"}  $set_once {"from":"x"}  (cut)`,
     )
   })
 
-  it('marks an import, with the time that it has of its own', () => {
+  it('marks an imported event and shows its own time', () => {
     const was = '2024-03-01T00:00:00.000Z'
     const line = (isImport: boolean) => event(`"timestamp":"${was}","historical_migration":${isImport},"properties":{}`)
     assert.equal(line(true), `${at}  paid  ada  historical ${was}  {}`)
     assert.equal(line(false), `${at}  paid  ada  {}`)
   })
 
-  it('has the reason of a reject and the beginning of its body', () => {
+  it('shows the reason of a reject and the beginning of its body', () => {
     const reject = {
       received_at: at,
       reason: 'missing_event_name',
@@ -52,7 +52,7 @@ describe('a line of pennon tail', () => {
     assert.equal(ofImport, shown.replace('ada  ', 'ada  historical  '))
   })
 
-  it('shows what turns the direction of a line, breaks it or hides in it as what it is', () => {
+  it('escapes characters that reverse, break or hide text', () => {
     const hidden = '\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\u{e0041}\ud800'
     const escapes = String.raw`\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\udb40\udc41\ud800`
     const sent = { captured_at: 'at', event: `paid${hidden}`, distinct_id: 'Zoë 🦊', properties: { name: hidden } }
@@ -63,7 +63,7 @@ describe('a line of pennon tail', () => {
     assert.equal(JSON.parse(asJson).event, `paid${hidden}`)
   })
 
-  it('is a row of a table, which a terminal cuts and a pipe does not', () => {
+  it('is a row of a table, cut to the width of a terminal but not in a pipe', () => {
     const titles = lineOf('ready', {})
     const long = { captured_at: at, event: 'a name that is longer than its column', distinct_id: 'ada', properties: {} }
     const shown = lineOf('event', { ...long, event: 'paid' })
@@ -79,7 +79,7 @@ describe('a line of pennon tail', () => {
     assert.ok(narrow.includes('a name that is longer t…  ada'), narrow)
   })
 
-  it('tells everything else by its name, and never moves the cursor', () => {
+  it('shows other messages under their name, and never moves the cursor', () => {
     assert.equal(line('skipped', '{"count":null}'), '# skipped {"count":null}')
     assert.equal(event('"properties":{"a":"\\u009b2J"}'), `${at}  paid  ada  {"a":"\\u009b2J"}`)
     const asJson = event('"properties":{"a":"\\u009b\\u007f\\u001b"}', true)

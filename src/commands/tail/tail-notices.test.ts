@@ -6,8 +6,8 @@ const instance = 'https://pennon.example'
 const nowMs = () => Date.UTC(2026, 10, 22, 1, 2, 27, 290)
 const view = `2026-11-22T01:02:27.290Z the live view of ${instance}`
 
-describe('what pennon tail says beside the events', () => {
-  it('has the time as events have it, and names where what came meanwhile is kept', () => {
+describe('the notices of pennon tail', () => {
+  it('have a time in the form of event lines, and name where missed events are stored', () => {
     const shown = tailNotices({ instance, rejected: true, nowMs })
     const again = 'Reconnecting; to see what you missed, read /events/'
     assert.equal(shown.lost('stopping'), `${view} was interrupted: stopping. ${again} and /rejected_events/`)

@@ -18,7 +18,7 @@ export type { TailOptions }
 /** Three times the longest silence of an instance. */
 const silentAfterMs = 45_000
 
-/** Ends with exit code 2 and one line when going on is pointless, and with 0 when its output is no longer read. */
+/** Exits with code 2 and one line when retrying is pointless, and with 0 when its output is no longer read. */
 export async function tail(options: TailOptions): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
@@ -41,7 +41,7 @@ export async function tail(options: TailOptions): Promise<void> {
         monotonicNowMs,
         onMessage: (kind, data) => {
           if (kind === 'ready') onReady()
-          // Every view begins with it, also the one after a restart; the table has one head.
+          // Every reconnected view sends it again; the table has one head.
           if (kind === 'ready' && options.json !== true && hasHead) return
           if (kind === 'ready') hasHead = true
           const line = options.json === true ? jsonLineOf(kind, data) : lineOf(kind, data, terminalOf(process.stdout))

@@ -53,7 +53,7 @@ export interface RunOptions extends RehearsalProjectOptions {
 export async function runImport(path: string, options: RunOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  // Its only cost: the client of AWS, which few jobs load, is then compiled without the code cache.
+  // Modules loaded after this, such as the client of AWS for a few jobs, are compiled again instead of read from the cache.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
   const rehearsal = askedRehearsal(options)
