@@ -3,13 +3,13 @@
 // dependency.
 //
 // Packages are installed in a separate folder beside `node_modules`, which they replace by a rename once they are
-// complete: processes on the old packages go on, and an installation that is killed changes nothing. npm checks what it
-// unpacks against the hashes of the lock file. None of our packages needs an install script, so none is run.
+// complete: processes on the old packages continue, and a killed installation changes nothing. npm checks what it unpacks
+// against the hashes of the lock file. None of our packages needs an install script, so none is run.
 //
 // `--production` leaves out the development tools; a full installation serves both. `--keep` is for commands beside a
 // running instance: they use the installed packages, whatever their version.
 //
-// A machine whose own Node can run Pennon may do without all optional packages, Node among them: what `npm ci
+// A machine whose own Node can run Pennon may do without all optional packages, including Node: what `npm ci
 // --omit=optional` left out stays out.
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -20,7 +20,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const installedPath = join(root, 'node_modules')
-/** Names the installation that holds the lock: its folder, and a number that changes as long as it goes on. */
+/** Names the installation that holds the lock: its folder, and a number that changes while it runs. */
 const installLockPath = join(root, '.installing')
 const beatMs = 500
 /** A lock that has not changed for this long belongs to an installation that was killed. */
@@ -37,7 +37,7 @@ const leavesOutOptional =
   wasInstalled &&
   !Object.keys(project.optionalDependencies ?? {}).some(name => before[`node_modules/${name}`])
 let isInterrupted = false
-// Developers of Pennon keep their development tools when a start finds a newer lock file.
+// Keeps the development tools of Pennon's developers when a start finds a newer lock file.
 const isProduction = process.argv.includes('--production') && !Object.values(before).some(({ dev }) => dev)
 
 if (!isInstalled() && !(isKept && hasNode())) await installOneAtATime()
@@ -46,7 +46,7 @@ else if (!isInstalled())
 
 if (process.platform === 'linux' && hasNode()) requireLibraries()
 
-/** Small systems lack a library that Node needs, and the loader does not say where it is to be had. */
+/** Small systems lack a library that Node needs, and the loader does not say how to install it. */
 function requireLibraries() {
   const { stderr } = spawnSync(join(installedPath, '.bin', 'node'), ['--version'], { encoding: 'utf8' })
   const [, library] = /error while loading shared libraries: ([\w.+-]+)/.exec(stderr ?? '') ?? []
@@ -59,7 +59,7 @@ function requireLibraries() {
   fail(`this system lacks ${library}, which the Node that comes with Pennon needs. Install it: ${how}. Then try again.`)
 }
 
-/** Checks what npm itself writes at the end of an installation, so `npm ci` by hand is as good as this script. */
+/** Checks the file that npm writes at the end of an installation, so `npm ci` by hand is as good as this script. */
 function isInstalled() {
   const found = installed()
   return hasNode() && Object.entries(wanted).every(([path, entry]) => isAsWanted(found[path], entry))
@@ -119,7 +119,7 @@ async function installOneAtATime() {
   }
 }
 
-/** @param folder has to be on the file system of `node_modules`, so that a rename is enough. */
+/** @param folder on the file system of `node_modules`, so that a rename is enough. */
 async function install(folder) {
   console.error(
     `pennon: installing dependencies (${isProduction ? 'production' : 'full'})${leavesOutOptional ? '' : ', nearly 1 GB'}, usually within a minute …`,
@@ -164,7 +164,7 @@ async function install(folder) {
   }
 }
 
-/** npm draws nothing where it is quiet, and a minute without a sign looks like a hang. */
+/** A quiet npm prints nothing, and a minute without output looks like a hang. */
 function printElapsed() {
   const startMs = performance.now()
   const elapsed = () => `pennon: still installing, ${Math.round((performance.now() - startMs) / 1_000)} s so far`

@@ -11,10 +11,10 @@ export interface Outlived {
   readonly command: string
 }
 
-/** How long a child may take to end by itself once the tests are over. */
+/** How long a child may take to end by itself once the tests have ended. */
 export const outliveGraceMs = Number(process.env.TESTS_GRACE_MS ?? 20_000)
 
-/** Ends the names of files in the run's folder that say how much CPU time a test file took. */
+/** Suffix of files in the run's folder with the CPU time of a test file. */
 export const cpuSuffix = '.cpu'
 
 const orphanedAtMs = new Map<number, number>()
@@ -37,7 +37,7 @@ export function endOutlivedChildren(run: string, graceMs: number): Outlived[] {
 /** Kills the processes of test files that still run. @returns the files. */
 export function endTestFiles(run: string): string[] {
   return processesOf(run).flatMap(({ pid, environment }) => {
-    if (testProcessIn(environment) > 0) return [] // what a test started ends once its test file's process is gone
+    if (testProcessIn(environment) > 0) return [] // children of tests end once the process of their test file is gone
     const file = (textOf(`/proc/${pid}/cmdline`) ?? '').split('\0').at(-2) ?? 'a test file'
     return end(pid) ? [file] : []
   })
@@ -70,7 +70,7 @@ function testProcessIn(environment: string): number {
   return Number(/(?:^|\0)TESTS_PROCESS=(\d+)\0/.exec(environment)?.[1])
 }
 
-/** @returns false if the process has ended by itself meanwhile. */
+/** @returns false if the process has already ended by itself. */
 function end(pid: number): boolean {
   try {
     process.kill(pid, 'SIGKILL')
@@ -101,6 +101,6 @@ function textOf(path: string): string | null {
   try {
     return readFileSync(path, 'latin1')
   } catch {
-    return null // ended meanwhile, or another user's
+    return null // the process has ended, or is another user's
   }
 }

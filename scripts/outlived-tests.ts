@@ -17,7 +17,7 @@ if (isTestFile) {
   process.env.TESTS_PROCESS = String(process.pid)
   process.env.TESTS_FILE = file
   let deadline: NodeJS.Timeout | undefined
-  // `after` runs when all known tests are over; files that run together may still add more.
+  // `after` runs when all known tests have ended; files that run together may still add more.
   beforeEach(() => clearTimeout(deadline))
   after(() => {
     deadline = setTimeout(() => {

@@ -1,6 +1,6 @@
-// Makes `pennon-VERSION.tgz`, a package that npm installs into any folder: every module that the program can load, as
-// JavaScript, and the pages with all that they link to. It runs on the machine's Node, so the packages that bring one are
-// left out. The same commit gives the same bytes (docs/decisions/0076-a-package-of-javascript.md).
+// Creates `pennon-VERSION.tgz`, a package that npm installs into any folder: every module that the program can load, as
+// JavaScript, and the documentation with everything it links to. It runs on the machine's Node, so packages that include
+// one are left out. The same commit gives the same bytes (docs/decisions/0076-a-package-of-javascript.md).
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { dirname, join, posix, resolve } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const destination = resolve(process.argv[2] ?? root)
 const folder = mkdtempSync(join(tmpdir(), 'pennon-pack-'))
-/** A module of ours or its data, as sources name it: `'#core/x.ts'`, `'./x.ts'`, `'../x.json'`. */
+/** A module of Pennon or its data, as sources name it: `'#core/x.ts'`, `'./x.ts'`, `'../x.json'`. */
 const moduleNames = /'(#|\.\.?\/)([\w./-]+\.(?:ts|json))'/g
 
 try {
@@ -30,7 +30,7 @@ try {
 
 interface LockedPackage {
   readonly version: string
-  /** Only of a package that is installed under another name. */
+  /** Only for a package that is installed under another name. */
   readonly name?: string
   readonly dev?: boolean
   readonly optional?: boolean
@@ -38,8 +38,8 @@ interface LockedPackage {
 }
 
 /**
- * Every package that the lock file has for production becomes a dependency in its exact version: npm follows the
- * `npm-shrinkwrap.json` of a package only when that comes from a registry.
+ * Every production package in the lock file becomes a dependency with its exact version: npm follows the
+ * `npm-shrinkwrap.json` of a package only if the package comes from a registry.
  */
 function writeManifests(): { name: string; version: string } {
   const { scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...manifest } = readJson('package.json')
@@ -62,8 +62,8 @@ function writeManifests(): { name: string; version: string } {
 }
 
 /**
- * Follows the names of modules from `main.ts` on: imports, and the entries of threads and processes. Types are stripped
- * as Node strips them when it runs the sources, so every line and column of a stack trace is that of the source.
+ * Follows module names from `main.ts`: imports, and the entries of threads and processes. Types are stripped as Node strips
+ * them when it runs the sources, so stack traces have the lines and columns of the sources.
  */
 function writeModules(): void {
   const paths = new Set(['src/main.ts'])

@@ -1,7 +1,7 @@
 // Runs a named set of tests on node:test and ends with a summary. Sets: `unit` (what `npm test` runs), `ci` (what CI adds:
 // longer tests, and a share of the exhaustive ones, drawn by SEED) and `nightly` (all tests with all their cases).
 // `-- PATH…` runs just those files; `--coverage` prints how much of `src` the tests ran. Under CI=1 a skipped test fails the
-// run. A file that failed runs once more, alone, at the end: one that passes then is printed as `flaky` and does not fail
+// run. A failed file runs a second time, alone, at the end: if it passes then, it is printed as `flaky` and does not fail
 // the run.
 
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -23,17 +23,16 @@ import {
 
 interface TestSet {
   readonly patterns: readonly string[]
-  /** Exhaustive tests, of whose files a run takes one in `parts`, and all in as many runs. */
+  /** Exhaustive tests: each run takes one in `parts` of their files, and `parts` runs cover all. */
   readonly share?: { readonly patterns: readonly string[]; readonly parts: number }
   /**
-   * The files of one entry share a process, since a short test file spends most of its time starting Node and repeating
-   * the same imports. Tests that start whole instances are left out, so that the end of a process affects only one
-   * file.
+   * The files of one entry share a process, since a short test file spends most of its time on starting Node and repeating
+   * the same imports. Tests that start whole instances are left out, so that the end of a process affects only one file.
    */
   readonly together: Readonly<Record<string, readonly string[]>>
   /**
-   * Files that start before all others: those that take longest, which at the end would run on alone, and beside one that
-   * works throughout those that mostly wait.
+   * Files that start before all others: the longest, which would otherwise run alone at the end, paired so that some of them
+   * mostly wait while another works.
    */
   readonly first: readonly string[]
   /** Time limit for each test. If no test ends for somewhat longer than that, the remaining files are killed. */
@@ -73,12 +72,12 @@ const sets: Record<string, TestSet> = {
     timeoutMs: 1_200_000,
   },
 }
-/** Enough for several installations and engines at once, with as much again to spare. */
+/** Twice what several installations and engines at once need. */
 const inMemoryBytesMin = 8 * 2 ** 30
-/** How many files a whole run names at its end as those that took longest. */
+/** How many of the slowest files a whole run lists at its end. */
 const slowestListed = 15
 const leastCoveredListed = 10
-/** Up to so many failed files run again. More have a common cause, which is no accident. */
+/** The most failed files that run again. More probably have a common cause, which is no flakiness. */
 const rerunFilesMax = 5
 
 const [setName = 'unit', ...options] = process.argv.slice(2)
@@ -89,7 +88,7 @@ if (set === undefined) {
   console.error(`There is no test set "${setName}". Sets: ${Object.keys(sets).join(', ')}.`)
   process.exit(2)
 }
-// Every process of the run draws by the same seed.
+// Every process of the run uses the same seed.
 process.env.SEED ??= String(Math.floor(Math.random() * 2 ** 31))
 if (setName === 'nightly') process.env.TESTS_NIGHTLY = '1'
 const foldersIn = folderForTests()
@@ -106,7 +105,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   })
 
 const whole = await runFiles(named.length > 0 ? named.map(file => resolve(file)) : processesOf(set), threeForTwo())
-// Whoever names files looks at them now, and wants the first failure.
+// A user who names files wants to see the first failure.
 const isRerun = whole.failed.size <= rerunFilesMax && (named.length === 0 || Boolean(process.env.CI))
 const flaky: string[] = []
 for (const file of isRerun ? whole.failed : []) {
@@ -179,7 +178,7 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
     progressAtMs = performance.now()
   })
   events.on('test:fail', ({ name, nesting }) => {
-    // A file that breaks has its path for a name, and so has the suite of a file that runs together with others.
+    // A file that fails to load is reported under its path, and so is the suite of a file that runs together with others.
     if (nesting === 0 && existsSync(name)) failed.add(resolve(name))
   })
   events.on('test:summary', ({ file, success, counts, duration_ms }) => {
@@ -202,7 +201,7 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
   return { failed, skippedCount, tookMs }
 }
 
-/** Prints which files took most: of the machine, and of the clock, where several ran at once. */
+/** Prints the files that took most CPU time, with their wall-clock time beside others. */
 function printSlowest(tookMs: ReadonlyMap<string, number>, cpuMs: ReadonlyMap<string, number>): void {
   const costOf = (file: string) => cpuMs.get(file) ?? 0
   const seconds = (ms: number) => (ms / 1_000).toFixed(1).padStart(6)
@@ -214,7 +213,7 @@ function printSlowest(tookMs: ReadonlyMap<string, number>, cpuMs: ReadonlyMap<st
     console.log(`  ${seconds(costOf(file))} ${seconds(ms)}  ${relative('.', file)}`)
 }
 
-/** Prints how much of `src` the tests run, and the files of which they run least; node:test would list all of them. */
+/** Prints how much of `src` the tests run, and the least covered files; node:test would list all of them. */
 function printCoverage({ totals, files, workingDirectory }: EventData.TestCoverage['summary']): void {
   const percent = (part: number) => `${part.toFixed(1).padStart(5)} %`
   const [lines, branches, functions] = [
@@ -234,7 +233,7 @@ function printCoverage({ totals, files, workingDirectory }: EventData.TestCovera
     console.log(`  ${unloaded.length} files were loaded by no test: ${unloaded.slice(0, leastCoveredListed).join(' ')}`)
 }
 
-/** CPU time of each test file's processes in ms, where the system tells it. */
+/** CPU time of each test file's processes in ms, if the system provides it. */
 function cpuMsByFile(): Map<string, number> {
   const byFile = new Map<string, number>()
   for (const name of globSync(`*${cpuSuffix}`, { cwd: folder })) {
@@ -245,8 +244,8 @@ function cpuMsByFile(): Map<string, number> {
 }
 
 /**
- * In memory if there is plenty: a test cannot cut the power, so a sync to disk proves nothing, yet it takes a third of
- * the time of tests that append to logs. A TMPDIR that is set is kept.
+ * In memory if there is plenty: a test cannot cut the power, so a sync to disk proves nothing, yet takes a third of the time
+ * of tests that append to logs. A TMPDIR in the environment is kept.
  */
 function folderForTests(): string {
   const inMemory = '/dev/shm'
@@ -287,6 +286,6 @@ function processesOf({ patterns, share, together, first }: TestSet): string[] {
     writeFileSync(path, `import { suite } from 'node:test'\n${suites.join('')}`)
     return path
   })
-  // One that is listed and no longer there fails the run.
+  // A listed file that no longer exists fails the run.
   return [...new Set([...first, ...shared, ...alone])].map(file => resolve(file))
 }

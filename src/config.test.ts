@@ -22,13 +22,13 @@ describe('readConfig', () => {
     assert.match(unprefixed.error, /Did you mean PORT\?/)
   })
 
-  it('names the setting that an unknown one lacks words of', () => {
+  it('suggests the setting that an unknown name shortens', () => {
     const config = readConfig({ PENNON_REROUTE_OLDER_DAYS: '3' })
     assert.ok(!config.ok)
     assert.match(config.error, /Did you mean PENNON_REROUTE_OLDER_THAN_DAYS\?/)
   })
 
-  it('refuses one port for both of its servers, unless the system chooses', () => {
+  it('refuses one port for both servers, unless the system chooses it', () => {
     const same = readConfig({ PORT: '9000', PENNON_ADMIN_PORT: '9000' })
     assert.ok(!same.ok)
     assert.match(same.error, /PORT and PENNON_ADMIN_PORT are both 9000/)
@@ -36,7 +36,7 @@ describe('readConfig', () => {
     assert.ok(readConfig({ PORT: '0', PENNON_ADMIN_PORT: '0' }).ok)
   })
 
-  it('guesses nothing when an unknown PENNON_ name is near no setting', () => {
+  it('suggests nothing for an unknown PENNON_ name that resembles no setting', () => {
     const config = readConfig({ PENNON_FOO: '1' })
     assert.ok(!config.ok)
     assert.equal(
@@ -45,7 +45,7 @@ describe('readConfig', () => {
     )
   })
 
-  it('says what a setting takes when its value is wrong', () => {
+  it('says which values a setting accepts if its value is invalid', () => {
     for (const [name, value, hint] of [
       ['PORT', 'eighty', /a port/],
       ['PORT', '70000', /a port/],
@@ -69,13 +69,13 @@ describe('readConfig', () => {
     }
   })
 
-  it('refuses stores that it does not have instead of ignoring them', () => {
+  it('refuses settings of unsupported stores instead of ignoring them', () => {
     const config = readConfig({ KAFKA_BROKERS: '127.0.0.1:9092' })
     assert.ok(!config.ok)
     assert.match(config.error, /KAFKA_BROKERS/)
   })
 
-  it('takes a PostgreSQL for the state, and a replica only beside it', () => {
+  it('accepts a PostgreSQL for the state, and a replica only with it', () => {
     const url = 'postgresql://u:pw@h:5432/d?sslmode=require'
     const config = readConfig({ DATABASE_URL: url, DATABASE_READ_URL: 'postgres://r/d' })
     assert.ok(config.ok)
@@ -92,7 +92,7 @@ describe('readConfig', () => {
     }
   })
 
-  it('takes a public address with or without a path, and no final slash of it', () => {
+  it('accepts a public address with or without a path, and removes its final slash', () => {
     const publicUrlOf = (text: string) => {
       const read = readConfig({ PENNON_PUBLIC_URL: text })
       return read.ok ? read.value.publicUrl : read.error
@@ -105,7 +105,7 @@ describe('readConfig', () => {
       assert.equal(publicUrlOf(text), publicUrl)
   })
 
-  it('takes encryption keys of 256 bits, several with commas, and no passphrases', () => {
+  it('accepts encryption keys of 256 bits, separated by commas, and no passphrases', () => {
     const keysOf = (text: string) => {
       const read = readConfig({ PENNON_ENCRYPTION_KEY: text })
       return read.ok ? read.value.encryptionKeys : read.error
@@ -140,7 +140,7 @@ describe('readConfig', () => {
     assert.equal(lines.find(line => line.variable === 'PORT')?.origin, 'default')
   })
 
-  it('takes what Kubernetes tells of services called pennon and pennon-admin for no settings', () => {
+  it('ignores the variables that Kubernetes sets for services called pennon and pennon-admin', () => {
     const links = {
       PENNON_SERVICE_HOST: '10.0.0.7',
       PENNON_SERVICE_PORT: '8000',
@@ -160,7 +160,7 @@ describe('readConfig', () => {
     assert.match(mistaken.ok ? '' : mistaken.error, /Unknown setting PENNON_PORT\. Did you mean PORT/)
   })
 
-  it('takes a schema by a name that needs no quotes', () => {
+  it('accepts a schema name that needs no quotes', () => {
     const schemaOf = (name: string) => {
       const read = readConfig({ PENNON_DATABASE_SCHEMA: name })
       return read.ok ? read.value.databaseSchema : read.error

@@ -27,7 +27,7 @@ import {
 } from './setting-values.ts'
 
 export interface Config {
-  /** The instance that commands ask, as it was typed; null for the one that these settings would start. */
+  /** The instance that commands call, as it was typed; null for the one that these settings would start. */
   readonly instance: string | null
   readonly host: string
   readonly port: number
@@ -344,7 +344,7 @@ export function readConfig(all: Environment): Result<Config, string> {
   return ok(Object.freeze(config) as unknown as Config)
 }
 
-/** One setting alone, for commands that also work where no service and none of its other settings are. */
+/** Reads one setting, for commands that work without a service and its other settings. */
 export function readSetting<K extends keyof Config>(key: K, environment: Environment): Result<Config[K], string> {
   return readOne(settings[key] as Setting<Config[K]>, environment)
 }
@@ -394,7 +394,7 @@ function quoteSetting(text: string, definition: Setting<unknown>): string {
   return definition.secret ? 'not usable' : JSON.stringify(withoutSecrets(text))
 }
 
-/** A key or a password may stand where none belongs, by mistake. */
+/** Masks keys and passwords, which may be in the wrong setting by mistake. */
 function withoutSecrets(text: string): string {
   return text.replaceAll(/(ph[xs]_)[\x21-\x7e]+/g, '$1••••••••').replaceAll(/:\/\/[^\s/]*@/g, '://••••••••@')
 }

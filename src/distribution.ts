@@ -1,5 +1,5 @@
-// How this Pennon came here, and which packages came with it: a clone has its documentation and npm beside it, a package
-// of `npm run pack` its documentation, an image the program alone. Texts for people name only what is there.
+// How this Pennon was installed, and with which packages: a clone includes documentation and npm, a package of `npm run
+// pack` documentation, an image only the program. Messages refer only to what is installed.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
@@ -21,14 +21,14 @@ function findOrigin(): 'clone' | 'image' | 'package' | 'global_package' {
 
 const program = { clone: 'bin/pennon', image: 'pennon', package: 'npx pennon', global_package: 'pennon' }[origin]
 
-/** How a person calls a command of Pennon in the folder of the clone or of the installation: `bin/pennon doctor`. */
+/** How to call a command of Pennon in the folder of the clone or of the installation: `bin/pennon doctor`. */
 export function pennonCommand(command: string): string {
   return `${program} ${command}`
 }
 
 export const startCommand = origin === 'clone' ? 'npm start' : pennonCommand('serve')
 
-/** How packages come back that are damaged. */
+/** How to replace damaged packages. */
 export const reinstall = {
   clone: 'run `npm ci`',
   image: 'pull the image again',
@@ -36,18 +36,18 @@ export const reinstall = {
   global_package: 'install Pennon again in an empty folder',
 }[origin]
 
-/** What comes before the path of a page: nothing in a clone, in whose folder people work. Null where there are no pages. */
+/** Prefix of the path of a documentation page: empty in a clone, in whose folder people work. Null without documentation. */
 const pages = { clone: '', image: null, package: root, global_package: root }[origin]
 
-/** A sentence with a blank before it; nothing where there is no README. */
+/** A sentence with a blank before it; empty without a README. */
 export const moreInReadme = pages === null ? '' : ` More: ${pages}README.md`
 
-/** A hint in brackets, with a blank before it, where the page is there to be read; else nothing. */
+/** @returns a hint in brackets, with a blank before it; empty if the page is not installed. */
 export function inDocs(page: string): string {
   return pages === null ? '' : ` (${pages}docs/${page})`
 }
 
-/** What `npm ci --omit=optional` leaves out, beside Node: each is asked for where it is first used. */
+/** Packages that `npm ci --omit=optional` leaves out, besides Node: a missing one is reported where it is first used. */
 const optionalPackages = {
   chdb: 'The embedded event store',
   '@aws-sdk/client-s3': 'The S3 client',
@@ -58,7 +58,7 @@ export type OptionalPackage = keyof typeof optionalPackages
 
 export const optionalPackageNames = Object.keys(optionalPackages) as readonly OptionalPackage[]
 
-/** Null when it is not installed. Loads nothing of it. */
+/** @returns null if it is not installed. Does not load it. */
 export function packageFolder(name: string): string | null {
   try {
     return dirname(findPackageJSON(name, import.meta.url)!)
@@ -68,7 +68,7 @@ export function packageFolder(name: string): string | null {
   }
 }
 
-/** For people; where the package is damaged or may not be read, what is wrong. */
+/** @returns for people; if the package is damaged or cannot be read, the problem. */
 export function packageVersion(folder: string): string {
   const path = join(folder, 'package.json')
   try {
@@ -78,12 +78,12 @@ export function packageVersion(folder: string): string {
   }
 }
 
-/** The beginning of a sentence, with a code that stays. */
+/** @returns the beginning of a sentence, with a stable code. */
 export function missingPackage(name: OptionalPackage): string {
   return `${optionalPackages[name]} is not installed (package_missing: ${name})`
 }
 
-/** How to get a missing package, in the version that Pennon is tested with, whatever the current folder of a package is. */
+/** How to install a missing package in the version that Pennon is tested with, from any current folder for a package. */
 export function howToInstall(name: OptionalPackage): string {
   const pinned = `${name}@${packageJson.optionalDependencies[name]}`
   return {

@@ -173,12 +173,12 @@ program
   )
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
 
-/** Each error leads to the help of the command that was used. */
+/** Adds a pointer to the command's help to its errors. */
 function leadToHelp(command: Command, name: string): void {
   command.showHelpAfterError(
     `Run \`${name} --help\` for ${command.commands.length > 0 ? 'the commands' : 'its options'}.`,
   )
-  // Wrong use is refused as the commands refuse it: it is not to be tried again as it is.
+  // Wrong usage exits with 2, as refusals of the commands do: repeating it is pointless.
   command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2))
   for (const each of command.commands) leadToHelp(each, `${name} ${each.name()}`)
 }
@@ -189,5 +189,5 @@ function collectOption(value: string, before: readonly string[] = []): string[] 
 
 leadToHelp(program, 'pennon')
 await program.parseAsync()
-// Now, not at the end: a process that is killed would never write its cache.
+// Now, not at the end: a killed process would never write its cache.
 flushCompileCache()

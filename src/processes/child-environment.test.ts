@@ -18,11 +18,11 @@ const all = {
 }
 
 describe('the environment of a child process', () => {
-  it('is the machine’s alone for the engine', () => {
+  it('contains only machine variables for the engine', () => {
     assert.deepEqual(machineEnvironment(all), { PATH: '/bin', LC_ALL: 'C', NODE_OPTIONS: '--no-warnings' })
   })
 
-  it('lacks for the worker the keys that it has no use for, and for a front the first personal key', () => {
+  it('omits the keys that the worker does not need, and for a front the first personal key', () => {
     const missing = (environment: NodeJS.ProcessEnv) => Object.keys(all).filter(name => environment[name] === undefined)
     assert.deepEqual(missing(workerEnvironment(all)), ['PENNON_PERSONAL_KEY', 'PENNON_ENCRYPTION_KEY'])
     assert.deepEqual(missing(frontEnvironment(all)), ['PENNON_PERSONAL_KEY'])

@@ -1,7 +1,7 @@
 // Selects which variables of `serve`'s environment each child process gets. A process that is broken into, crashes or
 // is inspected from outside reveals its environment, so no child gets a secret that it has no use for.
 
-/** What the machine and Node need to run a process as usual. Everything else is a setting or a secret. */
+/** Variables that the machine and Node need to run a process. Everything else is a setting or a secret. */
 const machineNames =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|TZDIR|LANG|LANGUAGE|LC_[A-Z]+|LD_PRELOAD|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|FAKETIME\w*|NODE_(?:OPTIONS|ENV|COMPILE_CACHE|DISABLE_COMPILE_CACHE|V8_COVERAGE|TEST_CONTEXT))$/
 

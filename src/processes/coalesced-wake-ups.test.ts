@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { LogStream } from '#core/events/log-stream.ts'
 import { coalesceWakeUps } from './coalesced-wake-ups.ts'
 
-test('the first wake-up goes at once, many become one that comes later, and streams do not hold each other up', t => {
+test('wake-ups of a stream: the first is sent at once, later ones are combined, and other streams are independent', t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const sent: LogStream[] = []
   const wakeUp = coalesceWakeUps(stream => sent.push(stream))
@@ -14,9 +14,9 @@ test('the first wake-up goes at once, many become one that comes later, and stre
   assert.deepEqual(sent, ['main', 'historical', 'main'])
   wakeUp('main')
   t.mock.timers.tick(10)
-  assert.equal(sent.length, 4, 'a wake-up during the rest is sent at its end')
+  assert.equal(sent.length, 4, 'a wake-up during the pause is sent at its end')
   t.mock.timers.tick(50)
   assert.equal(sent.length, 4)
   wakeUp('main')
-  assert.equal(sent.length, 5, 'after a quiet time it goes at once again')
+  assert.equal(sent.length, 5, 'after a quiet time it is sent at once again')
 })

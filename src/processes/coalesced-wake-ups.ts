@@ -1,4 +1,4 @@
-// Thins out wake-ups. A wake-up is a message to another process that says the same however often it is sent, so a busy
+// Combines wake-ups. A wake-up is a message to another process that means the same however often it is sent, so a busy
 // stream sends one every few milliseconds instead of one per commit.
 
 import type { LogStream } from '#core/events/log-stream.ts'

@@ -27,7 +27,7 @@ async function takesAtOnce(folder: string): Promise<void> {
   })
   assert.ok(locked.ok, locked.ok ? '' : locked.error)
   locked.value.release()
-  assert.equal(hasWaited, false, 'nobody held the folder, and yet the start waited')
+  assert.equal(hasWaited, false, 'the start waited although no process held the folder')
 }
 
 /** Starts a process that runs `code` with the functions of the lock in scope, then prints `done` and stays. */
@@ -51,7 +51,7 @@ const holding = (folder: string, command = 'serve') =>
 const asChild = (folder: string) => `lock.shareDataLock(${JSON.stringify(folder)})`
 
 describe('the lock of a data folder', () => {
-  it('is free when its file names a process of another program', async t => {
+  it('is free if its file names a process of another program', async t => {
     const folder = tempDir(t)
     const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)', 'main.ts'], { stdio: 'ignore' })
     t.after(() => other.kill('SIGKILL'))
@@ -59,7 +59,7 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
   })
 
-  it('is free when its file names the process that starts, as in a container whose numbers begin anew', async t => {
+  it('is free if its file names the starting process, as in a container, where process ids start again', async t => {
     const { title } = process
     process.title = 'pennon serve'
     t.after(() => {
@@ -70,7 +70,7 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
   })
 
-  it('is free when its file names zombies, as under a process 1 that reaps none', async t => {
+  it('is free if its file names zombies, as under a process 1 that does not reap', async t => {
     const folder = tempDir(t)
     const dying = `'${process.execPath}' -e "process.title = 'pennon work'; console.log(process.pid)" & exec sleep 60`
     const parent = spawn('sh', ['-c', dying], { stdio: ['ignore', 'pipe', 'ignore'] })
@@ -82,7 +82,7 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
   })
 
-  it('is held as long as its process lives, however that dies', async t => {
+  it('is held while its process lives, and released however that dies', async t => {
     const folder = tempDir(t)
     const holder = await lockingProcess(t, holding(folder))
     const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
@@ -102,7 +102,7 @@ describe('the lock of a data folder', () => {
     assert.equal(readLockHolder(join(folder, 'missing')), null)
   })
 
-  it('names a holder that cannot be seen from here for what it is', async t => {
+  it('says that a holder that cannot be seen is in another container or on another host', async t => {
     const folder = tempDir(t)
     await lockingProcess(t, holding(folder))
     leaveLockFile(folder, process.pid, {})
@@ -111,7 +111,7 @@ describe('the lock of a data folder', () => {
     assert.match(refused.error, new RegExp(`in use by process ${process.pid} of another container or host`))
   })
 
-  it('is held by children that outlive a front that was killed, and names them', async t => {
+  it('is held by children that outlive a killed parent, and names them', async t => {
     const folder = tempDir(t)
     await takesAtOnce(folder)
     const child = await lockingProcess(t, asChild(folder))
@@ -131,7 +131,7 @@ describe('the lock of a data folder', () => {
     taken.value.release()
   })
 
-  it('lets children share it while their front holds it', async t => {
+  it('is shared by children while their parent holds it', async t => {
     const folder = tempDir(t)
     const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(held.ok)
@@ -139,7 +139,7 @@ describe('the lock of a data folder', () => {
     await Promise.all([lockingProcess(t, asChild(folder)), lockingProcess(t, asChild(folder))])
   })
 
-  it('ends a child whose front has gone before the child held anything', async t => {
+  it('ends a child whose parent died before the child had locked anything', async t => {
     const folder = tempDir(t)
     const source = `import * as lock from ${JSON.stringify(lockModule)}; ${asChild(folder)}; console.log('goes on')`
     const child = spawn(
@@ -158,13 +158,13 @@ describe('the lock of a data folder', () => {
     assert.deepEqual([exitCode, output], [0, ''])
   })
 
-  it('leaves no name behind when it is given back', async t => {
+  it('leaves no lock file when released', async t => {
     const folder = tempDir(t)
     await takesAtOnce(folder)
     assert.equal(existsSync(join(folder, 'lock')), false)
   })
 
-  it('is waited for as long as a backup has it, which is named, and no longer than asked for without that', async t => {
+  it('is awaited while a backup holds it if onCopying is given, and otherwise only as long as requested', async t => {
     const folder = tempDir(t)
     const holder = await lockingProcess(t, holding(folder, 'backup'))
     const refused = await acquireDataLock(folder, { command: 'restore', waitMsMax: 0 })
@@ -185,7 +185,7 @@ describe('the lock of a data folder', () => {
     assert.match(lines[0]!, new RegExp(`process ${holder.pid} \\(pennon backup\\); waiting`))
   })
 
-  it('is taken anew when its file was removed while it was held', async t => {
+  it('is taken again if its file was removed while it was held', async t => {
     const folder = tempDir(t)
     const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(held.ok)
@@ -201,7 +201,7 @@ describe('the lock of a data folder', () => {
     }
   })
 
-  it('is told of as lost, once, when another process has taken the file that was made in its place', async t => {
+  it('is reported lost, once, if another process has locked the file that replaced its own', async t => {
     const folder = tempDir(t)
     const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(held.ok)
@@ -216,7 +216,7 @@ describe('the lock of a data folder', () => {
     assert.equal(readLockHolder(folder)?.pid, other.pid, 'the file names the other')
   })
 
-  it('is held by a child whose file was removed', async t => {
+  it('is still held by a child whose lock file was removed', async t => {
     const folder = tempDir(t)
     await takesAtOnce(folder)
     await lockingProcess(t, asChild(folder))

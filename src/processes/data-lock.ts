@@ -1,6 +1,6 @@
 // Allows one `pennon serve` per data folder, by locks of the operating system, which end with their process however it
-// dies. An instance holds `lock.db` exclusively. Its children share `children.db`, which a start has to lock
-// exclusively once, so a start waits for the children of a killed instance. The text file `lock` only names processes
+// dies. An instance holds `lock.db` exclusively. Its children share `children.db`, which a start must lock exclusively
+// once, so a start waits for the children of a killed instance. The text file `lock` only names processes
 // for people: it cannot decide, because process ids are reused and a zombie has one too.
 
 import {
@@ -32,13 +32,13 @@ export interface DataLock {
   watch(on: { retaken: (line: string) => void; lost: (line: string) => void }): void
   release(): void
   /**
-   * Like `release`, for a command that is refused: it leaves the folder as it found it. Removes the locks and folders
-   * that this lock made and, if the folder was empty or not there, whatever of an instance is in it now.
+   * Like `release`, for a command that is refused: leaves the folder as it was. Removes the locks and folders that this
+   * lock created and, if the folder was empty or missing, everything of an instance that is in it now.
    */
   abandon(): void
 }
 
-/** The commands that lock the folder exclusively: an instance, or one that needs the folder to stay unchanged. */
+/** The commands that lock the folder exclusively: an instance, or a command that needs an unchanged folder. */
 export type LockCommand = 'serve' | 'backup' | 'restore'
 
 /** The content of the lock file. Process ids are the holder's own, which may be those of a container. */
@@ -57,10 +57,10 @@ const copyLookMs = 250
 
 export interface AcquireOptions {
   readonly command: LockCommand
-  /** How long to wait for a holder that is about to end, and three times as long for the children of one that was killed. */
+  /** How long to wait for a holder that is about to end; children of a killed one are awaited three times as long. */
   readonly waitMsMax: number
   readonly onWaiting?: () => void
-  /** If given, waits until a backup or a restore that has the folder ends; called with a line that names it. */
+  /** If given, waits for the end of a backup or a restore that holds the folder; called with a line that names it. */
   readonly onCopying?: (line: string) => void
 }
 
@@ -92,7 +92,7 @@ export async function acquireDataLock(
       for (const path of [instanceLockOf(dataFolder), childrenLockOf(dataFolder)])
         if (!existsSync(path)) found.madeLocks.push(path)
       instance ??= tryLock(instanceLockOf(dataFolder), exclude)
-      // Whoever had it removed it with the folder, between our opening and locking it.
+      // Its holder removed it with the folder, between our opening and locking it.
       if (instance !== null && inodeAt(instanceLockOf(dataFolder)) === 0) {
         instance.close()
         instance = null
@@ -111,7 +111,7 @@ export async function acquireDataLock(
         deadline = performance.now() + waitMsMax
         continue
       }
-      // A killed engine gives back gigabytes of memory, which takes seconds on a busy machine; nobody else will end it.
+      // A killed engine releases gigabytes of memory, which takes seconds on a busy machine.
       if (performance.now() > deadline + (instance === null ? 0 : 2 * waitMsMax)) break
       if (!isWaiting) onWaiting?.()
       isWaiting = true
@@ -170,7 +170,7 @@ export function tryFileLock(path: string): (() => void) | null {
   return database && (() => void database.close())
 }
 
-/** Whether another process has such a lock; a look takes it from nobody. */
+/** Whether another process holds such a lock. Checking does not affect the holder. */
 export function isFileLocked(path: string): boolean {
   if (!existsSync(path)) return false
   const free = tryLock(path, share, { readonly: true })
@@ -192,7 +192,7 @@ function childrenLockOf(dataFolder: string): string {
   return join(dataFolder, 'children.db')
 }
 
-/** What a lock found and made, for `abandon`. */
+/** What a lock found and created, for `abandon`. */
 interface FoundFolder {
   /** From the outermost to the data folder. */
   readonly madeFolders: string[]
@@ -200,7 +200,7 @@ interface FoundFolder {
   isEmpty: boolean
 }
 
-/** The names of what an instance makes in its folder, all but its locks. */
+/** Names of the files and folders that an instance creates in its folder, except locks. */
 const instanceNames = /^(state\.db(-\w+)?|log|events|encryption\.key|backups\.db|restoring)$/
 
 /** Folder by folder: Node's recursive `mkdir` never returns on a file system that refuses to create folders. */
@@ -271,7 +271,7 @@ function heldLock(dataFolder: string, taken: Database.Database, command: LockCom
       try {
         if (!isLost) removeMade(dataFolder, found)
       } catch {
-        // Somebody else put a file there, or the disk is read-only: then the folder stays.
+        // Another process has put a file there, or the disk is read-only: then the folder stays.
       }
       release()
       if (!isLost) removeFolders(found)
@@ -279,7 +279,7 @@ function heldLock(dataFolder: string, taken: Database.Database, command: LockCom
   }
 }
 
-/** Only those that are empty. */
+/** Removes only empty folders. */
 function removeFolders({ madeFolders }: FoundFolder): void {
   try {
     for (const folder of madeFolders.toReversed()) rmdirSync(folder)

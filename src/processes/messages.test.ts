@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { processingStates } from './messages.ts'
 
-it('every state of processing has its row among those that operators are told of, and no other has one', () => {
+it('the table of processing states for operators has a row for each state and no other', () => {
   const page = readFileSync(new URL('../../docs/operating/monitoring.md', import.meta.url), 'utf8')
   const rows = page.slice(page.indexOf('| `processing` |')).split('\n\n', 1)[0]!
   const named = Array.from(rows.matchAll(/^\|[^|]*\| `(\w+)` \|/gm), ([, state]) => state)

@@ -40,7 +40,7 @@ export type FromFront =
   | { readonly type: 'alive' }
   | { readonly type: 'wake_up'; readonly stream: LogStream }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
-  /** Carries the front's own metrics, which it shows with those it gets, so that they are not lost when it ends. */
+  /** Includes the front's own metrics, which it shows with those it receives, so that they are not lost when it ends. */
   | { readonly type: 'metrics_wanted'; readonly requestId: number; readonly metrics: MetricsSnapshot }
 
 export type ToFront =

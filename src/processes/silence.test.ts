@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { watchSilence } from './silence.ts'
 
 describe('watchSilence', () => {
-  it('tells of every silence, and of none while something is heard', t => {
+  it('reports each silence once, and none while messages arrive', t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     let silenceCount = 0
     const watch = watchSilence(60, () => {

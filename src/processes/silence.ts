@@ -1,10 +1,10 @@
-// Notices a process that is alive but sends nothing any more: stopped, swapped out, or stuck in one call. Its last
-// report is then no longer true.
+// Detects a process that is alive but no longer sends anything: stopped, swapped out, or stuck in one call. Its last report
+// is then no longer true.
 
 import type { Logger } from '#telemetry/log.ts'
 
 export interface SilenceWatch {
-  /** The process has sent something. */
+  /** To be called when the process has sent something. */
   heard(): void
   stop(): void
 }
@@ -14,9 +14,9 @@ export interface SilentChildOptions {
   readonly logger: Logger
   /** A child that sends nothing for this long is killed, since it is of no use in that state. */
   readonly silentAfterMs: number
-  /** How long its first message may take, 5 minutes by default: a restart would open a large store just as slowly. */
+  /** How long its first message may take; 5 minutes by default, since a restart would open a large store just as slowly. */
   readonly startMsMax?: number | undefined
-  /** Has to end the child in a way that works on a stopped process too. */
+  /** Must end the child in a way that works on a stopped process too. */
   readonly kill: () => void
 }
 

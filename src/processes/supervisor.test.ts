@@ -8,7 +8,7 @@ import { eventually } from '../../tests/support/eventually.ts'
 import { tempDir } from '../../tests/support/temp-dir.ts'
 import { SupervisedChild } from './supervisor.ts'
 
-it('tries again when a child could not be started, until it can', async t => {
+it('a child that cannot be started is retried until it can', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(mainPath, "process.on('message', () => process.exit())\nprocess.send({ type: 'ready' })\n")
   const program = process.execPath
@@ -32,7 +32,7 @@ it('tries again when a child could not be started, until it can', async t => {
     },
   })
   t.after(() => child.stop(1_000))
-  process.execPath = `${mainPath}-gone` // as while dependencies are installed anew
+  process.execPath = `${mainPath}-gone` // as while dependencies are being reinstalled
   await child.start()
   await eventually(() => restartCount >= 2)
   assert.equal(child.pid, undefined)
@@ -40,7 +40,7 @@ it('tries again when a child could not be started, until it can', async t => {
   await eventually(() => isReady)
 })
 
-it('waits longer after each start whose arguments cannot be made, and says so once a minute', async t => {
+it('a child whose arguments cannot be made is retried after growing pauses, which is logged once a minute', async t => {
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const lines: string[] = []
   let attempts = 0
@@ -64,7 +64,7 @@ it('waits longer after each start whose arguments cannot be made, and says so on
   assert.equal(lines.length, 2, lines.join(''))
 })
 
-it('waits for the first word of a child that starts slowly, and no longer than it may take', async t => {
+it('a slow child may take the time allowed for its first message, and is then replaced', async t => {
   const folder = tempDir(t)
   const slowPath = join(folder, 'slow.mjs')
   writeFileSync(
@@ -74,7 +74,7 @@ it('waits for the first word of a child that starts slowly, and no longer than i
   const mutePath = join(folder, 'mute.mjs')
   writeFileSync(mutePath, 'setInterval(() => {}, 1e6)\n')
   const started = { slow: 0, mute: 0 }
-  /** Starts of the slow one when it was heard first. */
+  /** How often the slow child was started until its first message. */
   let startsUntilHeard: number | undefined
   const supervised = (name: 'slow' | 'mute', mainPath: string, startMsMax: number) =>
     new SupervisedChild({
@@ -94,7 +94,7 @@ it('waits for the first word of a child that starts slowly, and no longer than i
   assert.equal(startsUntilHeard, 1)
 })
 
-it('starts no child again that is expected to end, and takes its end for nothing that went wrong', async t => {
+it('a child that is expected to end is not restarted, and its end is not logged', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(mainPath, 'setInterval(() => {}, 1e6)\n')
   const lines: string[] = []
@@ -117,7 +117,7 @@ it('starts no child again that is expected to end, and takes its end for nothing
   assert.deepEqual([startCount, child.pid, lines], [1, undefined, []])
 })
 
-it('warns of no end by Ctrl-C, which may be seen before the signal that stops this process too', async t => {
+it('the end of a child by Ctrl-C is no warning, since this process may receive the same signal later', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(mainPath, 'setInterval(() => {}, 1e6)\n')
   for (const [signal, level] of [
@@ -141,7 +141,7 @@ it('warns of no end by Ctrl-C, which may be seen before the signal that stops th
   }
 })
 
-it('replaces a child that lives and says nothing any more', async t => {
+it('a child that lives but sends nothing any more is replaced', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(
     mainPath,

@@ -10,7 +10,7 @@ import { killWhenSilent } from './silence.ts'
 
 export interface ChildOptions {
   readonly name: string
-  /** Makes the arguments of `main.ts`; called at each start. */
+  /** @returns the arguments of `main.ts`; called at each start. */
   readonly args: () => readonly string[] | Promise<readonly string[]>
   readonly mainPath: string
   readonly env: NodeJS.ProcessEnv
@@ -36,7 +36,7 @@ export class SupervisedChild {
   #child: ChildProcess | undefined
   #stopping = false
   readonly #restartDelay: RestartDelay
-  /** Null if nothing was started, for example because its arguments could not be made. */
+  /** Null if no process was started, for example because its arguments could not be made. */
   #startedAt: number | null = null
   /** Total delay since a failed start was last logged. */
   #quietMs = Number.POSITIVE_INFINITY
@@ -82,7 +82,7 @@ export class SupervisedChild {
       }
       child.once('exit', (code, signal) =>
         noteExit(() => {
-          // Only Ctrl-C sends it, which we get as well: the stop may come a moment after this end.
+          // Only Ctrl-C sends it, also to this process: its own stop may come a moment later.
           const level = signal === 'SIGINT' ? 'info' : 'warn'
           logger[level]({ child: name, code, signal }, 'process ended; restarting it')
         }),
@@ -108,8 +108,8 @@ export class SupervisedChild {
   }
 
   /**
-   * From now on the child may end by itself: it is not started again. Ctrl-C reaches a child as well, which it ends while it
-   * is starting and has not learned yet to leave that to its parent.
+   * From now on the child may end by itself and is not restarted. Ctrl-C also reaches the child, and ends it if it is still
+   * starting and does not ignore the signal yet.
    */
   expectEnd(): void {
     this.#stopping = true

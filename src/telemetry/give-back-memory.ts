@@ -15,13 +15,13 @@ export function giveBackMemory(): void {
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
-/** How far V8 may grow before it collects, in percent of the live heap. Its own choice on a large machine is 300+. */
+/** How far the heap may grow before V8 collects, in percent of the live heap. V8's choice on a large machine is 300+. */
 const heapGrowthPercent = 160
 
 /**
  * For a process that holds a lot of memory for half a second and then releases it, such as a chunk of events or of an
  * export. V8 sizes the heap by what is alive when it looks, so it would keep 300 MiB for chunks of 100. Call once per
- * process, when its modules are loaded. This is no limit: the heap still grows as far as it has to.
+ * process, when its modules are loaded. This is no limit: the heap still grows as far as necessary.
  */
 export function growHeapSlowly(): void {
   setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`)
@@ -32,7 +32,7 @@ const lookMsUsual = 5_000
 const busyShare = 0.2
 const quietShare = 0.05
 
-/** Gives back once after each busy period, including the start, when the thread was quiet from one look to the next. */
+/** Gives memory back once after each busy period, including the start, when the thread was quiet between two looks. */
 export function giveBackWhenQuiet(lookMs = lookMsUsual, giveBack = giveBackMemory): void {
   let wasBusy = true
   let usedMicros = threadMicros()

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { createLogger } from './log.ts'
 
-/** The line written for an error, and its fields. */
+/** @returns the line written for an error, and its fields. */
 function logged(err: unknown) {
   let line = ''
   const write = (text: string) => {
@@ -17,8 +17,8 @@ function countOf(text: string, within: string): number {
   return within.split(text).length - 1
 }
 
-describe('the line of an error', () => {
-  it('says what failed once, with its codes and the frames of where it began', () => {
+describe('the log line of an error', () => {
+  it('has each message once, with codes and the stack of the root cause', () => {
     const cause = new Error('the log has reached its limit')
     const { line, err } = logged(new PortError('event-log', 'full', cause))
     assert.equal(countOf('the log has reached its limit', line), 1, line)
@@ -27,7 +27,7 @@ describe('the line of an error', () => {
     assert.match(String(err.stack), /^ {4}at .*log\.test\.ts/)
   })
 
-  it('adds what only its causes say, as far down as they go', () => {
+  it('adds the messages of its causes, even of circular ones', () => {
     const refused = Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' })
     const { err } = logged(new Error('fetch failed', { cause: new Error('connect', { cause: refused }) }))
     assert.equal(err.message, 'fetch failed: connect: ECONNREFUSED')
@@ -38,8 +38,8 @@ describe('the line of an error', () => {
   })
 })
 
-describe('a line for machines', () => {
-  it('names its level, and says when in UTC', () => {
+describe('a JSON log line', () => {
+  it('has the name of its level, and the time in UTC', () => {
     const lines: string[] = []
     const logger = createLogger({ level: 'debug', process: 'serve' }, { write: line => void lines.push(line) })
     logger.debug('a')

@@ -1,6 +1,6 @@
-// The one logger: writes a line per event to stdout, as JSON, or on a terminal as readable text (`terminal-line.ts`).
-// No request body and no secret ever gets into a line. `error` is for what an operator should fix now, which a client's
-// bad request is not.
+// The only logger: writes a line per event to stdout, as JSON, or on a terminal as readable text (`terminal-line.ts`). No
+// line contains a request body or a secret. `error` is for problems that an operator should fix now, which a client's bad
+// request is not.
 
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino'
 import { terminalLine } from './terminal-line.ts'
@@ -16,7 +16,7 @@ export function createLogger(line: { level: LogLevel; process: string }, destina
     level: line.level,
     base: { process: line.process },
     timestamp: pino.stdTimeFunctions.isoTime,
-    // The level's name: its number means something only to pino.
+    // The level by name: its number has a meaning only for pino.
     formatters: { level: name => ({ level: name }) },
     serializers: { err: errorWithMessageOnce },
     redact: {

@@ -5,7 +5,7 @@ import { SeriesCounter, SeriesHistogram } from './series.ts'
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-/** One Prometheus text of the numbers of several processes. */
+/** @returns one Prometheus text with the sums of several processes. */
 export function aggregateMetrics(snapshots: readonly (readonly object[])[]): Promise<string> {
   return AggregatorRegistry.aggregate(snapshots as object[][]).metrics()
 }
@@ -25,7 +25,7 @@ const requestSecondsBuckets = [
   ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 ]
 
-/** @param options `process` adds Node's own figures under this name, so that those of a worker and a front stay apart. */
+/** @param options `process` adds Node's metrics under this label, so that those of a worker and a front stay apart. */
 export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } = {}) {
   const registry = new Registry()
   const registers = [registry]
@@ -40,9 +40,9 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
   }
   return {
     registry,
-    /** The collector runs before the numbers are read: for gauges that are looked up rather than counted. */
+    /** The collector runs before metrics are read: for gauges that are measured rather than counted. */
     onCollect: (collector: () => void) => void collectors.push(collector),
-    /** Has to come first: gauges are read in this order, and this one runs the collectors that set the others. */
+    /** Must be first: gauges are read in this order, and this one runs the collectors that set the others. */
     processes: new Gauge({
       name: 'pennon_processes',
       help: 'Running processes of the instance, by kind; 0 if a process is down.',

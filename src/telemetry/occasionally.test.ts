@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { createLogLimiter } from './occasionally.ts'
 
-it('a line is written once a minute at most, and tells how often there was none', () => {
+it('a line is written at most once a minute, with the number of events since the last one', () => {
   let nowMs = 0
   const lines: [number, number][] = []
   const note = createLogLimiter(() => nowMs)

@@ -23,14 +23,14 @@ async function snapshotOf(count: number, lag = 0): Promise<object[]> {
   return JSON.parse(JSON.stringify(await registers[0]!.getMetricsAsJSON()))
 }
 
-/** The series of a scrape, by name. */
+/** Values of a scrape, by series. */
 async function scraped(except?: string): Promise<Record<string, string>> {
   const lines = (await aggregateMetrics(numbers.all(except))).split('\n')
   return Object.fromEntries(lines.filter(line => /^\w/.test(line)).map(line => line.split(' ') as [string, string]))
 }
 
-describe('the numbers of other processes', () => {
-  it('keep what a process counted when it ends, and go on from there with the next', async () => {
+describe('the metrics of other processes', () => {
+  it('keep the counters of an ended process, and add those of the next', async () => {
     numbers.report('work', await snapshotOf(3, 7))
     numbers.report('front 1', await snapshotOf(2))
     assert.equal((await scraped())['events_total{lane="main"}'], '5')
@@ -47,7 +47,7 @@ describe('the numbers of other processes', () => {
     assert.equal(after.seconds_sum, '3')
   })
 
-  it('lose with a process what it measured of itself, until another one reports', async () => {
+  it('drop the gauges of an ended process until another one reports', async () => {
     numbers.report('work', await snapshotOf(3, 7))
     assert.equal((await scraped())['lag{lane="main"}'], '7')
     numbers.ended('work')
@@ -56,7 +56,7 @@ describe('the numbers of other processes', () => {
     assert.equal((await scraped())['lag{lane="main"}'], '4')
   })
 
-  it('lose it of a process that is silent, too, for as long as that lasts', async () => {
+  it('drop the gauges of a silent process while the silence lasts', async () => {
     assert.equal(numbers.isSilent('work'), false)
     numbers.report('work', await snapshotOf(3, 7))
     nowMs = 12_000
@@ -71,7 +71,7 @@ describe('the numbers of other processes', () => {
     assert.equal((await scraped())['lag{lane="main"}'], '6')
   })
 
-  it('leave out a process that asks with numbers of its own', async () => {
+  it('leave out the process that asks, which has newer ones', async () => {
     numbers.report('front 1', await snapshotOf(3))
     numbers.report('front 2', await snapshotOf(4))
     assert.equal((await scraped('front 1'))['events_total{lane="main"}'], '4')

@@ -1,10 +1,10 @@
-// The latest numbers that each other process of an instance reported. The counters of a process stay when it ends: if a
-// sum fell, it would look like a reset, and `rate()` would count the rest again. Its gauges go, because the last
+// The latest metrics that each other process of an instance reported. The counters of a process stay when it ends: if a sum
+// fell, it would look like a reset, and `rate()` would count the rest again. Its gauges are dropped, because the last
 // reading of a process that is down or silent would look like a current one.
 
 import { AggregatorRegistry } from 'prom-client'
 
-/** Numbers of a prom-client registry, as returned by `getMetricsAsJSON`. */
+/** Metrics of a prom-client registry, as returned by `getMetricsAsJSON`. */
 export type MetricsSnapshot = readonly object[]
 
 export interface ProcessNumbersOptions {
@@ -44,7 +44,7 @@ export class ProcessNumbers {
     return last !== undefined && this.#isOld(last.atMs)
   }
 
-  /** @param except a process to leave out, which has newer numbers of its own. */
+  /** @param except a process to leave out, since it has newer metrics itself. */
   all(except?: string): readonly MetricsSnapshot[] {
     const snapshots = [...this.#latest]
       .filter(([process]) => process !== except)

@@ -4,7 +4,7 @@ import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client'
 import { SeriesCounter, SeriesHistogram } from './series.ts'
 
 describe('series of metrics', () => {
-  it('show what prom-client’s own show, in one process and summed over several', async () => {
+  it('equal those of prom-client, in one process and summed over several', async () => {
     const [ours, theirs] = [new Registry(), new Registry()]
     const timed = { name: 'seconds', help: 'How long.', labelNames: ['route'] as const, buckets: [0.001, 0.01, 1] }
     const counted = { name: 'answers_total', help: 'How many.', labelNames: ['route', 'status'] as const }
@@ -37,7 +37,7 @@ describe('series of metrics', () => {
   })
 })
 
-/** Two processes with the same numbers. */
+/** The sum of two processes with the same metrics. */
 async function summed(registry: Registry): Promise<string> {
   const snapshot = (await registry.getMetricsAsJSON()) as object[]
   return AggregatorRegistry.aggregate([snapshot, JSON.parse(JSON.stringify(snapshot))] as object[][]).metrics()

@@ -1,5 +1,5 @@
-// Counters and histograms whose series are looked up once: prom-client checks and joins the labels for every
-// observation, which takes a twentieth of a request that is answered in 25 µs. A scrape shows the same.
+// Counters and histograms whose series are looked up once: prom-client checks and joins the labels at every observation,
+// which takes a twentieth of a request of 25 µs. Scrapes are the same.
 
 import type { Metric, MetricObject, Registry } from 'prom-client'
 
@@ -29,7 +29,7 @@ abstract class SeriesMetric<Label extends string, Series> {
     for (const registry of registers) registry.registerMetric(this as unknown as Metric)
   }
 
-  /** Keep the result to observe often. A series is shown, at 0, from this call on, so `rate()` sees its first step. */
+  /** The result can be stored for frequent use. The series is shown, at 0, from this call on, so `rate()` sees its first step. */
   labels(labels: Labels<Label>): Series {
     const key = this.#labelNames.map(name => labels[name]).join('\n')
     const known = this.#series.get(key)

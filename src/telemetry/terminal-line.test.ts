@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createLogger, type Logger } from './log.ts'
 import { terminalLine } from './terminal-line.ts'
 
-/** What a terminal shows of what is logged, without colours unless asked for. */
+/** The text of logged lines on a terminal. */
 function shown(log: (logger: Logger) => void, inColour = false): string {
   let text = ''
   const write = (line: string) => {
@@ -14,7 +14,7 @@ function shown(log: (logger: Logger) => void, inColour = false): string {
 }
 
 describe('a log line on a terminal', () => {
-  it('has time, level, process and message in front, then the other fields', () => {
+  it('starts with time, level, process and message, followed by the other fields', () => {
     const line = shown(logger => logger.warn({ lane: 'main', offset: 12, what: 'two words' }, 'processing waits'))
     assert.match(
       line,
@@ -22,7 +22,7 @@ describe('a log line on a terminal', () => {
     )
   })
 
-  it('says what an error was beside the message, and where it began below', () => {
+  it('shows an error after the message, and its stack below', () => {
     const error = Object.assign(new Error('no route'), { code: 'EHOSTUNREACH' })
     const [first, second] = shown(logger => logger.error({ err: error }, 'the store is away')).split('\n')
     assert.match(first!, /error {2}work {3}the store is away: no route {2}type=Error {2}code=EHOSTUNREACH$/)
@@ -33,12 +33,12 @@ describe('a log line on a terminal', () => {
     )
   })
 
-  it('shows what clients sent without letting it move the cursor', () => {
+  it('escapes control characters that clients sent', () => {
     const line = shown(logger => logger.warn({ name: 'a\u001b[2Jb' }, 'odd\rname\u202e'))
     assert.match(line, /odd\\u000dname\\u202e {2}name="a\\u001b\[2Jb"\n$/)
   })
 
-  it('paints only where that is wanted, and leaves what is no line of ours alone', () => {
+  it('has colours only on request, and leaves text that is no JSON unchanged', () => {
     const esc = String.fromCharCode(27)
     assert.ok(shown(logger => logger.info('x'), true).includes(`${esc}[32minfo`))
     assert.ok(!shown(logger => logger.info('x')).includes(esc))

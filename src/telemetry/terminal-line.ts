@@ -1,9 +1,9 @@
-// Formats a log line for a person at a terminal: time of day, level, process, message, then the other fields. The
-// fields are those of the JSON line, which every other reader gets.
+// Formats a log line for a person at a terminal: time of day, level, process, message, then the other fields. Fields are
+// the same as in the JSON line, which other readers get.
 
 import { styleText } from 'node:util'
 
-/** Fields that are shown in front, in a form of their own. */
+/** Fields that are shown at the front, without their name. */
 const leading = new Set(['level', 'time', 'process', 'msg', 'err'])
 
 const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const

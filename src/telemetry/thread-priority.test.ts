@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads'
 
 const isLinux = process.platform === 'linux'
 
-it('a thread that runs behind others leaves the rest of its process as it was', { skip: !isLinux }, async () => {
+it('a thread with a lower priority leaves the priority of its process unchanged', { skip: !isLinux }, async () => {
   const before = getPriority()
   const code = `
     import { readlinkSync } from 'node:fs'

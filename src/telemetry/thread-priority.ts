@@ -1,17 +1,17 @@
-// Who goes first when a machine has fewer processors than threads with work.
+// Priorities of threads, for machines with fewer processors than busy threads.
 
 import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import { basename } from 'node:path'
 
-/** A third of the share of a usual thread, and a thread that wakes up never waits for it. */
+/** Gives a third of the share of a usual thread, and a thread that wakes up never waits for it. */
 const behindOthers = 5
 const lowest = 19
 
 /**
- * Lets the calling thread run behind the others of the machine. It is for threads that work for long on what nobody waits
- * for to the millisecond: with equals, the event loop would lose its processor whenever it hands something to one of them.
- * Only Linux has priorities of threads; elsewhere, or where it is not allowed, nothing changes.
+ * Lowers the priority of the calling thread. For threads with long work that no request waits for to the millisecond: with
+ * equal priorities, the event loop would lose its processor whenever it passes work to one of them. Only Linux has
+ * priorities of threads; elsewhere, or if it is not allowed, nothing changes.
  */
 export function runBehindOthers(): void {
   if (process.platform !== 'linux') return

@@ -13,18 +13,18 @@ const whole: BackupDescription = {
 }
 
 describe('the description of a backup', () => {
-  it('comes out as it went in', () => {
+  it('is decoded as it was encoded', () => {
     assert.deepEqual(decodeDescription(encodeDescription(whole)), whole)
   })
 
-  it('of a format before names the last version that reads it', () => {
+  it('is refused in an earlier format, with the last version that reads it', () => {
     const { rows: _, ...before } = { ...whole, format: 1, schema: null }
     const expected =
       'was written by Pennon 0.1.0 or earlier, and 0.1.0 is the last version that can open it: restore it with that version'
     assert.equal(decodeDescription(JSON.stringify(before)), expected)
   })
 
-  it('that is damaged is refused with the place, in printable words', () => {
+  it('is refused if damaged, with the place in printable characters', () => {
     const hostile = '\u001b[2J\u009b31m\n'
     for (const [text, expected] of [
       ['{"format": 1,', /^is not valid JSON$/],

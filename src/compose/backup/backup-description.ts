@@ -1,4 +1,4 @@
-// `backup.json`, the first file of each backup: what the backup is of, and how many rows it should have.
+// `backup.json`, the first file of each backup: what it contains, and how many rows it should have.
 
 import Type, { type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
@@ -16,13 +16,13 @@ const descriptionSchema = Type.Object({
   format: Type.Literal(backupFormat),
   pennon: Type.String({ pattern: '^[\\w.+-]{1,40}$' }),
   createdAt: Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$' }),
-  /** Number of the state's last migration; null when the state is in PostgreSQL, and so not in the backup. */
+  /** Number of the state's last migration; null if the state is in PostgreSQL, and so not in the backup. */
   schema: Type.Union([count, Type.Null()]),
   /** The worker's positions in the state, by log stream. */
   positions: counts,
-  /** False when events are in a ClickHouse of their own, and so not in the backup. */
+  /** False if the events are in a ClickHouse server, and so not in the backup. */
   events: Type.Boolean(),
-  /** Rows by table, repeats that are not merged yet included. */
+  /** Rows by table, including repeats that are not merged yet. */
   rows: Type.Object({ state: counts, events: counts }),
 })
 
@@ -34,7 +34,7 @@ export function encodeDescription(description: BackupDescription): string {
   return `${JSON.stringify(description, null, 2)}\n`
 }
 
-/** @returns the description, or why it cannot be used: the rest of a sentence about it. */
+/** @returns the description, or why it cannot be used, as the rest of a sentence about it. */
 export function decodeDescription(text: string): BackupDescription | string {
   let value: unknown
   try {

@@ -21,12 +21,12 @@ import { HeldSegments } from '../log/held-segments.ts'
 import { backUp } from './backup.ts'
 
 describe('a backup', () => {
-  it('tells of no more of the log than it holds, however much is appended while it is written', async t => {
+  it('records no higher log position than it contains, however much is appended while it is written', async t => {
     const { folder, file, backUpNow, appender } = await instance(t)
     append(appender, 0)
     let isFirst = true
     const done = await backUpNow(() => {
-      // The segments are held by now, and the first file is being written.
+      // The segments are held already, and the first file is being written.
       if (isFirst) for (const n of [1, 2, 3]) append(appender, n)
       isFirst = false
     })
@@ -52,7 +52,7 @@ describe('a backup', () => {
     assert.deepEqual([...found.values()], [['log/main/0000000000000000.db'], []])
   })
 
-  it('is made where a killed one left its draft, whatever process has its number now', async t => {
+  it('is made despite the draft of a killed one, even if a process has its id', async t => {
     const { file, backUpNow } = await instance(t)
     mkdirSync(`${file}.partial`)
     writeFileSync(join(`${file}.partial`, 'pid'), String(process.pid))
@@ -61,7 +61,7 @@ describe('a backup', () => {
     assert.ok(!existsSync(`${file}.partial`))
   })
 
-  it('is refused while another one writes the same file', async t => {
+  it('is refused while another process writes the same file', async t => {
     const { file, backUpNow } = await instance(t)
     mkdirSync(`${file}.partial`)
     const release = tryFileLock(join(`${file}.partial`, 'lock.db'))!
@@ -71,7 +71,7 @@ describe('a backup', () => {
     assert.ok((await backUpNow()).ok)
   })
 
-  it('holds a segment that is packed between the look at the folder and the opening', async t => {
+  it('contains a segment that is packed between listing and opening it', async t => {
     const { folder, appender } = await instance(t)
     for (const n of [0, 1, 2]) append(appender, n)
     const logFolder = join(folder, 'data', 'log')

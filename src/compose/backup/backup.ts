@@ -2,7 +2,7 @@
 // makes them consistent: first the state, then the event store, then the log. So everything before the state's
 // positions is in the event store, everything in the event store is in the log or before those positions, and
 // everything that was answered before the backup began is in the log or before those positions. A restored instance
-// processes again from the positions on, where each row replaces itself. Source: ours,
+// processes again from these positions, where each row replaces itself. Source: ours,
 // docs/decisions/0033-a-backup-is-state-events-log.md.
 
 import { existsSync, linkSync, rmSync, statSync } from 'node:fs'
@@ -38,13 +38,13 @@ export interface BackupReport {
   readonly isRunning: boolean
   readonly description: BackupDescription
   readonly hasEncryptionKey: boolean
-  /** Lines for the operator about files that could not be copied as they should have been. */
+  /** Lines for the operator about files that could not be copied properly. */
   readonly warnings: readonly string[]
 }
 
 export interface BackupOptions {
   readonly nowMs: () => number
-  /** Throws when the backup has to stop. */
+  /** Throws if the backup must stop. */
   readonly checkStop: () => void
   readonly onProgress: (bytes: number, bytesInAll: number) => void
 }
@@ -59,7 +59,7 @@ class BackupRefused extends Error {}
 /**
  * @param file must not exist yet.
  * @returns one line for the operator when no backup was made.
- * @throws errors that are no failure of files, stores or space.
+ * @throws errors other than those of files, stores or space.
  */
 export async function backUp(
   config: Config,
@@ -172,7 +172,7 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
     removeAbandonedFreezes(dataFolder)
     return stoppedEventFiles(dataFolder)
   }
-  // No engine answers beside another backup or a restore of a stopped instance.
+  // While another backup or a restore of a stopped instance runs, no engine answers.
   if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')
     throw new BackupRefused(`No backup was made: ${lock.error}`)
   for (let attempt = 1; ; attempt++) {
@@ -189,7 +189,7 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
   }
 }
 
-/** A backup on the disk of the data folder has to leave the instance the space it needs to go on. */
+/** A backup on the disk of the data folder must leave the space that the instance needs. */
 async function requireSpace(
   config: Config,
   file: string,

@@ -9,19 +9,19 @@ import { shareFileLock } from '#processes/data-lock.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { removeAbandonedFreezes } from './held-freezes.ts'
 
-// The symptom: frozen files were named after the process id of their backup. If another process got that id, the files
-// were never removed; and a backup in another container lost its files, since its id did not exist here.
+// Frozen files were once named after the process id of their backup. If another process got that id, the files were never
+// removed; and a backup in another container lost its files, since its id did not exist here.
 
 const lockModule = fileURLToPath(new URL('../../processes/data-lock.ts', import.meta.url))
 
 describe('frozen event files', () => {
-  it('are taken away when no backup runs, whatever process has the number in their name', t => {
+  it('are removed when no backup runs, even if a process has the id in their name', t => {
     const { dataFolder, frozen } = withFreezes(t, `backup_${process.pid}`, 'backup_1', 'backup_0f3c')
     removeAbandonedFreezes(dataFolder)
     assert.deepEqual(frozen(), [])
   })
 
-  it('stay while a backup runs, and no longer when that was killed', async t => {
+  it('stay while a backup runs, and are removed once it was killed', async t => {
     const { dataFolder, frozen } = withFreezes(t, 'backup_999999999')
     const path = join(dataFolder, 'backups.db')
     const code = `import * as lock from ${JSON.stringify(lockModule)}; globalThis.held = lock.shareFileLock(${JSON.stringify(path)}); console.log('held'); setInterval(() => {}, 1e6)`
@@ -43,7 +43,7 @@ describe('frozen event files', () => {
     assert.deepEqual(frozen(), [])
   })
 
-  it('that others made are left alone, and where there are none nothing is written', t => {
+  it('of other programs are left alone, and without any nothing is written', t => {
     const { dataFolder, frozen } = withFreezes(t, 'mine')
     removeAbandonedFreezes(dataFolder)
     assert.deepEqual([frozen(), readdirSync(dataFolder)], [['mine'], ['events']])

@@ -1,6 +1,6 @@
-// Keeps the frozen event files of a backup from being removed while a backup runs. Backups share a lock of the
-// operating system, which ends with their process however that dies. A process id would prove nothing, since ids are
-// reused, in containers nearly always.
+// Protects the frozen event files of a backup from removal while a backup runs. Backups share a lock of the operating
+// system, which ends with their process however that dies. A process id would prove nothing, since ids are reused, in
+// containers nearly always.
 
 import { join } from 'node:path'
 import {
@@ -14,7 +14,7 @@ import { shareFileLock, tryFileLock } from '#processes/data-lock.ts'
 /** A file in the data folder. */
 const lockName = 'backups.db'
 
-/** Freezes the event store until the files are released. @throws PortError `unavailable` when the engine does not answer. */
+/** Freezes the event store until the files are released. @throws PortError `unavailable` if the engine does not answer. */
 export async function holdFreeze(dataFolder: string): Promise<EventFiles> {
   removeAbandonedFreezes(dataFolder)
   const unlock = shareFileLock(join(dataFolder, lockName))
@@ -34,7 +34,7 @@ export async function holdFreeze(dataFolder: string): Promise<EventFiles> {
   }
 }
 
-/** Removes links of killed backups, which keep parts that the engine has merged away. Not while a backup runs. */
+/** Removes links of killed backups, which retain parts that the engine has merged away. Does nothing while a backup runs. */
 export function removeAbandonedFreezes(dataFolder: string): void {
   if (!hasFreezes(dataFolder)) return
   const unlock = tryFileLock(join(dataFolder, lockName))

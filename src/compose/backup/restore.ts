@@ -1,6 +1,5 @@
-// Restores a backup into a data folder that has nothing of an instance in it. Everything is first unpacked beside its
-// place and checked, then renamed into place, the state last, so that no start takes an interrupted restore for an
-// instance.
+// Restores a backup into a data folder without an instance. Everything is first unpacked in a subfolder and checked, then
+// renamed into place, the state last, so that no start takes an interrupted restore for an instance.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { open, statfs } from 'node:fs/promises'
@@ -20,20 +19,20 @@ export interface RestoreReport {
   readonly fileCount: number
 }
 
-/** What an instance keeps in its folder, in the order in which it is put into place. */
+/** The files and folders of an instance, in the order in which they are put into place. */
 const ownNames = ['encryption.key', 'log', 'events', 'state.db']
 
 export interface RestoreOptions {
   readonly onProgress: (bytes: number, bytesInAll: number) => void
-  /** Throws when the restore has to stop. */
+  /** Throws if the restore must stop. */
   readonly checkStop: () => void
-  /** Whether servers of the settings are left out of account: nothing will be started on what is restored. */
+  /** Ignores the servers in the settings, since no instance will be started on the restored folder. */
   readonly isForVerifying?: boolean
 }
 
 /**
- * @returns one line for the operator when nothing was restored; then the folder is as it was found.
- * @throws what `checkStop` throws, after which the folder is as it was found, too.
+ * @returns one line for the operator if nothing was restored; then the folder is unchanged.
+ * @throws what `checkStop` throws; then the folder is unchanged, too.
  */
 export async function restore(
   config: Config,
@@ -43,12 +42,12 @@ export async function restore(
   const { dataFolder } = config
   const bytesInAll = statSync(file, { throwIfNoEntry: false })?.size
   if (bytesInAll === undefined) return err(`${file} does not exist.`)
-  // Before the folder is made.
+  // Before the folder is created.
   if (!(await isBackup(file))) return err(`${file} is not a backup made by \`pennon backup\`. Nothing was changed.`)
   const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
   if (!locked.ok) return locked
-  // The unpacked files of an interrupted restore stay beside what it had put into place: without them a start would take
-  // that for an instance.
+  // Leaves the unpacked files of an interrupted restore: without them, a start would take the files already in place for an
+  // instance.
   const taken = ownNames.filter(name => existsSync(join(dataFolder, name)))
   if (taken.length > 0) {
     locked.value.abandon()

@@ -1,6 +1,6 @@
 // Proves a backup by restoring it into a folder beside it, which is removed afterwards: every file by its checksum, the
-// state and the log by reading them, the event store by starting the engine on it. What they hold is counted, and
-// compared with what the backup says that it holds.
+// state and the log by reading them, the event store by starting the engine on it. Their rows are counted, and compared
+// with the description of the backup.
 
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -24,12 +24,12 @@ import { restore } from './restore.ts'
 export interface VerifyReport {
   readonly description: BackupDescription
   readonly fileCount: number
-  /** What was found, by table. Null when it is not in the backup. */
+  /** Counted rows by table; null if the state is not in the backup. */
   readonly state: Counts | null
   readonly events: Counts | null
-  /** The offset behind the last record, by log stream. */
+  /** The offset after the last record, by log stream. */
   readonly log: Counts
-  /** Lines about what is not as the backup says. Empty when all is well. */
+  /** Lines about differences from the description of the backup. */
   readonly differences: readonly string[]
 }
 
@@ -43,12 +43,12 @@ export interface VerifyOptions {
   readonly environment: NodeJS.ProcessEnv
 }
 
-/** One that starts at all does so at its second try: its port may have been taken. */
+/** An engine that works starts at the second try at the latest: at the first, its port may have been taken. */
 const engineStartsMax = 3
 
 /**
- * @returns one line for the operator when the backup could not be restored or looked at.
- * @throws the signal's reason, when it is aborted; nothing is left behind then, either.
+ * @returns one line for the operator if the backup could not be restored or read.
+ * @throws the signal's reason when aborted; then nothing is left on disk, either.
  */
 export async function verifyBackup(
   config: Config,
@@ -124,7 +124,7 @@ async function readLog(config: Config): Promise<Counts> {
   }
 }
 
-/** @returns null when the engine does not start. @throws PortError, the signal's reason. */
+/** @returns null if the engine does not start. @throws PortError, the signal's reason. */
 async function countEvents(
   dataFolder: string,
   { mainPath, environment, signal }: VerifyOptions,

@@ -26,7 +26,7 @@ export interface FrontHost {
   isEventStoreAway(): boolean
   /** How far the worker has processed traffic of this kind; null or absent when unknown. */
   processedUntil?(traffic: Traffic): ProcessedUntil | null
-  /** The latest metrics of the other processes. @param own the front's own, which are shown beside them. */
+  /** The latest metrics of the other processes. @param own the front's own, which it reports with the same message. */
   otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
 }
 
@@ -34,16 +34,16 @@ export interface FrontHost {
 export interface FrontSurroundings {
   readonly config: Config
   readonly clock: Clock
-  /** Null when there is no database of locations; evaluations then see no location. */
+  /** Null without a database of locations; evaluations then see no location. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics
   readonly host: FrontHost
 }
 
-/** What a front uses of the machine: time, timers and randomness. */
+/** The parts of the machine that a front uses: time, timers and randomness. */
 export interface Machine extends Timers {
-  /** Milliseconds from any start that never go back. */
+  /** Milliseconds from an arbitrary start; never goes back. */
   readonly monotonicNowMs: () => number
   /** A version-4 UUID, lower case. */
   readonly newUuid: () => string

@@ -1,4 +1,5 @@
-// Starts what a front counts in memory and writes, or reads, every few seconds, so that no request waits for the state.
+// Starts the counters that a front holds in memory and writes, or reads, every few seconds, so that no request waits for the
+// state.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManagementStore } from '#ports/state/management-store.ts'

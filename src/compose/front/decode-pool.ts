@@ -25,7 +25,7 @@ export function createDecodePool(options: DecodePoolOptions): DecodeThreads<Deco
   const { projectIdOf, logger, metrics, overrides } = options
   return createDecodeThreads<DecodeJobs>({
     entry: new URL('./decode-thread.ts', import.meta.url),
-    // Events can wait a moment; a page that requests its flags is blocked meanwhile.
+    // Events can wait a moment, but a page is blocked until it has its flags.
     isUrgent: ({ kind }) => kind === 'flags',
     senderOf: asked => senderOf(asked, projectIdOf),
     ...decodeThreadDefaults,
@@ -37,8 +37,8 @@ export function createDecodePool(options: DecodePoolOptions): DecodeThreads<Deco
 
 /**
  * The sender is the project whose key is sent outside the body, or, without such a project, the client's network. A
- * made-up key says nothing about its sender, and a key inside the body is not known yet. A project is a group of its
- * own; networks are grouped as they are handed out, because one customer of a provider may have thousands.
+ * made-up key says nothing about its sender, and a key inside the body is not known yet. Each project is a group; networks
+ * are grouped as providers assign them, because one customer may have thousands.
  */
 function senderOf(asked: AnyJob<DecodeJobs>, projectIdOf: DecodePoolOptions['projectIdOf']) {
   const token = tokenBeside(asked)

@@ -1,5 +1,5 @@
-// Starts the definitions that a front serves, and passes changes on to what depends on them: change streams, the live
-// view, the check of keys, and quotas.
+// Starts the definitions that a front serves, and passes changes on to change streams, the live view, the check of keys,
+// and quotas.
 
 import { type CompiledProject, compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
 import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
@@ -11,7 +11,7 @@ import type { FrontContext } from './context.ts'
 import type { FrontCounters } from './counters.ts'
 import type { FrontState } from './state.ts'
 
-/** All change streams of a front take some 100 MB when open; one project has to leave room for others. */
+/** All change streams of a front take some 100 MB when open; one project must leave some for others. */
 const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
 
 export interface FrontDefinitions
@@ -66,7 +66,7 @@ export async function startDefinitions(
     ...cache,
     findProject: cache.findByToken,
     findProjectById: cache.findById,
-    // When a write is answered, its changes of quotas have to be in effect as well.
+    // When a write is answered, its changes of quotas must be in effect as well.
     catchUp: async revision => {
       await cache.catchUp(revision)
       await flagRequests.caughtUp()

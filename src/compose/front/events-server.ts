@@ -30,7 +30,7 @@ export async function listenOn(server: Server, host: string, port: number): Prom
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${actual}`
 }
 
-/** Lets downloads finish that take no longer than `lastDownloadsMs`. */
+/** Waits up to `lastDownloadsMs` for downloads to finish. */
 export async function endServer(server: Server): Promise<void> {
   if (!server.listening) return
   const cut = setTimeout(() => server.closeAllConnections(), lastDownloadsMs)

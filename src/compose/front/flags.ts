@@ -1,4 +1,5 @@
-// Composes everything that clients request about flags: values, definitions, changes, and what pages load.
+// Composes everything that clients request about flags: values, definitions, changes, and the configuration and scripts of
+// pages.
 
 import { openInstalledScripts } from '#adapters/posthog-js/installed-scripts.ts'
 import type { Project } from '#core/project.ts'

@@ -26,7 +26,7 @@ import type { FrontParts } from './parts.ts'
 import { composeServers } from './servers.ts'
 import { openFrontStores } from './stores.ts'
 
-/** What a process that is only a front does when everything is loaded and no request waits yet. */
+/** Called when everything is loaded and no request waits yet. */
 export interface FrontStart {
   readonly beforeListening?: () => void
 }
@@ -34,7 +34,7 @@ export interface FrontStart {
 export interface FrontOptions extends FrontSurroundings, FrontStart {
   /** The state, if the caller has it open already. The front closes it, even when composing the front fails. */
   readonly management?: StateWriter
-  /** For tests: appends in the place of the front's own log. */
+  /** For tests: replaces the appender of the front's log. */
   readonly eventLog?: EventLogAppender
   /** For tests: replaces parts of the machine. */
   readonly machine?: Partial<Machine>
@@ -45,7 +45,7 @@ export interface Front {
   readonly routes: readonly Route[]
   /** @throws the error of `listen`, with its code. */
   listen(): Promise<{ url: string; adminUrl: string | null; eventsUrl: string | null }>
-  /** For tests: writes what is counted of refused events, and so the warnings of the edge. */
+  /** For tests: writes the counts of refused events. */
   writeCounts(): Promise<void>
   /** Stops accepting requests, finishes those under way, writes what is queued. */
   close(): Promise<void>

@@ -1,4 +1,4 @@
-// Composes what a front reports: whether its parts work, and its metrics beside those of the other processes.
+// Composes readiness and metrics of a front: whether its parts work, and its metrics with those of the other processes.
 
 import type { Config } from '#config.ts'
 import { type HealthDeps, healthRoutes, metricsRoute } from '#http/handlers/health.ts'
@@ -58,7 +58,7 @@ async function countLost(log: Pick<EventLogReader, 'lostCount'>): Promise<number
   }
 }
 
-/** When measuring fails, the metrics keep their last figures, and a failure of the log is counted. */
+/** If measuring fails, the metrics keep their last values, and a failure of the log is counted. */
 async function exportLogSpace(log: Pick<EventLogRetention, 'measureSpace'>, metrics: Metrics): Promise<void> {
   try {
     const { bytes, bytesMax, freeBytes } = await log.measureSpace()

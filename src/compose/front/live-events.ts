@@ -6,7 +6,7 @@ import { createLiveEvents, type LiveEvents } from '#services/live/live-events.ts
 import { liveMessages } from '#wire/live/live-events.ts'
 import type { FrontContext } from './context.ts'
 
-/** Per front. Each watcher may hold some 300 KiB while its client is slow; one project has to leave room for others. */
+/** Per front. Each watcher may hold some 300 KiB while its client is slow; one project must leave some for others. */
 const watcherLimits = { watchersMax: 300, watchersPerProjectMax: 100 }
 
 export function composeLiveEvents(

@@ -1,5 +1,5 @@
-// The parts from which a front is composed, and those of them that each feature takes, so that a process or a test may
-// compose one feature alone.
+// The parts from which a front is composed, and the subset that each feature needs, so that a process or a test can compose
+// one feature alone.
 
 import type { EventLogWriter } from '#ports/log/event-log.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
@@ -25,7 +25,7 @@ export interface FrontParts extends FrontContext {
   readonly decodeThreads: ThreadPool<DecodeJobs>
 }
 
-/** No log and no event store: a process that has neither can answer for flags. */
+/** Needs no log and no event store, so a process without them can answer for flags. */
 export interface FlagParts extends FrontContext, Pick<FrontParts, 'definitions' | 'salts' | 'decodeThreads'> {
   readonly stores: {
     readonly state: Pick<FrontState, 'subjects' | 'loginWritesAtOnceMax'>
@@ -33,7 +33,7 @@ export interface FlagParts extends FrontContext, Pick<FrontParts, 'definitions' 
     readonly management: HashKeyOverrideWriter & Pick<ProjectStore, 'findProject' | 'listProjects'>
     readonly payloadCipher: Pick<FrontStores['payloadCipher'], 'open'>
   }
-  /** Pages learn with their flags whether they may send recordings, which is a quota of events. */
+  /** Answers about flags also tell pages whether they may send recordings, which depends on a quota of events. */
   readonly counters: Pick<FrontCounters, 'flagRequests' | 'eventQuotas'>
 }
 

@@ -11,10 +11,10 @@ import { eventually } from '../../../tests/support/eventually.ts'
 import { composePortLimits } from './port-limits.ts'
 
 const MiB = 1024 * 1024
-/** Nothing writes to it, so that it takes no memory. */
+/** Never written to, so it takes no memory. */
 const bytes = Buffer.alloc(120 * MiB)
 
-/** Asks a port for an answer of that size, and reads nothing of it. */
+/** Requests an answer of that size, and reads nothing of it. */
 async function unread(t: TestContext, connections: Connections, answerBytes: number): Promise<void> {
   const server = createServer(
     connections.serverOptions,
@@ -33,7 +33,7 @@ async function unread(t: TestContext, connections: Connections, answerBytes: num
   client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
 }
 
-it('answers that nobody reads on the public port leave the budget of the private API’s own port free', async t => {
+it('unread answers on the public port leave the budget of a separate port of the private API free', async t => {
   const metrics = createMetrics()
   const trustedProxies = parseTrustedProxies('')
   assert.ok(trustedProxies.ok)
@@ -54,7 +54,7 @@ it('answers that nobody reads on the public port leave the budget of the private
   await eventually(async () => (await heldMiB()) > 256)
   assert.equal(await endedCount(), 0)
 
-  // It has a bound too, which costs the public port nothing.
+  // Its own budget ends answers there without affecting the public port.
   await unread(t, adminLimits.connections, 60 * MiB)
   await eventually(async () => (await endedCount()) > 0)
   assert.equal(publicLimits.connections.count, 2)

@@ -1,5 +1,6 @@
-// Divides budgets for bodies, answers and connections between the ports of a process. A separate port of the private API has
-// its own part of each, and the port for dashboards of answers and connections, so that the operator can reach and configure the instance whatever happens on the public port.
+// Divides budgets for bodies, answers and connections between the ports of a process. A separate port of the private API
+// has its own share of each, and the port for dashboards its own share of answers and connections, so that the operator can
+// reach and configure the instance whatever happens on the public port.
 
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
 import { readTcpQueues } from '#adapters/system/tcp-queues.ts'
@@ -28,7 +29,7 @@ export interface PortLimitsOptions {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly monotonicNowMs: () => number
-  /** Who of several clients behind a proxy has which answers. */
+  /** Tells clients behind a proxy apart. */
   readonly trustedProxies: TrustedProxies
 }
 

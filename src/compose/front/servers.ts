@@ -15,23 +15,23 @@ export interface ServerParts extends FrontContext {
   readonly definitions: Pick<FrontDefinitions, 'keyCheck'>
 }
 
-/** What the servers of a front serve. */
+/** Routes and streams of a front's servers. */
 export interface Served {
   readonly publicRoutes: readonly Route[]
-  /** Null without a port of its own for the private API. */
+  /** Null without a separate port for the private API. */
   readonly adminRoutes: readonly Route[] | null
   /**
-   * They begin to end before the servers, which an open stream would keep from closing until it is cut. What is left of them
-   * is awaited beside the last requests.
+   * They begin to close before the servers, which would otherwise wait for open streams until these are cut. Their end is
+   * awaited together with the last requests.
    */
   readonly streams: readonly { close(): unknown }[]
-  /** Makes the server of the port for dashboards. Returns null when the settings name no such port. */
+  /** Creates the server of the port for dashboards; returns null if the settings name no such port. */
   readonly eventsServer?: (connections: Connections) => Server | null
 }
 
 export interface FrontServers {
   readonly publicServer: FastifyInstance
-  /** Null when the private API has no port of its own. */
+  /** Null without a separate port for the private API. */
   readonly adminServer: FastifyInstance | null
   /** @throws the error of `listen`, with its code. */
   listen(): Promise<{ url: string; adminUrl: string | null; eventsUrl: string | null }>

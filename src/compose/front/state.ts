@@ -1,4 +1,4 @@
-// Opens what a front's evaluations read of the state, and how the front follows definitions: in the data folder, or in
+// Opens the parts of the state that evaluations read, and the definitions that a front follows: in the data folder, or in
 // the PostgreSQL of `DATABASE_URL` with the replica of `DATABASE_READ_URL`.
 
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
@@ -18,13 +18,13 @@ import type { FrontSurroundings } from './context.ts'
 export interface FrontState {
   readonly subjects: SubjectStore & HashKeyOverrideReader & CookielessVisitors
   readonly definitions: DefinitionStore
-  /** How often a front asks whether definitions changed elsewhere: it follows a write within a second. */
+  /** How often a front checks whether another process changed definitions: it follows a write within a second. */
   readonly definitionPollMs: number
   /** How many log-ins are written at once. More would wait in the store, where projects take no turns. */
   readonly loginWritesAtOnceMax: number
   /** Whether the primary stands in for the replica of `DATABASE_READ_URL`; false without a replica. */
   isReplicaDown(): boolean
-  /** A sentence for the operator while the state's files are missing, when this process writes nothing; else null. */
+  /** A sentence for the operator while the state's files are missing, during which nothing is written; else null. */
   missing(): string | null
   close(): Promise<void>
 }

@@ -15,7 +15,7 @@ export interface FrontStores {
   readonly state: FrontState
   readonly eventStore: EventStore
   readonly logReader: EventLogReader
-  /** How much of our own disk the log takes; null when the log is elsewhere. */
+  /** Measures the log's space on this disk; null if the log is elsewhere. */
   readonly logSpace: Pick<EventLogRetention, 'measureSpace'> | null
   readonly payloadCipher: PayloadCipher
 }
@@ -26,7 +26,7 @@ export async function openFrontStores(
   opened: AsyncDisposableStack,
 ): Promise<FrontStores> {
   const stores: { close(): unknown }[] = []
-  // All at once: no store needs another one to close, and servers that hang are then awaited together.
+  // All at once: stores close independently, and servers that hang are then awaited together.
   opened.defer(async () => {
     await Promise.all(stores.map(store => store.close()))
   })

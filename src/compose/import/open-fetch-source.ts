@@ -1,4 +1,4 @@
-// Which source a fetch reads from, by its configuration and the settings of the environment.
+// Opens the source of a fetch from its configuration and the environment.
 
 import { howToInstall, missingPackage, packageFolder } from '#distribution.ts'
 import { apiSource } from '#importer/fetch/apis/api-sources.ts'
@@ -15,11 +15,11 @@ export interface OpenFetchSource {
   close(): void
 }
 
-/** Whatever region a storage that is not AWS's has. */
+/** The client requires a region, which storage outside AWS ignores. */
 const anyRegion = 'us-east-1'
 
 /**
- * @param isPlan whether only its parts are asked for: the secrets of an API may be missing then.
+ * @param isPlan whether only the list of parts is needed, for which the secrets of an API may be missing.
  * @throws ImportConfigError, FetchStop
  */
 export async function openFetchSource(
@@ -40,7 +40,7 @@ export async function openFetchSource(
       throw new FetchStop(
         `${missingPackage('@aws-sdk/client-s3')}. To fetch from S3, ${howToInstall('@aws-sdk/client-s3')}, then run this command again.`,
       )
-    // The client of AWS is a sixth of what it takes to start a command.
+    // Loading the client of AWS takes a sixth of the start of a command.
     const { s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
     return objectSourceOpener(s3ObjectSource(bucket), { prefix })
   }

@@ -1,5 +1,5 @@
-// Lets `serve` follow the embedded event store: whether it answers, and the file by which all other processes find it,
-// which is written again when it is lost while the engine runs.
+// Follows the embedded event store for `serve`: whether it answers, and the file by which other processes find it, which is
+// rewritten if it is lost while the engine runs.
 
 import {
   type EngineEndpoint,
@@ -20,15 +20,15 @@ export interface EmbeddedEngine {
    * @throws as `prepareEngine`.
    */
   prepare(): Promise<readonly string[]>
-  /** Call it each time the child reports that the engine answers. */
+  /** To be called each time the child reports that the engine answers. */
   answered(): void
-  /** Call it when the child has ended: no client may connect to its former port. */
+  /** To be called when the child has ended: no client may connect to its former port. */
   ended(): void
   /** Whether clients find no engine: it has not answered since its last start, or its file is missing. */
   isAway(): boolean
 }
 
-/** @param onChange called with whether the engine is away, which it is at first. */
+/** @param onChange called with whether the engine is away. It is away at first. */
 export function followEmbeddedEngine(
   config: Config,
   logger: Logger,
@@ -37,7 +37,7 @@ export function followEmbeddedEngine(
   const { dataFolder } = config
   let endpoint: EngineEndpoint | null = null
   let isAway = true
-  /** When the disk refuses the file, writing is tried again at each report of the engine, but logged once. */
+  /** If the file cannot be written, that is retried at each report of the engine, but logged once. */
   let hasComplained = false
   const setAway = (now: boolean) => {
     if (now === isAway) return
@@ -85,8 +85,8 @@ export function followEmbeddedEngine(
 }
 
 /**
- * For a start: puts right what a copy of the folder that followed links has, with which no engine would start.
- * @returns one line for the operator when that has to be done by hand.
+ * For a start: repairs a copy of the folder that followed links, on which no engine would start.
+ * @returns one line for the operator if it must be repaired by hand.
  */
 export function mendCopiedEngine({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
   if (clickhouseUrl !== null) return ok(null)

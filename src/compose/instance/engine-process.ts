@@ -1,3 +1,3 @@
-// Runs the embedded event store in a process of its own, which loads nothing else.
+// Runs the embedded event store in a separate process, which loads nothing else.
 
 export { runEngineProcess } from '#adapters/clickhouse-embedded/engine-process.ts'

@@ -14,8 +14,8 @@ import { openLogReader, prepareLog, readLogId } from '../log/log.ts'
 import { statePlaceOf } from '../stores/state.ts'
 
 /**
- * Makes the first project and keys if they are missing.
- * @param beforeKeys called only when some are.
+ * Creates the first project and keys if they are missing.
+ * @param beforeKeys called only if some are missing.
  * @throws with a message for the operator.
  */
 export function bootstrap(
@@ -28,13 +28,13 @@ export function bootstrap(
   return ensureFirstStart({ management, clock, newUuid: randomUUID, randomBytes, projectKey, personalKey, beforeKeys })
 }
 
-/** Refuses what `bootstrap` would refuse, before anything is bound or made. @throws with a message for the operator. */
+/** Refuses what `bootstrap` would refuse, before anything is bound or created. @throws with a message for the operator. */
 export function checkBootstrap(config: Config, management: ManagementStore): Promise<void> {
   return checkFirstStart({ management, projectKey: config.projectKey })
 }
 
 /**
- * @returns one line for the operator when the data folder's log belongs to another state.
+ * @returns one line for the operator if the data folder's log belongs to another state.
  * @throws as `bindLog` does.
  */
 export async function bindOwnLog(
@@ -53,8 +53,8 @@ export async function bindOwnLog(
 }
 
 /**
- * Whether a state that was away and came back still belongs to the log in the data folder, which was bound before.
- * @returns the reason why not, as the rest of a sentence about the state; null when it does.
+ * Checks whether a state that was away and came back still belongs to the log in the data folder, which was bound before.
+ * @returns the reason if not, as the rest of a sentence about the state; null if it does.
  * @throws as reading the log does.
  */
 export async function judgeReturnedState(config: Config, found: ReturnedState): Promise<string | null> {

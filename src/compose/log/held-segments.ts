@@ -1,5 +1,4 @@
-// Copies the log into a backup: its segments, held open while state and event store are copied, and the files about
-// them.
+// Copies the log into a backup: its segments, held open while state and event store are copied, and the files beside them.
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -24,7 +23,7 @@ export function holdSegments(config: Config): HeldSegments {
 }
 
 /**
- * Segments of the log, opened before the state is copied, so that retention cannot delete or pack them away meanwhile.
+ * Segments of the log, opened before the state is copied, so that retention cannot delete or pack them during the copy.
  */
 export class HeldSegments {
   readonly warnings: string[] = []
@@ -43,7 +42,7 @@ export class HeldSegments {
 
   holdNewer(): void {
     for (const stream of embeddedStreamNames) {
-      // The mark is read before the segments: the held segments must have what it promises.
+      // The mark is read before the segments, so that the held segments reach it.
       const mark = markPath(join(this.#folder, stream))
       if (existsSync(mark)) this.#marks.set(stream, readFileSync(mark))
       const known = this.#held.get(stream) ?? []
@@ -67,7 +66,7 @@ export class HeldSegments {
     return added
   }
 
-  /** Lets go of segments before the one that contains a stream's position. */
+  /** Releases the segments before the one that contains a stream's position. */
   forgetBehind(positions: ReadonlyMap<string, number>): void {
     for (const [stream, held] of this.#held) {
       const position = positions.get(stream) ?? 0
@@ -88,7 +87,8 @@ export class HeldSegments {
   }
 
   /**
-   * Copies the segments as they are now, after the files about them, which must not know more than the segments hold.
+   * Copies the segments in their present state, after the files beside them, which must not describe more than the segments
+   * contain.
    */
   async addTo(writer: BackupWriter, draft: string): Promise<void> {
     for (const [stream, mark] of this.#marks) await writer.addContent(join('log', basename(markPath(stream))), mark)
@@ -101,7 +101,7 @@ export class HeldSegments {
       for (const { segment, database } of held) {
         const name = join('log', stream, basename(segment.path))
         if (database === null) {
-          // Its side file is copied too, since it may hold what the segment lacks.
+          // Its WAL is copied too, since it may hold records that the segment lacks.
           for (const suffix of ['', '-wal'])
             if (existsSync(segment.path + suffix)) await writer.addFile(name + suffix, segment.path + suffix)
           continue
@@ -116,7 +116,7 @@ export class HeldSegments {
     for (const held of this.#held.values()) for (const { database } of held) database?.close()
   }
 
-  /** Opens a segment. @returns null when its file is gone. */
+  /** Opens a segment. @returns null if its file is gone. */
   #hold(segment: SegmentName): HeldSegment | null {
     if (segment.form === 'damaged') return { segment, database: null, reason: 'it was set aside' }
     try {

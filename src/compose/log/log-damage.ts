@@ -1,5 +1,5 @@
-// What is damaged in the log of a data folder: every file of it is opened, and nothing is changed. A start would set aside a
-// segment that ends before the mark of its stream, so that is damage as well.
+// Finds damage in the log of a data folder by opening every file, without changing any. A segment that ends before the mark
+// of its stream counts as damaged, since a start would set it aside.
 
 import { join } from 'node:path'
 import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
@@ -25,7 +25,7 @@ export function findLogDamage(config: Config): readonly LogDamage[] {
 }
 
 function damageOfStream(streamFolder: string): LogDamage[] {
-  // Before the segments are listed, so that they have what it promises.
+  // Read before listing the segments, so that they reach it.
   const markedOffset = readStreamMark(streamFolder)
   const segments = listSegments(streamFolder)
   const newest = segments.at(-1)
@@ -42,7 +42,7 @@ function damageOfIdentity(folder: string): LogDamage[] {
   }
 }
 
-/** @param markedOffset it has to have what lies before this offset. */
+/** @param markedOffset the segment must reach this offset. */
 function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[] {
   const { path, form } = segment
   if (form === 'damaged') return [{ kind: 'set_aside', path }]
@@ -58,7 +58,7 @@ function damageOfSegment(segment: SegmentName, markedOffset: number): LogDamage[
   } catch (cause) {
     const failure = readError(cause, path)
     if (!(failure instanceof PortError)) throw failure
-    // Only damage counts: a segment that disappears meanwhile was processed, and a busy one can be read.
+    // Only damage counts: a segment that disappeared during the check was processed, and a busy one can be read.
     return failure.code === 'corrupt' ? [{ kind: 'segment', path, cause: failure }] : []
   }
 }

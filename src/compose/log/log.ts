@@ -1,4 +1,4 @@
-// Opens the log of an instance from its configuration. This module alone knows which adapter the log has: today the log of
+// Opens the log of an instance from its configuration. Only this module knows which adapter the log has: at present, the
 // segments in the data folder.
 
 import { join, resolve } from 'node:path'
@@ -13,7 +13,7 @@ import type { Logger } from '#telemetry/log.ts'
 /**
  * Opens the log's reader and retention.
  * @param mender passed only by the process that processes the log: it sets damaged segments aside and logs them here.
- * @param isAsFound passed by what looks at a log from outside, whether its instance runs or not.
+ * @param isAsFound for reading a log from outside, whether its instance runs or not.
  */
 export function openLogReader(
   config: Config,
@@ -31,7 +31,7 @@ export function openLogReader(
   })
 }
 
-/** The id of the log; null when it was not begun yet. @throws LogIdentityError, system errors. */
+/** The id of the log; null if it was not begun yet. @throws LogIdentityError, system errors. */
 export function readLogId(config: Config): string | null {
   return readLogIdentity(logFolder(config))
 }
@@ -41,13 +41,13 @@ export function hasLog(config: Config): boolean {
   return hasLogSegments(logFolder(config))
 }
 
-/** The log as it stands, without a change. @throws LogIdentityError, system errors. */
+/** Id, streams and segments of the log as found; changes nothing. @throws LogIdentityError, system errors. */
 export function readLogBinding(config: Config): FindBindingDeps['log'] {
   const folder = resolve(logFolder(config))
   return { id: readLogIdentity(folder), streams: embeddedStreamNames, hasSegments: hasLogSegments(folder) }
 }
 
-/** Makes the log ready for a start, which ties it to the state. @throws LogIdentityError, system errors. */
+/** Prepares the log for a start, which binds it to the state. @throws LogIdentityError, system errors. */
 export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> {
   const folder = resolve(logFolder(config))
   tidyStreams(folder)

@@ -1,4 +1,4 @@
-// Asks the stores what they are, for `doctor` and `version`; opens none of them for use.
+// Checks versions and schemas of the stores, for `doctor` and `version`; opens none of them for use.
 
 import Database from 'better-sqlite3'
 import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
@@ -17,14 +17,14 @@ export async function checkPostgresAt(url: string) {
 
 /**
  * For a database in which `checkPostgresAt` found state.
- * @returns one line for the operator when another version wrote it, so that a start would refuse it.
+ * @returns one line for the operator if another version wrote it, which a start would refuse.
  */
 export async function findPostgresProblem(url: string): Promise<string | null> {
   const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
   return findSchemaProblem(await findPostgresSchema(url))
 }
 
-/** As `findPostgresProblem`, of the tables of CLICKHOUSE_URL; null also while its server does not answer. */
+/** Like `findPostgresProblem`, for the tables of CLICKHOUSE_URL; null also while its server does not answer. */
 export async function findEventStoreProblem({ clickhouseUrl, queryTimeoutSeconds }: Config): Promise<string | null> {
   return clickhouseUrl === null ? null : findTablesProblem(endpointOfUrl(clickhouseUrl), queryTimeoutSeconds)
 }

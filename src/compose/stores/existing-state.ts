@@ -1,4 +1,4 @@
-// Opens the state that an earlier start made, for commands beside a running instance; creates and migrates nothing.
+// Opens the state that an earlier start created, for commands beside a running instance; creates and migrates nothing.
 
 import { opendirSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -13,7 +13,7 @@ import type { Logger } from '#telemetry/log.ts'
 import { openMigratedManagement, stateUrlsOf } from './state.ts'
 import { findStateProblem } from './store-faults.ts'
 
-/** @returns one line for the operator when there is no state, it cannot be used, or it is not of this version. */
+/** @returns one line for the operator if there is no state, it cannot be used, or it is not of this version. */
 export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
   let place = `the data folder ${resolve(config.dataFolder)}`
   let management: ManagementStore | undefined
@@ -56,20 +56,20 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
   }
 }
 
-/** Whether a first start ended before its keys: a key made now would keep the next start from making the project. */
+/** Whether a first start ended before it created keys: a key made now would keep the next start from making the project. */
 async function isUntouched(management: ManagementStore): Promise<boolean> {
   if ((await management.listPersonalKeys({ limit: 1, offset: 0 })).count > 0) return false
   return (await management.listProjects({ limit: 1, offset: 0 })).count === 0
 }
 
-/** A line for people when this user may not look into the folder, where everything seems to be missing; else null. */
+/** A line for people if this user may not read the folder, in which everything would seem to be missing; else null. */
 export function findAccessProblem(dataFolder: string): string | null {
   try {
     opendirSync(dataFolder).closeSync()
     return null
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    // What is missing, or no folder, is said by whoever needs it.
+    // The caller reports a missing folder, or a file in its place.
     if (code !== 'EACCES' && code !== 'EPERM') return null
     return `The data folder ${dataFolder} is not readable by user ${process.geteuid?.()} (${code}). Run this as the user of the instance.`
   }

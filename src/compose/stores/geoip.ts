@@ -1,5 +1,4 @@
-// Opens an instance's database of locations: the file that `GEOIP_DATABASE` names, else the optional package, else
-// none.
+// Opens an instance's database of locations: the file in `GEOIP_DATABASE`, else the optional package, else none.
 
 import { type GeoipDatabase, geoipPackage, openGeoipFile, openGeoipPackage } from '#adapters/geoip/open-geoip.ts'
 import type { Config } from '#config.ts'
@@ -9,7 +8,7 @@ import type { Logger } from '#telemetry/log.ts'
 
 export type { GeoipDatabase }
 
-/** For people, where there is no database. */
+/** The finding if there is no database. */
 export const noGeoip = {
   found: 'No GeoIP database is installed: events get no $geoip_… properties, and flags see no location',
   remedy: `Set GEOIP_DATABASE to a MaxMind City file, or ${howToInstall(geoipPackage)}`,
@@ -17,7 +16,7 @@ export const noGeoip = {
 
 /**
  * Opens the database for one process; each process has its own. An instance may run without one.
- * @returns null when there is no database; one line for the operator when `GEOIP_DATABASE` cannot be used.
+ * @returns null without a database; one line for the operator if `GEOIP_DATABASE` cannot be used.
  * Source: docs/operating/settings.md.
  */
 export function openGeoip(config: Config, logger: Logger): Result<GeoipDatabase | null, string> {

@@ -18,12 +18,12 @@ import type { Logger } from '#telemetry/log.ts'
 const startConnectMsMax = 15_000
 const replicaConnectMsMax = 3_000
 
-/** What the private API reads and writes, what loads definitions, and what evaluations write. */
+/** For the private API, for loading definitions, and for the writes of evaluations. */
 export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
 
 type FoundState = Exclude<StateSchema, { refusal: string }>
 
-/** Brings the state up to the newest schema. @throws with a message for the operator when it cannot be opened. */
+/** Brings the state up to the newest schema. @throws with a message for the operator if it cannot be opened. */
 export async function openManagement(config: Config, logger: Logger): Promise<StateWriter> {
   const urls = stateUrlsOf(config)
   if (urls === null) return openStateWriter({ dataFolder: config.dataFolder, logger })
@@ -45,9 +45,9 @@ export interface InstanceState {
 /**
  * Like `openManagement`, for the one process of an instance that starts the others: it changes nothing before it owns
  * the state. State in the data folder is owned through the folder's lock.
- * @param options.onSuperseded called with a line for the operator when another instance has taken the state over, which
- *   it can once this one has lost its session with the server.
- * @returns one line for the operator when another instance uses the state.
+ * @param options.onSuperseded called with a line for the operator when another instance has taken the state over, which is
+ *   possible once this one has lost its session with the server.
+ * @returns one line for the operator if another instance uses the state.
  */
 export async function openInstanceState(
   config: Config,

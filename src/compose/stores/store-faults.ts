@@ -1,5 +1,5 @@
-// Finds what is wrong with the stores in a data folder, each fault with its file and a remedy: for a start, which is
-// refused before it makes anything, and for `pennon doctor`, which reads the stores through.
+// Finds faults of the stores in a data folder, each with its file and a remedy: for a start, which is refused before it
+// changes anything, and for `pennon doctor`, which reads the stores completely.
 
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,23 +16,23 @@ import { hasLog, logFolder, readLogBinding } from '../log/log.ts'
 import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
 
 export interface StoreFault {
-  /** What is wrong, without a full stop. */
+  /** The fault, without a full stop. */
   readonly found: string
   readonly remedy: string
 }
 
 const restore = 'restore the whole data folder from a backup, or set PENNON_DATA to a new folder'
-/** A larger state is only opened, since reading it through takes longer than an operator waits. */
+/** A larger state is only opened, since reading it completely takes longer than an operator waits. */
 const readThroughBytesMax = 1024 ** 3
 
-/** Where a restore unpacks. It is removed when everything is in its place, so one that is left was interrupted. */
+/** The folder into which a restore unpacks. It is removed at the end, so if it exists, a restore was interrupted. */
 export function restoringFolderOf(dataFolder: string): string {
   return join(dataFolder, 'restoring')
 }
 
 /**
- * For whoever would lock or open the data folder next: one that is refused here was not touched.
- * @returns one line for the operator when the state in it was written by a version that this one cannot follow; else null.
+ * Called before locking or opening the data folder: a folder that is refused here is unchanged.
+ * @returns one line for the operator if its state was written by a version that this one cannot follow; else null.
  */
 export function findStateProblem({ databaseUrl, dataFolder }: Config): string | null {
   const schema = databaseUrl === null ? findSettledSchema(dataFolder) : null
@@ -40,10 +40,10 @@ export function findStateProblem({ databaseUrl, dataFolder }: Config): string | 
 }
 
 /**
- * Whether `state.db` is damaged, as far as opening it shows, is of another version, or is missing from a folder that was
- * in use or in which a restore did not finish. To be called after `findStateProblem`, which does not see the migrations of a
- * killed process that are in the `-wal` alone.
- * @throws PortError when it cannot be opened for another reason.
+ * Checks whether `state.db` is damaged, as far as opening it shows, is of another version, or is missing from a folder that
+ * was in use or in which a restore did not finish. To be called after `findStateProblem`, which does not see migrations of a
+ * killed process that are only in the `-wal`.
+ * @throws PortError if it cannot be opened for another reason.
  */
 export function findStateFault(config: Config): StoreFault | null {
   const { dataFolder } = config
@@ -61,7 +61,7 @@ export function findStateFault(config: Config): StoreFault | null {
   }
   const interrupted = findInterruptedRestore(dataFolder)
   if (interrupted !== null) return interrupted
-  // Only starts make these, and each start makes its state first.
+  // Only starts create these, and each start creates its state first.
   const others = [
     ...(hasLog(config) ? ['log/'] : []),
     ...(existsSync(join(engineFolder(dataFolder), 'endpoint.json')) ? ['events/'] : []),
@@ -73,7 +73,7 @@ export function findStateFault(config: Config): StoreFault | null {
   }
 }
 
-/** With `state.db` in its place, which is put there last, the restore was complete. */
+/** To be called without a `state.db`, which a restore puts into place last. */
 function findInterruptedRestore(dataFolder: string): StoreFault | null {
   const unpacked = restoringFolderOf(dataFolder)
   if (!existsSync(unpacked)) return null
@@ -84,8 +84,8 @@ function findInterruptedRestore(dataFolder: string): StoreFault | null {
 }
 
 /**
- * Whether a start would refuse the log because it belongs to another state. Changes nothing; the state has to be there,
- * in the data folder, and of this version.
+ * Checks whether a start would refuse the log because it belongs to another state. Changes nothing. Finds nothing unless the
+ * state is in the data folder and of this version.
  * @throws PortError, LogIdentityError
  */
 export async function findForeignLog(config: Config): Promise<StoreFault | null> {
@@ -103,13 +103,13 @@ export async function findForeignLog(config: Config): Promise<StoreFault | null>
   }
 }
 
-/** A line for people that says what is wrong in its first sentence, and the remedy in the others. */
+/** @param line for people, with the fault in its first sentence and the remedy in the others. */
 export function faultOfLine(line: string): StoreFault {
   const [found, ...remedy] = line.replace(/\.$/, '').split('. ')
   return { found: found!, remedy: remedy.join('. ') }
 }
 
-/** @throws `cause` when it is not damage of the state. */
+/** @throws `cause` if it is not damage of the state. */
 export function stateDamage({ dataFolder }: Pick<Config, 'dataFolder'>, cause: unknown): StoreFault {
   if (!(cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt')) throw cause
   return damageFault(stateFileOf(dataFolder), cause)
@@ -121,7 +121,7 @@ function damageFault(path: string, cause: PortError): StoreFault {
   return { found: `${path} is damaged (${origin.message.replace(/^.*corrupt: /, '')})`, remedy: upperCased(restore) }
 }
 
-/** Whether the embedded event store is asked for and not installed. */
+/** Whether the embedded event store is configured and not installed. */
 export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>): StoreFault | null {
   if (clickhouseUrl !== null || engineLibraryPath() !== null) return null
   if (!hasEngineBuild())
@@ -135,7 +135,7 @@ export function findEngineFault({ clickhouseUrl }: Pick<Config, 'clickhouseUrl'>
   }
 }
 
-/** Whether the embedded event store is installed and cannot be loaded. Loads it, in a process that ends with it. */
+/** Whether the embedded event store is installed and cannot be loaded. Loads it in a short-lived process. */
 export async function findEngineDamage({ clickhouseUrl }: Config): Promise<StoreFault | null> {
   const path = engineLibraryPath()
   if (clickhouseUrl !== null || path === null) return null
@@ -148,7 +148,7 @@ export async function findEngineDamage({ clickhouseUrl }: Config): Promise<Store
 }
 
 /**
- * Reads the state through unless it is large.
+ * Reads the whole state unless it is large.
  * @returns how far it was read, a fault, or null without a file.
  * @throws PortError
  */

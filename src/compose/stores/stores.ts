@@ -1,5 +1,5 @@
-// Opens the stores of an instance from its configuration, and chooses the adapter for each of their ports. `state.ts` opens the
-// state, and `compose/log` the log.
+// Opens the stores of an instance from its configuration, and chooses the adapter for each of their ports. `state.ts` opens
+// the state, and `compose/log` the log.
 
 import { randomBytes } from 'node:crypto'
 import { statfsSync } from 'node:fs'

@@ -36,7 +36,7 @@ import { openEventStore } from '../stores/stores.ts'
 export interface WorkerOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Null when there is no database of locations; events then get no location. */
+  /** Null without a database of locations; events then get no location. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics
@@ -45,7 +45,7 @@ export interface WorkerOptions {
 }
 
 export interface ComposedWorker extends Worker {
-  /** Call when something was appended to the log stream. Cheap; may be called at any time. */
+  /** To be called when something was appended to the log stream. Cheap; may be called at any time. */
   wakeUp(stream: LogStream): void
   close(): Promise<void>
 }
@@ -112,7 +112,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     serialize,
     mayRun,
     rejectRetentionDays: config.rejectRetentionDays,
-    // A server lets rows expire by a clock of its own.
+    // A ClickHouse server expires rows by its own clock.
     expiryClock: config.clickhouseUrl === null ? retentionClock : clock,
     newUuid: randomUUID,
     random: Math.random,
