@@ -1,8 +1,8 @@
-// Reads the parts of Avro's binary encoding one after the other.
+// Reads Avro's binary encoding sequentially.
 
 import { recordBytesMax, recordValuesMax } from './split-records.ts'
 
-/** The names of fields and symbols stand once in the schema, and in the JSON of a record with each value. */
+/** The schema contains each name once, but the JSON of a record repeats it with every value. */
 export const recordNameCharsMax = recordBytesMax
 
 export class AvroCursor {
@@ -15,7 +15,7 @@ export class AvroCursor {
     this.#bytes = bytes
   }
 
-  /** How many bytes were read. */
+  /** Bytes read so far. */
   get at(): number {
     return this.#at
   }
@@ -30,24 +30,24 @@ export class AvroCursor {
   }
 
   /**
-   * Values such as null take no bytes, so the bytes of a record say nothing of how many it may claim to have.
-   * @throws RangeError when the record has more values with these than it may.
+   * Values such as null take no bytes, so the size of a record does not limit how many values it can claim.
+   * @throws RangeError when the record then has too many values.
    */
   countValues(count: number): void {
     this.#valuesLeft -= count
     if (this.#valuesLeft < 0) throw new RangeError(`a record claims more than ${recordValuesMax} values`)
   }
 
-  /** @throws RangeError when the names of the record are longer with these than they may be. */
+  /** @throws RangeError when the names in the record are then too long in total. */
   countNames(chars: number): void {
     this.#nameCharsLeft -= chars
     if (this.#nameCharsLeft < 0) throw new RangeError(`a record repeats more than ${recordNameCharsMax} bytes of names`)
   }
 
-  /** @throws RangeError when fewer are left. */
+  /** @throws RangeError when fewer bytes remain. */
   bytes(count: number): Buffer {
     const end = this.#at + count
-    // A schema may give any number as the size of a value.
+    // A schema can contain any number as the size of a value.
     if (!(Number.isSafeInteger(count) && count >= 0 && end <= this.#bytes.length))
       throw new RangeError('a value is longer than what holds it')
     const bytes = this.#bytes.subarray(this.#at, end)
@@ -71,7 +71,7 @@ export class AvroCursor {
     return Number(this.long())
   }
 
-  /** How many items of a list or a map come next; 0 at its end. A negative count comes with the bytes that they take. */
+  /** The number of items in the next block of a list or a map; 0 at its end. A negative count is followed by a size. */
   blockCount(): number {
     const count = this.size()
     if (count < 0) this.long()

@@ -55,7 +55,7 @@ const read = {
 }
 
 describe('an Avro file', () => {
-  it('gives its records with their types, wherever its chunks end', async () => {
+  it('is read into typed records, for any chunking', async () => {
     const bytes = await written(Array.from({ length: 500 }, (_, id) => ({ ...row, id, parent: { ...row, id: -id } })))
     for (const chunk of [1_000_000, 1_000, 1]) {
       const records = await recordsIn(bytes, chunk)
@@ -64,13 +64,13 @@ describe('an Avro file', () => {
     }
   })
 
-  it('gives a reject for a record that nests deeper than code can follow', async () => {
+  it('has a reject for a record that nests too deeply', async () => {
     const nested = (depth: number) => {
       let parent: typeof row | null = null
       for (let left = depth; left > 0; left--) parent = { ...row, parent } as typeof row
       return parent!
     }
-    // The lists in the innermost record are a level more.
+    // The list in the innermost record is one more level.
     const records = await recordsIn(await written([nested(499), nested(500), nested(1)]), 1_000_000)
     const outcomes = records.map(({ value }) => (typeof value === 'string' ? value : 'read'))
     assert.deepEqual(outcomes, ['read', 'json_syntax', 'read'])
@@ -111,7 +111,7 @@ describe('an Avro file', () => {
       ])
     })
 
-  it('that is cut off or damaged gives the records before that, and one reject', async () => {
+  it('that is cut off or damaged is read up to that point, with one reject', async () => {
     const bytes = await written(Array.from({ length: 2_000 }, (_, id) => ({ ...row, id })))
     const cutOff = await recordsIn(bytes.subarray(0, bytes.length - 100), 1_000)
     assert.ok(cutOff.length > 500, `${cutOff.length} records`)
@@ -123,18 +123,18 @@ describe('an Avro file', () => {
     assert.deepEqual(await recordsIn(bzip2, 1_000), [{ line: 1, value: 'compressed_input' }])
   })
 
-  it('is damaged where a value claims a size that would take longer to read than to write', async () => {
+  it('is damaged if a value claims an enormous size', async () => {
     const one = (type: object) => ({ type: 'record', name: 'One', fields: [{ name: 'it', type }] })
     const decimal = (scale: unknown) => one({ type: 'bytes', logicalType: 'decimal', precision: 9, scale })
     const fixed = (size: unknown) => one({ type: 'fixed', name: 'Fixed', size })
     const claims: readonly [type: object, values: readonly number[], said: RegExp | object][] = [
       [decimal(2), [64, ...Array<number>(64).fill(0)], { it: '0.00' }],
-      [decimal(2), [65, ...Array<number>(65).fill(0)], /a decimal has 65 bytes, and 64 is the most that is read/],
+      [decimal(2), [65, ...Array<number>(65).fill(0)], /a decimal has 65 bytes, more than the limit of 64/],
       [decimal(-1_000), [1, 1], { it: `2${'0'.repeat(1_000)}` }],
-      [decimal(3e8), [1, 1], /a decimal has the scale 300000000, and 1000 is the most/],
+      [decimal(3e8), [1, 1], /a decimal has the scale 300000000, more than the limit of 1000/],
       [decimal(-3e8), [1, 1], /a decimal has the scale -300000000, /],
       [decimal('many'), [1, 1], /a decimal has the scale NaN, /],
-      // Neither takes bytes of the block, so there would be no end of such records.
+      // Neither takes any bytes of the block, so there could be any number of such records.
       [fixed(0.001), [1], /a value is longer than what holds it/],
       [fixed('many'), [1], /a value is longer than what holds it/],
     ]
@@ -160,7 +160,7 @@ describe('an Avro file', () => {
       return { before: records.length - 1, said: 'rejected' in last ? last.rejected.detail : null }
     }
 
-    it('gives them, also in lists and where their block is empty', async () => {
+    it('contains them, also in lists and in an empty block', async () => {
       assert.deepEqual(await recordsIn(container(nothing, [[2, []]]), 100), [
         { line: 1, value: { no: null } },
         { line: 2, value: { no: null } },
@@ -170,7 +170,7 @@ describe('an Avro file', () => {
       ])
     })
 
-    it('is damaged where it claims more than a file of its size can mean', async () => {
+    it('is damaged if it claims an implausible number of them', async () => {
       const tooMany = { before: 100_000, said: /it claims more than 100000 records that take no bytes/ }
       const claims: readonly [Buffer, { readonly before: number; readonly said: RegExp }][] = [
         [container(nothing, [[2 ** 40, []]]), { before: 0, said: /a block claims to have 1099511627776 records/ }],
@@ -183,7 +183,7 @@ describe('an Avro file', () => {
           tooMany,
         ],
         [container(lists, [[1, [2 ** 40, 0]]]), { before: 0, said: /a record claims more than 1000000 values/ }],
-        // Each list is within the bounds, and all of them are not.
+        // Each list is within the limit, but not all of them together.
         [
           container(lists, [[1, [...Array.from({ length: 200 }, () => 10_000), 0]]]),
           { before: 0, said: /a record claims more than 1000000 values/ },
@@ -207,7 +207,7 @@ describe('an Avro file', () => {
   })
 })
 
-/** A container of blocks, each of whose records are given as their integers. */
+/** A container file of blocks, whose records are given as the integers to encode. */
 function container(type: object, blocks: readonly (readonly [count: number, values: readonly number[]])[]): Buffer {
   const sync = Buffer.alloc(16, 7)
   const text = (value: string) => Buffer.concat([long(Buffer.byteLength(value)), Buffer.from(value)])
@@ -271,7 +271,7 @@ function file(bytes: Buffer, chunk: number) {
   return { object: 'file', bytes: new ByteReader(chunks()), damage: () => null, isUnpackedFile: true }
 }
 
-/** Snappy's form of bytes in which nothing repeats: their length, then literals of at most 60. */
+/** Snappy's encoding of bytes without repetition: the length, then literals of at most 60. */
 function literalsOnly(block: Buffer): Buffer {
   const length: number[] = []
   for (let left = block.length; ; left >>= 7) {

@@ -18,11 +18,11 @@ import type { UnpackedFile } from './unpacked-files.ts'
 const magic = Buffer.from('Obj\x01', 'latin1')
 const syncBytes = 16
 const longBytesMax = 10
-/** Writers make blocks of some ten kilobytes; this one may be in memory twice. */
+/** Writers use blocks of some ten kilobytes. A block may be in memory twice. */
 const blockBytesMax = recordBytesMax
-/** Largest size of all that a header says of its file. Schemas are far smaller. */
+/** Largest metadata in a header. Schemas are far smaller. */
 const headerBytesMax = 16 * 2 ** 20
-/** Records of nulls alone take no bytes: a file of a few bytes could claim any number of them. */
+/** Records that hold only nulls take no bytes, so a tiny file could claim any number of them. */
 const emptyRecordsMax = 100_000
 
 export function isAvro(beginning: Buffer): boolean {
@@ -132,7 +132,7 @@ async function readExactly(bytes: ByteReader, count: number): Promise<Buffer> {
   return taken
 }
 
-/** Followed by the sum of what is packed. The length of that stands at the beginning. */
+/** A Snappy block starts with the unpacked length and is followed by the CRC-32 of the unpacked bytes. */
 function unpackSnappy(block: Buffer): Buffer {
   const packed = block.subarray(0, -4)
   let length = 0
@@ -143,13 +143,14 @@ function unpackSnappy(block: Buffer): Buffer {
   if (length > blockBytesMax) throw packingDamage(`a block claims to have ${length} bytes`)
   const unpacked = Buffer.alloc(length)
   snappyUncompress(packed, unpacked)
-  if (crc32(unpacked) !== block.readUInt32BE(block.length - 4)) throw packingDamage('the sum of a block is another')
+  if (crc32(unpacked) !== block.readUInt32BE(block.length - 4))
+    throw packingDamage('the checksum of a block does not match')
   return unpacked
 }
 
 function damageIn(error: Error): { reason: RejectReason; message: string } {
   if (error instanceof PackingDamage) return error
-  // The disk failed, which says nothing about what the file holds.
+  // A failure of the disk, not damage of the file.
   if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
   return packingDamage(error.message)
 }
@@ -159,7 +160,7 @@ function packingDamage(detail: string): PackingDamage {
 }
 
 function cutOff(): PackingDamage {
-  return new PackingDamage('truncated_record', 'the Avro file ends before its end')
+  return new PackingDamage('truncated_record', 'the Avro file is cut off')
 }
 
 function rejectOf(reason: RejectReason, detail?: string): ReadRecord['parsed'] {

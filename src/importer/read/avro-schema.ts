@@ -1,4 +1,4 @@
-// The schema of an Avro file → a reader of its values as JSON. Source: Apache Avro 1.12 specification.
+// Turns the schema of an Avro file into a reader that returns its values as JSON. Source: Apache Avro 1.12 specification.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import type { AvroCursor } from './avro-cursor.ts'
@@ -17,7 +17,7 @@ import {
 
 export type AvroReader = (cursor: AvroCursor) => JsonValue
 
-/** @throws Error for a schema that is none. */
+/** @throws Error for an invalid schema. */
 export function avroReader(schema: JsonValue): AvroReader {
   return new SchemaReader().readerOf(schema, '')
 }
@@ -30,7 +30,7 @@ class SchemaReader {
   readerOf(schema: JsonValue, namespace: string): AvroReader {
     if (typeof schema === 'string') return this.#primitive(schema, namespace)
     if (Array.isArray(schema)) return this.#union(schema.map(each => this.readerOf(each, namespace)))
-    if (!isJsonObject(schema)) throw new Error('a part of the schema is no type')
+    if (!isJsonObject(schema)) throw new Error('a part of the schema is not a type')
     const type = ownValue(schema, 'type')
     const logical = ownValue(schema, 'logicalType')
     if (typeof logical === 'string') {
@@ -72,7 +72,7 @@ class SchemaReader {
       case 'string':
         return cursor => cursor.bytes(cursor.size()).toString()
     }
-    // Types may hold themselves, so a name is looked up only when a value is read.
+    // Types can be recursive, so a name is only resolved when a value is read.
     const names = type.includes('.') || namespace === '' ? [type] : [`${namespace}.${type}`, type]
     return cursor => {
       const reader = names.map(name => this.#named.get(name)).find(each => each !== undefined)
@@ -93,7 +93,7 @@ class SchemaReader {
 
   #record(schema: JsonObject, namespace: string): AvroReader {
     const fields = listIn(schema, 'fields').map(field => {
-      if (!isJsonObject(field)) throw new Error('a field of the schema is none')
+      if (!isJsonObject(field)) throw new Error('a field of the schema is not an object')
       return [String(valueIn(field, 'name')), this.readerOf(valueIn(field, 'type'), namespace)] as const
     })
     const nameChars = fields.reduce((sum, [name]) => sum + name.length, 0)
@@ -137,7 +137,7 @@ class SchemaReader {
   }
 }
 
-/** @returns null for a logical type that says nothing here: the type beneath it counts. */
+/** @returns null for a logical type that is ignored here: the underlying type is used. */
 function logicalReader(logical: string, schema: JsonObject): AvroReader | null {
   const type = ownValue(schema, 'type')
   const [, kind, unit] = /^(local-timestamp|timestamp|time)-(millis|micros|nanos)$/.exec(logical) ?? []
@@ -162,7 +162,7 @@ function pick<T>(list: readonly T[], index: number, what: string): T {
 
 function valueIn(schema: JsonObject, key: string): JsonValue {
   const value = ownValue(schema, key)
-  if (value === undefined) throw new Error(`the schema misses ${key}`)
+  if (value === undefined) throw new Error(`the schema lacks ${key}`)
   return value
 }
 

@@ -1,24 +1,24 @@
-// A stream of bytes that can be looked into ahead, taken in pieces of any size, and given bytes back.
+// A byte stream with lookahead, reads of any size, and unread.
 
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>
   #chunks: Buffer[] = []
   #bufferedBytes = 0
   #isEnded = false
-  /** How many bytes were taken, those given back not among them. */
+  /** Bytes taken so far, not counting unread ones. */
   position = 0
 
   constructor(source: AsyncIterable<Uint8Array>) {
     this.#source = source[Symbol.asyncIterator]()
   }
 
-  /** The next bytes without taking them; fewer than `count` only at the end. */
+  /** Returns the next bytes without taking them; fewer than `count` only at the end. */
   async peek(count: number): Promise<Buffer> {
     await this.#fill(count)
     return this.#joined().subarray(0, count)
   }
 
-  /** The next bytes up to a line end, without taking them; at most `bytesMax`, or to the end. */
+  /** Returns the next bytes up to and including a line feed, without taking them; at most `bytesMax`, or to the end. */
   async peekLine(bytesMax: number): Promise<Buffer> {
     for (let length = -1; length < this.#bufferedBytes && length < bytesMax; ) {
       length = this.#bufferedBytes
@@ -37,7 +37,7 @@ export class ByteReader {
     return bytes
   }
 
-  /** Takes what comes next, at most `bytesMax` bytes; null at the end. */
+  /** Takes the next available bytes, at most `bytesMax`; null at the end. */
   async chunk(bytesMax: number): Promise<Buffer | null> {
     await this.#fill(1)
     if (this.#bufferedBytes === 0) return null
@@ -46,7 +46,7 @@ export class ByteReader {
     return bytes
   }
 
-  /** Gives back bytes that were taken last. */
+  /** Puts back the bytes that were taken last. */
   unread(bytes: Buffer): void {
     if (bytes.length === 0) return
     this.#chunks.unshift(bytes)
@@ -54,7 +54,7 @@ export class ByteReader {
     this.position -= bytes.length
   }
 
-  /** @returns how many bytes were there to be skipped, at most `count`. */
+  /** @returns how many bytes were skipped; fewer than `count` only at the end. */
   async skip(count: number): Promise<number> {
     let left = count
     while (left > 0) {
@@ -69,7 +69,7 @@ export class ByteReader {
     for (let bytes = await this.chunk(Infinity); bytes !== null; bytes = await this.chunk(Infinity)) yield bytes
   }
 
-  /** Lets go of the source before its end. */
+  /** Closes the source before its end. */
   async close(): Promise<void> {
     await this.#source.return?.()
   }

@@ -1,10 +1,10 @@
-// The cells of one row of CSV, RFC 4180. A quote counts only at the beginning of a cell, as spreadsheets read it: `5" disk`
-// is a text. Source: docs/wire/import.md §1.9.
+// Parses the cells of a CSV row, RFC 4180. A quote only has a meaning at the start of a cell, as in spreadsheets: `5" disk` is
+// plain text. Source: docs/wire/import.md §1.9.
 
-/** What stands between the cells of a row. */
+/** What separates the cells of a row. */
 export type CsvDelimiter = (typeof delimiters)[number]
 
-/** The first of equals counts, so a header of one column has commas. */
+/** The first one wins a tie, so a header of one column has commas. */
 const delimiters = [',', ';', '\t', '|'] as const
 export const delimiterNames: Readonly<Record<CsvDelimiter, string>> = {
   ',': 'commas',
@@ -13,27 +13,27 @@ export const delimiterNames: Readonly<Record<CsvDelimiter, string>> = {
   '|': 'vertical bars',
 }
 
-/** What ends a row: spreadsheets call the second one "Macintosh". Windows writes both, which is the first. */
+/** Ends a row. Spreadsheets call `\r` "Macintosh"; the `\r\n` of Windows counts as `\n`. */
 export type CsvRowEnd = '\n' | '\r'
 
-/** How the rows of a file are written. */
+/** The dialect of a CSV file. */
 export interface CsvShape {
   readonly delimiter: CsvDelimiter
   readonly rowEnd: CsvRowEnd
   /**
-   * A backslash in a quoted cell takes from a quote, a delimiter, a line end or another backslash what it means, as
-   * Spark, Redshift and MySQL write them. Elsewhere two quotes stand for one, and a backslash for itself.
+   * Whether a backslash in a quoted cell escapes a quote, a delimiter, a line end or another backslash, as Spark, Redshift
+   * and MySQL write them. Otherwise two quotes mean one, and a backslash has no special meaning.
    */
   readonly hasEscapes: boolean
 }
 
-/** What most programs write. */
+/** The most common dialect. */
 export const plainCsv: CsvShape = { delimiter: ',', rowEnd: '\n', hasEscapes: false }
 
 /**
- * Spreadsheets write semicolons wherever the comma is a decimal sign, and nothing in a file says so but its header.
- * @param header the first line, and more where it ends in a carriage return alone.
- * @returns what stands there most often outside of quotes.
+ * Spreadsheets use semicolons in locales with a decimal comma, and only the header of a file shows it.
+ * @param header the first line; more than that if it ends in a carriage return alone.
+ * @returns the delimiter that occurs most often outside quotes.
  */
 export function csvDelimiter(header: Uint8Array): CsvDelimiter {
   const counts = new Map<string, number>()
@@ -47,8 +47,8 @@ export function csvDelimiter(header: Uint8Array): CsvDelimiter {
 }
 
 /**
- * @param row one row; line breaks between quotes belong to their cell, one at the end to nothing.
- * @returns null for more cells than that.
+ * @param row one row. Line breaks within quotes belong to their cell; one at the end is ignored.
+ * @returns null for more than `cellsMax` cells.
  */
 export function csvCells(
   row: string,
@@ -62,7 +62,7 @@ export function csvCells(
     let begun = ''
     let cell = ''
     for (let stretches = 1; row[at] === '"' && at < end; stretches++) {
-      // A cell is its quoted stretches; two quotes in a row stand for one and begin the next stretch.
+      // A cell consists of quoted stretches: two consecutive quotes mean one quote and start the next stretch.
       const close = closingQuote(row, at + 1, end, delimiter, hasEscapes)
       cell += unescapeText(row.slice(at + 1, close), delimiter, hasEscapes)
       at = close + 1
@@ -80,7 +80,7 @@ export function csvCells(
   return cells
 }
 
-/** Any number of carriage returns before a line feed belongs to it. */
+/** A line end includes any number of carriage returns before the line feed. */
 function lineEndLength(row: string): number {
   if (!row.endsWith('\n')) return row.endsWith('\r') ? 1 : 0
   let start = row.length - 1
@@ -88,7 +88,7 @@ function lineEndLength(row: string): number {
   return row.length - start
 }
 
-/** @returns where the quote is that closes a cell, or stands before another; the end of the row when none does. */
+/** @returns the position of the quote that closes a stretch; the end of the row if there is none. */
 function closingQuote(row: string, from: number, end: number, delimiter: CsvDelimiter, hasEscapes: boolean): number {
   for (let at = row.indexOf('"', from); at >= 0 && at <= end; at = row.indexOf('"', at + 1))
     if (!isEscaped(row, from, at) || (!hasEscapes && mayClose(row[at + 1], delimiter))) return at
@@ -102,14 +102,14 @@ function isEscaped(row: string, from: number, at: number): boolean {
 }
 
 /**
- * Whether a quote behind a backslash may end its cell, or be the first of two. Before anything else nothing but the
- * backslash explains it, whatever the rest of the file is like: `rowEnds` decides the same.
+ * Whether a quote after a backslash may end its cell or be the first of two, given the next character. Before any other
+ * character it must be escaped, whatever the dialect. `rowEnds` uses the same rule.
  */
 export function mayClose(next: string | undefined, delimiter: CsvDelimiter): boolean {
   return next === undefined || next === '"' || next === delimiter || next === '\n' || next === '\r'
 }
 
-/** Where two quotes stand for one, a text has a quote in it only if it was written with backslashes all the same. */
+/** Without escapes, a stretch contains a quote only if that was escaped all the same, so its backslashes are removed too. */
 function unescapeText(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): string {
   if (!(hasEscapes || text.includes('"'))) return text
   let [begun, next, from, escapes] = ['', '', 0, 0]
@@ -126,10 +126,10 @@ function unescapeText(text: string, delimiter: CsvDelimiter, hasEscapes: boolean
   return from === 0 ? text : begun + next + text.slice(from)
 }
 
-/** How many pieces of a text are added to each other at most. */
+/** How many pieces of a text are concatenated before it is copied. */
 const copiedPieces = 4_096
 
-/** A text that is added up keeps all its pieces: a cell of nothing but quotes takes fifty times its bytes so. A copy has none. */
+/** V8 keeps all pieces of a concatenated text, which takes fifty times the bytes of a cell of quotes. A copy is flat. */
 function copyText(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string
 }

@@ -1,17 +1,17 @@
-// How the rows of a CSV file are written, which nothing in it says but its beginning.
+// Detects the dialect of a CSV file from its beginning.
 
 import type { ByteReader } from './byte-reader.ts'
 import { type CsvDelimiter, type CsvRowEnd, type CsvShape, csvCells, csvDelimiter } from './csv-cells.ts'
 import { rowEnds } from './split-records.ts'
 
-/** How much of a header is looked at. */
+/** How much of a header is examined. */
 export const headerBytesMax = 64 * 1024
 const quote = 0x22
 const returnByte = 0x0d
 
 /**
- * Takes nothing from the reader, and waits for no more than its first line.
- * @param sampledBytes wait for so many, where only rows may show how their quotes are written.
+ * Takes nothing from the reader, and waits only for its first line.
+ * @param sampledBytes wait for this many bytes, to find out from the rows how quotes are escaped.
  */
 export async function csvShape(reader: ByteReader, sampledBytes = 0): Promise<CsvShape> {
   const line = await reader.peekLine(headerBytesMax)
@@ -28,8 +28,8 @@ export async function csvShape(reader: ByteReader, sampledBytes = 0): Promise<Cs
 }
 
 /**
- * How many rows have as many cells as the header when the file is read like this. Read in the wrong way, rows break
- * apart or vanish into the one before, whereas a single odd quote changes only its own row.
+ * How many rows have as many cells as the header in this dialect. In the wrong dialect, rows are split or swallowed by the
+ * previous one, whereas a single odd quote changes only its own row.
  * @param isWhole whether the sample is the whole file, whose last row needs no line end.
  */
 function fittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number {
@@ -52,20 +52,20 @@ function fittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number 
   return fitting
 }
 
-/** Excel says in a first line what is between the cells, which counting what stands in that line has found already. */
+/** Whether this is Excel's first line `sep=;`. It needs no parsing: `csvDelimiter` finds the delimiter in it. */
 export function isSeparatorLine(bytes: Uint8Array): boolean {
   return bytes.length <= separatorLineBytesMax && separatorLine.test(Buffer.from(bytes).toString('latin1'))
 }
 
-/** Also with a byte order mark, as its bytes read in Latin-1. */
+/** Optionally with a byte order mark, whose bytes are read as Latin-1. */
 const separatorLine = /^(?:\xef\xbb\xbf)?sep=[,;\t|]\r*\n?$/i
 const separatorLineBytesMax = 20
 
-/** Only a first line end outside of quotes that is a carriage return alone says that all are. */
+/** Rows end in carriage returns only if the first line end outside quotes is one without a line feed. */
 function rowEndIn(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
   let behind = rowEnds({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
   if (behind < 0) return '\n'
-  // What a program that writes both on Windows leaves, where the system makes two bytes of each line feed.
+  // A program that writes `\r\n` on Windows produces `\r\r\n`, since the system expands each line feed.
   while (beginning[behind] === returnByte) behind++
   const lineFeed = rowEnds({ delimiter, rowEnd: '\n', hasEscapes: false }).next(beginning, 0)
   return lineFeed < 0 || behind < lineFeed - 1 ? '\r' : '\n'

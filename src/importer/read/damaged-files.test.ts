@@ -1,4 +1,4 @@
-// Whatever became of the bytes of a file on their way, reading it ends, tells of it, and throws nothing.
+// However the bytes of a file are damaged, reading it ends with a reject and never throws.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { recordReader } from './read-files.ts'
 const rows = Array.from({ length: 300 }, (_, n) => ({ n, text: `text ${n % 17}`, tags: ['a', String(n)] }))
 const lines = rows.map(row => `${JSON.stringify(row)}\n`).join('')
 
-/** Without a sum over the bytes, a change may make other values, and nobody can tell. */
+/** Without a checksum, a change may produce other valid values. */
 const files: readonly (readonly [name: string, bytes: () => Promise<Buffer>, hasSum: boolean])[] = [
   ['gzip', async () => gzipSync(lines), true],
   ['zip', () => zipped(lines), true],
@@ -27,7 +27,7 @@ const files: readonly (readonly [name: string, bytes: () => Promise<Buffer>, has
 
 for (const [name, make, hasSum] of files)
   describe(`a file of ${name}`, () => {
-    it('with changed bytes can be read to an end', async t => {
+    it('with changed bytes can be read without an exception', async t => {
       const path = join(tempDir(t), 'file.json')
       const bytes = await make()
       const whole = await read(path, bytes)
@@ -47,7 +47,7 @@ for (const [name, make, hasSum] of files)
       )
     })
 
-    it('that is cut off anywhere gives the first records, and a reject unless it gives all', async t => {
+    it('that is cut off anywhere is read up to that point, with a reject unless it is complete', async t => {
       const path = join(tempDir(t), 'file.json')
       const bytes = await make()
       const whole = await read(path, bytes)
@@ -55,7 +55,7 @@ for (const [name, make, hasSum] of files)
         fc.asyncProperty(fc.integer({ min: 1, max: bytes.length - 1 }), async length => {
           const { values, rejects } = await read(path, bytes.subarray(0, length))
           assert.deepEqual(values, whole.values.slice(0, values.length))
-          // A file of Avro has no end: cut behind a block, it is a shorter file.
+          // An Avro file has no end marker: cut after a block, it is a valid shorter file.
           const isWholeBlock = name === 'Avro' && bytes.subarray(0, length).subarray(-16).equals(bytes.subarray(-16))
           const isReported = rejects.length === 1 || values.length === rows.length || isWholeBlock
           assert.ok(isReported, `${values.length} and ${rejects}`)

@@ -1,11 +1,11 @@
-// Unpacks a stream in pieces, so that what comes before a damage is not lost with it: Node's own pipelines drop what an
-// engine had unpacked when it fails. Never more is unpacked than is taken.
+// Decompresses a stream in pieces, so that the data before damage is not lost: Node's own pipelines drop it when an engine
+// fails. Decompresses only as much as is taken.
 
 import type { Duplex } from 'node:stream'
 import { createInflateRaw, createZstdDecompress, type Zlib } from 'node:zlib'
 import type { ByteReader } from './byte-reader.ts'
 
-/** A packed file that ends too early, or whose bytes are not what was packed. Source: docs/wire/import.md §2.6 (bytes). */
+/** A compressed file is truncated or damaged. Source: docs/wire/import.md §2.6 (bytes). */
 export class PackingDamage extends Error {
   readonly reason: 'truncated_record' | 'compressed_input'
 
@@ -17,22 +17,22 @@ export class PackingDamage extends Error {
 
 type Engine = Duplex & Zlib
 
-/** An engine loses at most this much of what it unpacked before a damage. */
+/** An engine loses at most this much decompressed data before damage. */
 const outputBytes = 16 * 1024
 const inputBytes = 64 * 1024
 
 const engines = {
-  /** Also of several frames. */
+  /** Including several frames. */
   zstd: () => createZstdDecompress({ chunkSize: outputBytes }),
-  /** Without a header, as inside of gzip and zip. */
+  /** Without a header, as within gzip and zip. */
   deflate: () => createInflateRaw({ chunkSize: outputBytes }),
 }
 
 export type Packing = keyof typeof engines
 
 /**
- * Leaves the bytes behind the packed ones in the reader.
- * @throws PackingDamage after all that comes before it.
+ * Leaves the bytes after the compressed data in the reader.
+ * @throws PackingDamage after yielding all data before the damage.
  */
 export async function* decompress(packed: ByteReader, packing: Packing): AsyncGenerator<Buffer> {
   const engine = engines[packing]() as Engine
@@ -57,7 +57,7 @@ export async function* decompress(packed: ByteReader, packing: Packing): AsyncGe
   }
 }
 
-/** What an engine has done since it was asked last. */
+/** The state of an engine, and a way to wait for its next change. */
 class Progress {
   readonly #engine: Engine
   #wake = () => {}
@@ -88,13 +88,13 @@ class Progress {
     }
     this.#fedBytes += bytes.length
     this.#engine.write(bytes, () => {
-      // An engine that leaves some is at its end, and is about to say so.
+      // An engine that leaves bytes has reached its end and is about to emit `end`.
       this.takesInput = this.leftBytes === 0
       this.#wake()
     })
   }
 
-  /** How many of the bytes that were fed last the engine has left. */
+  /** How many of the last fed bytes the engine did not use. */
   get leftBytes(): number {
     return this.#fedBytes - this.#engine.bytesWritten
   }
@@ -108,6 +108,6 @@ class Progress {
 
 function damageOf(error: Error & { code?: string }, packing: Packing): PackingDamage {
   return error.code === 'Z_BUF_ERROR' || error.message === 'unexpected end of file'
-    ? new PackingDamage('truncated_record', `the ${packing} data ends before its end`)
+    ? new PackingDamage('truncated_record', `the ${packing} data is cut off`)
     : new PackingDamage('compressed_input', `the ${packing} data is damaged: ${error.message}`)
 }

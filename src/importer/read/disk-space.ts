@@ -1,14 +1,14 @@
-// How the stages of an import leave space on the disk of their folder: who runs them says when there is some.
+// How the stages of an import avoid filling the disk: their caller passes these functions.
 
-/** Called before every few MiB that are written. Ends once the disk has space for them. */
+/** Called before every few MiB are written. Resolves when the disk has space for them. */
 export type WaitForSpace = () => Promise<void>
 
-/** For whoever runs a stage on a disk that may be filled. */
+/** For stages that may fill the disk. */
 export const unlimitedSpace: WaitForSpace = async () => {}
 
 /**
- * @param bytes that are about to be written.
- * @returns why they should not be, for people; null when there is space.
- * @throws JobStopped when there will never be.
+ * @param bytes about to be written.
+ * @returns a message for the user why they must not be written now; null when there is space.
+ * @throws JobStopped when there will never be space.
  */
 export type FindSpaceProblem = (bytes: number) => string | null

@@ -1,5 +1,5 @@
-// A gzip file: members one after the other. Their headers and sums are read here, because Node's engine for gzip throws
-// the last of a member away when its sum is wrong or when something else follows. Source: RFC 1952.
+// Decompresses a gzip file of one or more members. Headers and checksums are read here, because Node's gzip engine discards
+// the end of a member if its checksum is wrong or if other data follows. Source: RFC 1952.
 
 import { crc32 } from 'node:zlib'
 import type { ByteReader } from './byte-reader.ts'
@@ -11,7 +11,7 @@ const hasExtra = 0x04
 const hasName = 0x08
 const hasComment = 0x10
 
-/** @throws PackingDamage after all that comes before it; bytes of zero behind the last member are padding. */
+/** Ignores zero bytes after the last member. @throws PackingDamage after yielding all data before the damage. */
 export async function* gzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
   do {
     await skipHeader(packed)
@@ -24,7 +24,7 @@ export async function* gzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
     }
     const trailer = await readExactly(packed, 8)
     if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== sizeBytes)
-      throw new PackingDamage('compressed_input', 'the gzip data is damaged: its sum is another')
+      throw new PackingDamage('compressed_input', 'the gzip data is damaged: its checksum does not match')
   } while (await hasMore(packed))
 }
 
@@ -39,7 +39,7 @@ async function hasMore(packed: ByteReader): Promise<boolean> {
 async function skipHeader(packed: ByteReader): Promise<void> {
   const beginning = await packed.peek(magic.length)
   if (beginning.length === magic.length && !beginning.equals(magic))
-    throw new PackingDamage('compressed_input', 'something that is no gzip follows the gzip data')
+    throw new PackingDamage('compressed_input', 'data that is not gzip follows the gzip data')
   const flags = (await readExactly(packed, 10))[3]!
   if (flags & hasExtra) await readExactly(packed, (await readExactly(packed, 2)).readUInt16LE())
   if (flags & hasName) await skipText(packed)
@@ -53,6 +53,6 @@ async function skipText(packed: ByteReader): Promise<void> {
 
 async function readExactly(packed: ByteReader, count: number): Promise<Buffer> {
   const bytes = await packed.take(count)
-  if (bytes.length < count) throw new PackingDamage('truncated_record', 'the gzip data ends before its end')
+  if (bytes.length < count) throw new PackingDamage('truncated_record', 'the gzip data is cut off')
   return bytes
 }

@@ -1,8 +1,6 @@
-// Where the values of a text of JSON begin and end: elements of lists, and objects that stand one behind the other, with
-// or without anything between them. It counts brackets and knows texts; whether a value can be read is for the parser.
-// Source: docs/wire/import.md §1.9.
+// Finds where JSON values start and end in a text: elements of lists, and consecutive objects, with or without a separator.
+// Only counts brackets outside strings; validating a value is left to the parser. Source: docs/wire/import.md §1.9.
 
-/** What comes next in the bytes. */
 export type ValueStep = 'nothing' | 'begins' | 'ends'
 
 export interface ValueRange {
@@ -19,7 +17,7 @@ const backslash = 0x5c
 const [braceOpen, braceClose] = [0x7b, 0x7d]
 const [bracketOpen, bracketClose] = [0x5b, 0x5d]
 
-/** A word is what is neither a list, an object nor a text, such as a number. */
+/** A word is a value that is no list, object or string, such as a number. */
 type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
 
 export class JsonValues {
@@ -29,14 +27,14 @@ export class JsonValues {
   #isText = false
   #isEscaped = false
   /**
-   * Whether a line end ends whatever is open: what is broken in one line then spoils no other. Null before the first
-   * list or object that holds something, which decides.
+   * Whether a line end closes every open value, so that a broken line does not affect the next ones. The first list or object
+   * that is not empty decides; null until then.
    */
   #isByLine: boolean | null
-  /** Whether the list that is open, or the value outside of lists, has a line end in it. */
+  /** Whether the open list, or the value outside lists, contains a line end. */
   #spansLines = false
   #isListEmpty = true
-  /** Whether the object outside of lists has a name in it. */
+  /** Whether the object outside lists contains a name. */
   #hasName = false
   #isLineBegin = false
   readonly #isFile: boolean
@@ -48,7 +46,7 @@ export class JsonValues {
     this.#isByLine = isByLine
   }
 
-  /** A file whose first list or object that is not empty says whether each stands on a line of its own. */
+  /** For a file, whose first list or object that is not empty shows whether there is one value per line. */
   static ofFile(): JsonValues {
     return new JsonValues('before values', false, null)
   }
@@ -66,9 +64,9 @@ export class JsonValues {
   }
 
   /**
-   * Looks for the next beginning or end of a value, which is the first byte of it, or the byte behind it. An end without
-   * a beginning is that of a list which was not closed before the next line began another.
-   * @param from behind the last beginning, or at the last end: the byte behind a value may begin another.
+   * Finds the next start of a value (its first byte) or end (the byte after it). An end without a start means that a list was
+   * not closed before the next line opened another.
+   * @param from after the last start, or at the last end, since the byte after a value may start another.
    */
   next(bytes: Uint8Array, from: number): { readonly step: ValueStep; readonly at: number } {
     for (let at = from; at < bytes.length; at++) {
@@ -122,7 +120,7 @@ export class JsonValues {
     this.#isText = unit === quote
     this.#depth = unit === braceOpen || unit === bracketOpen ? 1 : 0
     this.#place = this.#isText || this.#depth > 0 ? 'nested' : 'word'
-    // A line that lost its beginning: the objects in it are no values of the file.
+    // The line has lost its beginning, so objects in it are no records of the file.
     if (this.#isFile && this.#isByLine === true && !this.#isInList && unit !== braceOpen) this.#place = 'rest of line'
     return true
   }
@@ -163,7 +161,7 @@ export class JsonValues {
   }
 }
 
-/** Which bytes say anything within a list, an object or a text. */
+/** The bytes with a meaning within a list, an object or a string. */
 const meansSomething = new Uint8Array(256)
 for (const unit of [newline, quote, backslash, braceOpen, braceClose, bracketOpen, bracketClose])
   meansSomething[unit] = 1
@@ -172,7 +170,7 @@ function isPunctuation(unit: number): boolean {
   return unit === comma || (unit !== newline && unit !== backslash && meansSomething[unit] === 1)
 }
 
-/** The values of a line, or of a part of one; the last one reaches to the end where nothing ends it. */
+/** The values of a line or part of a line. The last one extends to the end if nothing ends it. */
 export function valuesOfLine(
   bytes: Uint8Array,
   isInList: boolean,

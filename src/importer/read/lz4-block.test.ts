@@ -6,11 +6,11 @@ import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
 const block = Uint8Array.from([0x24, 0x61, 0x62, 2, 0, 0x10, 0x63])
 
 describe('a block of LZ4', () => {
-  it('is unpacked, also where a match overlaps with what it makes', () => {
+  it('is unpacked, also if a match overlaps its own output', () => {
     assert.equal(Buffer.from(unpackLz4(block, 11)).toString(), 'ababababab' + 'c')
   })
 
-  it('has lengths of more than fifteen in further bytes', () => {
+  it('may have lengths of more than fifteen, in further bytes', () => {
     const literals = Buffer.from('x'.repeat(300))
     const long = Uint8Array.from([0xff, 255, 30, ...literals, 44, 1, 255, 0])
     assert.equal(unpackLz4(long, 300 + 15 + 255 + 4).length, 574)
@@ -27,7 +27,7 @@ describe('a block of LZ4', () => {
     for (const bytes of [10, 12]) assert.throws(() => unpackLz4(block, bytes), RangeError)
   })
 
-  it('may stand in the frames of Hadoop, several of them, or in none', () => {
+  it('may be in one or more Hadoop frames, or in none', () => {
     const frame = [0, 0, 0, 11, 0, 0, 0, block.length, ...block]
     assert.equal(
       Buffer.from(unpackHadoopLz4(Uint8Array.from([...frame, ...frame]), 22)).toString(),

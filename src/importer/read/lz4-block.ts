@@ -1,14 +1,14 @@
-// Unpacks a block of LZ4, which Node has no unpacker for. Source: lz4_Block_format.md of lz4/lz4; for the older codec of
-// Parquet, Compression.md of apache/parquet-format.
+// Decompresses LZ4 blocks, which Node cannot. Source: lz4_Block_format.md of lz4/lz4; for the older codec of Parquet,
+// Compression.md of apache/parquet-format.
 
 const matchBytesMin = 4
 const lengthMore = 15
-/** In front of each block of Hadoop: the bytes that it gives, and those that it has. */
+/** Before each Hadoop block: its unpacked and its packed size. */
 const hadoopHeaderBytes = 8
 
 /**
- * @param outputBytes how many bytes the block gives.
- * @throws RangeError for bytes that are no such block.
+ * @param outputBytes unpacked size of the block.
+ * @throws RangeError for an invalid block.
  */
 export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
   const output = new Uint8Array(outputBytes)
@@ -30,20 +30,20 @@ export function unpackLz4(input: Uint8Array, outputBytes: number): Uint8Array {
     output.set(input.subarray(from, from + literalBytes), to)
     from += literalBytes
     to += literalBytes
-    // The last sequence has literals only.
+    // The last sequence consists of literals only.
     if (from === input.length) break
     const distance = input[from]! | (input[from + 1]! << 8)
     from += 2
     const matchEnd = to + nextLength(token & 15) + matchBytesMin
     if (distance === 0 || distance > to || matchEnd > outputBytes) throw damageError()
-    // Byte by byte, since a match may overlap with what it makes.
+    // Byte by byte, since a match may overlap its own output.
     for (; to < matchEnd; to++) output[to] = output[to - distance]!
   }
   if (to !== outputBytes) throw damageError()
   return output
 }
 
-/** The codec that Parquet has given up: blocks in the frames of Hadoop, or, of some writers, one without. */
+/** Parquet's deprecated LZ4 codec: blocks in Hadoop frames, or from some writers a block without a frame. */
 export function unpackHadoopLz4(input: Uint8Array, outputBytes: number): Uint8Array {
   const view = new DataView(input.buffer, input.byteOffset, input.length)
   const output = new Uint8Array(outputBytes)

@@ -4,7 +4,7 @@ import type { AsyncBuffer, RowGroup } from 'hyparquet'
 import { checkPages } from './parquet-pages.ts'
 
 describe('the page of a Parquet file', () => {
-  it('that claims to unpack to more than it can is refused before memory is taken for it', async () => {
+  it('that claims an implausible unpacked size is refused before memory is allocated', async () => {
     await assert.rejects(
       checkPages(...column({ packed: 1_000, unpacked: 2 ** 31 - 1, values: 10 })),
       /^Error: a page of 1000 bytes claims to unpack to 2147483647$/,
@@ -14,12 +14,12 @@ describe('the page of a Parquet file', () => {
     await assert.rejects(checkPages(...column({ packed: 100_000, unpacked: 100_000 * 1_033, values: 10 })))
   })
 
-  it('that claims more values than anybody writes without bytes is refused', async () => {
+  it('that claims an implausible number of values is refused', async () => {
     await assert.rejects(
       checkPages(...column({ packed: 20, unpacked: 20, values: 2 ** 31 - 1 })),
       /^Error: a page of 20 bytes claims to hold 2147483647 values$/,
     )
-    // A million rows of which none has a value.
+    // A million rows without a value.
     await checkPages(...column({ packed: 20, unpacked: 20, values: 2 ** 20 }))
     await checkPages(...column({ packed: 4 * 2 ** 20, unpacked: 4 * 2 ** 20, values: 32 * 2 ** 20 }))
   })
@@ -31,7 +31,7 @@ interface Page {
   readonly values: number
 }
 
-/** A column of one page, which says the same of itself as the page does. */
+/** A column of one page, with the same counts and sizes as the page. */
 function column({ packed, unpacked, values }: Page): [AsyncBuffer, RowGroup] {
   const page = [...field(5, 0), ...field(5, unpacked), ...field(5, packed), 0x2c]
   const header = [...page, ...field(5, values), ...field(5, 0), ...field(5, 3), ...field(5, 3), 0, 0]

@@ -1,5 +1,5 @@
-// Checks what the pages of a row group say of themselves before they are read: hyparquet follows their lengths wherever
-// they lead, so that one changed byte would keep it busy for ever.
+// Checks the page headers of a row group before it is read: hyparquet trusts their lengths, so that a single changed byte
+// could keep it busy for ever.
 
 import { crc32 } from 'node:zlib'
 import type {
@@ -15,64 +15,64 @@ import { parquetMetadata, readOffsetIndex } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 import { checkThrift } from './parquet-thrift.ts'
 
-/** With the statistics that they carry. */
+/** Including statistics. */
 const headerBytesMax = 64 * 1024
-/** What a file says of itself at its end takes a hundred times this once it is read. */
+/** The parsed footer takes a hundred times its size in memory. */
 const footerBytesMax = 64 * 1024 * 1024
-/** The length of the footer and the mark of the format. */
+/** The length of the footer and the magic number. */
 const trailerBytes = 8
-/** Writers begin a new page after a mebibyte or so; what one claims beyond this has to be borne out by its packed bytes. */
+/** Writers start a new page after a mebibyte or so. A larger claim must be plausible for the packed size. */
 const pageBytesMax = 64 * 1024 * 1024
-/** Deflate packs no better than this, and Snappy and LZ4 worse; zstd and Brotli do with one thing repeated only. */
+/** Deflate compresses no better than this, Snappy and LZ4 less well; zstd and Brotli exceed it only for repeated data. */
 const unpackedPerByteMax = 1_032
-/** Runs of one value and missing ones take no bytes, so a page of a few bytes may hold many; memory has to hold them all. */
+/** Runs of one value and missing values take no bytes, so a tiny page can hold many; all must fit in memory. */
 const pageValuesMax = 16 * 1024 * 1024
-/** The least that single values take is a bit. */
+/** A single value takes at least one bit. */
 const valuesPerByteMax = 8
 
-/** What the file says of itself at its end. @throws Error where that cannot be what it says. */
+/** Reads the footer. @throws Error for an implausible one. */
 export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
   const trailerAt = Math.max(0, file.byteLength - trailerBytes)
   const trailer = new DataView(await file.slice(trailerAt))
   const footerBytes = trailer.byteLength < trailerBytes ? Infinity : trailer.getUint32(0, true)
-  if (footerBytes > trailerAt) throw damageError('its end does not say where its description begins')
+  if (footerBytes > trailerAt) throw damageError('its end does not say where its footer starts')
   if (footerBytes > footerBytesMax)
-    throw damageError(`its description has ${footerBytes} bytes, and ${footerBytesMax} are the most that are read`)
+    throw damageError(`its footer has ${footerBytes} bytes, more than the limit of ${footerBytesMax}`)
   const end = await file.slice(trailerAt - footerBytes)
   checkThrift(new Uint8Array(end, 0, footerBytes))
   return parquetMetadata(end)
 }
 
-/** @throws Error for groups whose rows are not those of the file, or that lack columns of its schema. */
+/** @throws Error when row counts contradict the file's, or when a group lacks columns of the schema. */
 export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
-    throw damageError('its groups have more or less rows than it says')
+    throw damageError('its row groups do not add up to its number of rows')
   const leaves = new Set<string | undefined>(leafNames(schema))
   for (const { columns, num_rows } of row_groups) {
-    if (num_rows < 0n) throw damageError('a group has less than no rows')
+    if (num_rows < 0n) throw damageError('a row group has a negative number of rows')
     const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
-    // `checkPages` tells of columns that say nothing of themselves.
-    if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw damageError('a group lacks columns of its schema')
+    // `checkPages` reports columns without metadata.
+    if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw damageError('a row group lacks columns of the schema')
   }
 }
 
 function leafNames({ children, path }: SchemaTree): string[] {
   if (children.length > 0) return children.flatMap(leafNames)
-  // A schema without columns is its root alone.
+  // A schema without columns consists of its root alone.
   return path.length === 0 ? [] : [path.join('\0')]
 }
 
-/** @throws Error for a page that cannot be what it says. */
+/** @throws Error for a page with an implausible header. */
 export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
   for (const chunk of columns) {
     const { meta_data: column } = chunk
     if (column === undefined) throw damageError('it is encrypted, or spread over several files')
-    if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw damageError('a column misses rows')
+    if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw damageError('a column lacks rows')
     await checkPageList(file, chunk, await checkColumn(file, column))
   }
 }
 
-/** The list of pages leads hyparquet to their headers, which were checked where the pages are. */
+/** hyparquet finds page headers by the offset index, so that must only name pages whose headers were checked. */
 async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: ReadonlySet<number>): Promise<void> {
   const { offset_index_offset: from, offset_index_length: length } = chunk
   if (!from || !length) return
@@ -80,10 +80,10 @@ async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: Reado
   checkThrift(new Uint8Array(bytes))
   const { page_locations } = readOffsetIndex({ view: new DataView(bytes), offset: 0 })
   if (!page_locations.every(({ offset }) => pages.has(Number(offset))))
-    throw damageError('the list of the pages of a column names others than it has')
+    throw damageError('the offset index of a column names pages that do not exist')
 }
 
-/** @returns where its pages begin. */
+/** @returns the offsets of its pages. */
 async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<ReadonlySet<number>> {
   const pages = new Set<number>()
   const start = Math.min(
@@ -91,10 +91,10 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<R
     Number(column.data_page_offset),
   )
   const end = start + Number(column.total_compressed_size)
-  if (start < 0 || end < start || end > file.byteLength) throw damageError('a column lies outside of it')
+  if (start < 0 || end < start || end > file.byteLength) throw damageError('a column is outside the file')
   let values = 0n
   for (let at = start; values < column.num_values; ) {
-    if (at >= end) throw damageError('a column ends before its end')
+    if (at >= end) throw damageError('a column is cut off')
     pages.add(at)
     const ahead = await file.slice(at, Math.min(at + headerBytesMax, end))
     checkThrift(new Uint8Array(ahead))
@@ -105,12 +105,12 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<R
     at = body + header.compressed_page_size
     if (!(header.compressed_page_size >= 0) || at > end) throw damageError('a page is longer than its column')
     if (header.crc !== undefined && crc32(new Uint8Array(await file.slice(body, at))) !== header.crc >>> 0)
-      throw damageError('the sum of a page is another')
+      throw damageError('the checksum of a page does not match')
   }
   return pages
 }
 
-/** What hyparquet reads from; a negative length would take it back to where it was. */
+/** A reader for hyparquet that refuses to move backwards, as a negative length would do. */
 class ForwardReader {
   readonly view: DataView<ArrayBuffer>
   #offset = 0
@@ -124,18 +124,18 @@ class ForwardReader {
   }
 
   set offset(offset: number) {
-    if (!(offset >= this.#offset)) throw damageError('the header of a page is none')
+    if (!(offset >= this.#offset)) throw damageError('the header of a page is invalid')
     this.#offset = offset
   }
 }
 
-/** @returns how many values of the column the page holds. */
+/** @returns how many values of the column are in the page. */
 function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: ColumnMetaData): bigint {
   const { data_page_header, data_page_header_v2: v2, dictionary_page_header, uncompressed_page_size } = header
   const page = data_page_header ?? v2 ?? dictionary_page_header
   if (page === undefined) return 0n
   const levelBytes = v2 === undefined ? 0 : v2.definition_levels_byte_length + v2.repetition_levels_byte_length
-  // A count that a header lacks is undefined or NaN, whatever its type says, and never between two others.
+  // A count that the header lacks is undefined or NaN despite its type, and then fails `isBetween`.
   const isPossible =
     isBetween(page.num_values, Number(num_values)) &&
     isBetween(uncompressed_page_size, Number(total_uncompressed_size)) &&
@@ -147,7 +147,7 @@ function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: C
   return page === dictionary_page_header ? 0n : BigInt(page.num_values)
 }
 
-/** Memory is taken by what a page claims, before its bytes are looked at. */
+/** Memory is allocated for what a page claims, before its bytes are read. */
 function checkClaims({ compressed_page_size, uncompressed_page_size }: PageHeader, values: number): void {
   if (uncompressed_page_size > Math.max(pageBytesMax, compressed_page_size * unpackedPerByteMax))
     throw damageError(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)

@@ -53,7 +53,7 @@ describe('a Parquet file', () => {
     })
   })
 
-  it('has no decimals of a size that would take longer to read than to write', () => {
+  it('is refused for a decimal of an enormous size or scale', () => {
     const read = (scale: number, bytes: number) => {
       const element: SchemaElement = { name: 'price', type: 'BYTE_ARRAY', converted_type: 'DECIMAL', scale }
       const leaf: SchemaTree = { element, children: [], count: 1, path: ['price'] }
@@ -61,19 +61,19 @@ describe('a Parquet file', () => {
       return rowConverter(root)({ price: new Uint8Array(bytes).fill(1, bytes - 1) })
     }
     assert.deepEqual(read(2, 64), { price: '0.01' })
-    assert.throws(() => read(2, 65), /a decimal has 65 bytes, and 64 is the most that is read/)
-    assert.throws(() => read(3e8, 1), /a decimal has the scale 300000000, and 1000 is the most that is read/)
+    assert.throws(() => read(2, 65), /a decimal has 65 bytes, more than the limit of 64/)
+    assert.throws(() => read(3e8, 1), /a decimal has the scale 300000000, more than the limit of 1000/)
   })
 
-  it('whose lists claim more values than it has bytes is damaged, before memory is taken for them', async t => {
+  it('whose lists claim more values than it has bytes is refused before memory is allocated', async t => {
     const thirtyMillion = [0xf9, 0x80, 0x87, 0xa7, 0x0e]
     const footer = [0x19, ...Array.from({ length: 40 }, () => thirtyMillion).flat()]
     const mark = [...Buffer.from('PAR1')]
     const bytes = Buffer.from([...mark, ...footer, footer.length, 0, 0, 0, ...mark])
-    assert.match(detailOf((await records(t, bytes))[0]!), /a list of its description claims to hold 30000000 values/)
+    assert.match(detailOf((await records(t, bytes))[0]!), /a list in its metadata claims to hold 30000000 values/)
   })
 
-  it('gives the rows of all its groups, each with its number', async t => {
+  it('is read into the rows of all its groups, each with its number', async t => {
     const count = 50_000
     const file = written({
       fields: [{ name: 'n', type: 'INT32' }],
@@ -110,7 +110,7 @@ describe('a Parquet file', () => {
     ])
   })
 
-  it('that is small has no row of any size: a text that it holds once may stand in each place of a list', async t => {
+  it('that is small has a reject for a huge row, whose list refers to one long text many times', async t => {
     const text = 'x'.repeat(1_000)
     const file = written({
       fields: [
@@ -124,7 +124,7 @@ describe('a Parquet file', () => {
     assert.deepEqual(await values(t, file), [{ tags: [text] }, 'record_too_large', { tags: [text, text] }])
   })
 
-  it('has times of 96 bits as instants', () => {
+  it('may have INT96 times, which are instants', () => {
     const element: SchemaElement = { name: 'at', type: 'INT96', repetition_type: 'OPTIONAL' }
     const leaf: SchemaTree = { children: [], count: 1, element, path: ['at'] }
     const row = rowConverter({ children: [leaf], count: 2, element: { name: 'root', num_children: 1 }, path: [] })
@@ -141,7 +141,7 @@ describe('a Parquet file', () => {
     LZ4_RAW: literalsOnly,
   }
   for (const [codec, pack] of Object.entries({ GZIP: gzipSync, ZSTD: zstdCompressSync, BROTLI: brotliCompressSync }))
-    it(`whose page unpacks to more than it says is not unpacked further, with the codec ${codec}`, async t => {
+    it(`is refused if a page unpacks to more than its stated size, with the codec ${codec}`, async t => {
       const file = written({
         fields: [{ name: 'n', type: 'INT32' }],
         columns: { n: Array.from({ length: 1_000 }, (_, index) => index % 3) },
@@ -152,7 +152,7 @@ describe('a Parquet file', () => {
       assert.deepEqual(others, [])
       const said = only!.parsed as { readonly rejected: { readonly reason: string; readonly detail: string } }
       assert.equal(said.rejected.reason, 'compressed_input')
-      assert.match(said.rejected.detail, /a page unpacks to more than the \d+ bytes that it says/)
+      assert.match(said.rejected.detail, /a page unpacks to more than its stated \d+ bytes/)
     })
 
   for (const [codec, pack] of Object.entries(codecs))
@@ -170,7 +170,7 @@ describe('a Parquet file', () => {
       )
     })
 
-  it('that is cut off or damaged says so, after the rows before the damage', async t => {
+  it('that is cut off or damaged is read up to that point, with one reject', async t => {
     const count = 60_000
     const file = written({
       fields: [{ name: 'n', type: 'INT32' }],
@@ -186,7 +186,7 @@ describe('a Parquet file', () => {
     assert.deepEqual([found.length, found.at(-1)], [20_001, 'compressed_input'])
   })
 
-  it('of a few bytes that claims rows without any column ends soon, and timers have their turn meanwhile', async t => {
+  it('of a few bytes that claims many rows without columns is refused soon, without blocking timers', async t => {
     let turns = 0
     const timer = setInterval(() => turns++, 1)
     t.after(() => clearInterval(timer))
@@ -198,7 +198,7 @@ describe('a Parquet file', () => {
 
   it('whose group lacks a column of the schema is damaged', async t => {
     const found = await records(t, withoutColumns({ rows: 100_000_000_000n, leaf: 'n' }))
-    assert.deepEqual(found.map(detailOf), ['the Parquet file cannot be read: a group lacks columns of its schema'])
+    assert.deepEqual(found.map(detailOf), ['the Parquet file cannot be read: a row group lacks columns of the schema'])
   })
 })
 
@@ -215,7 +215,7 @@ function withoutColumns({ rows, leaf }: { readonly rows: bigint; readonly leaf: 
     return [...bytes, Number(left)]
   }
   const text = (value: string) => [value.length, ...Buffer.from(value)]
-  // Thrift's compact protocol; a field begins with how far its number is from the one before, and its type.
+  // Thrift's compact protocol; a field starts with its type and the difference of its number from the previous one.
   const root = [0x48, ...text('root'), 0x15, ...number(leaf === null ? 0 : 1), 0]
   const leaves = leaf === null ? [] : [[0x15, ...number(1), 0x25, ...number(0), 0x18, ...text(leaf), 0]]
   const schema = [0x19, (leaves.length + 1) * 16 + 12, ...root, ...leaves.flat()]
@@ -256,7 +256,7 @@ async function values(t: TestContext, bytes: Buffer) {
   )
 }
 
-/** LZ4's form of bytes in which nothing repeats. */
+/** LZ4's encoding of bytes without repetition. */
 function literalsOnly(input: Uint8Array): Uint8Array {
   const more = input.length - 15
   const length = more < 0 ? [input.length << 4] : [0xf0, ...Array<number>(Math.floor(more / 255)).fill(255), more % 255]

@@ -1,4 +1,4 @@
-// The rows of a Parquet file, some at a time: of a row group with a million rows only as many are in memory as fit.
+// Reads the rows of a Parquet file in slices, so that a row group of a million rows need not fit in memory.
 
 import { type FileHandle, open } from 'node:fs/promises'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
@@ -21,13 +21,13 @@ import { isTooLarge, tooLargeRecord, typedRecord } from './typed-record.ts'
 
 const magic = Buffer.from('PAR1')
 const encryptedMagic = Buffer.from('PARE')
-/** Unpacked values that are read at once; a row takes a multiple of its bytes. */
+/** Unpacked size of a slice; its rows take a multiple of that in memory. */
 const sliceBytes = 8 * 1024 * 1024
 const sliceRowsMax = 20_000
-/** Rows without a value take no bytes, or hardly any: a small file could claim any number of them. */
+/** Rows without values take hardly any bytes, so a small file could claim any number of them. */
 const emptyRowsMax = 100_000
 
-/** Beside Snappy, which hyparquet has itself. */
+/** hyparquet itself supports Snappy. */
 const unpackers: Compressors = {
   GZIP: boundedUnpacker(gunzipSync),
   ZSTD: boundedUnpacker(zstdDecompressSync),
@@ -38,15 +38,15 @@ const unpackers: Compressors = {
 
 type Unpacker = (input: Uint8Array, options: { readonly maxOutputLength: number }) => Uint8Array
 
-/** Stops at the bytes that the page says it has: a page of a few megabytes could unpack to more than the memory holds. */
+/** Stops at the page's stated size: a page of a few megabytes could unpack to more than fits in memory. */
 function boundedUnpacker(unpack: Unpacker): (input: Uint8Array, outputBytes: number) => Uint8Array {
   return (input, outputBytes) => {
     try {
-      // Node takes no bound of 0; that a page has one byte instead is noticed by hyparquet.
+      // Node does not accept 0. If a page then has one byte too many, hyparquet notices.
       return unpack(input, { maxOutputLength: Math.max(1, outputBytes) })
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw cause
-      throw new Error(`a page unpacks to more than the ${outputBytes} bytes that it says`, { cause })
+      throw new Error(`a page unpacks to more than its stated ${outputBytes} bytes`, { cause })
     }
   }
 }
@@ -67,7 +67,7 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
       line++
     }
   } catch (error) {
-    // Whatever hyparquet stumbles over is a fault of the file, unless the disk failed.
+    // Any error of hyparquet is a fault of the file, unless the disk failed.
     if (file.diskError !== null) throw file.diskError
     const parsed = new RecordReject(
       await reasonOf(handle),
@@ -88,11 +88,11 @@ async function* rowsOf(file: AsyncBuffer) {
   let emptyCount = 0
   for (const { rowStart, rowEnd, group } of slicesOf(metadata)) {
     if (group !== null) await checkPages(file, group)
-    // Rows that take no bytes wait for no disk, and neither signals nor timers would have their turn.
+    // Reading rows that take no bytes never waits for the disk, and would block signals and timers.
     await yieldToEventLoop()
     const rows = Array.from({ length: rowEnd - rowStart }, (): Record<string, unknown> => ({}))
     for (const column of columns) {
-      // One at a time: of several, the error of one would be caught, and that of another would end the process.
+      // One column at a time: with several, only the first error is caught, and a second one would end the process.
       const cells = await parquetReadObjects({
         file,
         metadata: stored,
@@ -100,14 +100,14 @@ async function* rowsOf(file: AsyncBuffer) {
         compressors: unpackers,
         utf8: false,
         useOffsetIndex: true,
-        // Only values of INT96 come here: all other times have lost their type.
+        // Only called for INT96: `storedSchema` removes the types of all other times.
         parsers: { timestampFromNanoseconds: nanoseconds => nanoseconds },
         rowStart,
         rowEnd,
       })
       for (const [index, row] of rows.entries()) row[column] = cells[index]?.[column]
     }
-    // A text of a dictionary may be that of each element of a list.
+    // Check sizes before converting: every element of a list may refer to the same text of a dictionary.
     for (const row of rows) {
       if (isEmpty(row) && ++emptyCount > emptyRowsMax)
         throw new Error(`it claims more than ${emptyRowsMax} rows that hold no value`)
@@ -124,11 +124,11 @@ function isEmpty(row: Readonly<Record<string, unknown>>): boolean {
 interface Slice {
   readonly rowStart: number
   readonly rowEnd: number
-  /** The group that begins here. */
+  /** The group that starts with this slice. */
   readonly group: RowGroup | null
 }
 
-/** Rows that are read together, none beyond the end of its group: a column is read for one group after the other. */
+/** Slices of rows that never cross a group, since a column is read group by group. */
 function* slicesOf({ row_groups }: FileMetaData): Generator<Slice> {
   let groupStart = 0
   for (const group of row_groups) {
@@ -142,8 +142,8 @@ function* slicesOf({ row_groups }: FileMetaData): Generator<Slice> {
 }
 
 /**
- * The file for hyparquet, which asks for several parts at once and looks at one answer only: an error in another would
- * end the process. A part that cannot be read is empty, which it notices, and the error of a disk is kept for later.
+ * The file for hyparquet, which requests several parts at once but awaits only one of them: an error in another would end
+ * the process. So a failed read returns an empty part, which hyparquet notices, and keeps the error of the disk for later.
  */
 class FileParts implements AsyncBuffer {
   readonly #handle: FileHandle
@@ -168,7 +168,7 @@ class FileParts implements AsyncBuffer {
   }
 }
 
-/** A file that was cut off misses the mark at its end. */
+/** A truncated file lacks the magic number at its end. */
 async function reasonOf(handle: FileHandle): Promise<RejectReason> {
   const { size } = await handle.stat()
   const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, Math.max(0, size - 4))

@@ -1,6 +1,6 @@
-// What hyparquet reads from a Parquet file → JSON. Its own conversions round: decimals become doubles and times whole
-// milliseconds, so it is given a schema without those types, and they are applied here. Source: docs/wire/import.md §1.9,
-// LogicalTypes.md of apache/parquet-format.
+// Converts values that hyparquet reads to JSON. Its own conversions round decimals to doubles and times to milliseconds, so
+// it gets a schema without those types, and they are applied here. Source: docs/wire/import.md §1.9, LogicalTypes.md of
+// apache/parquet-format.
 
 import type { SchemaElement, SchemaTree } from 'hyparquet'
 import { type JsonObject, type JsonValue, setOwn } from '#core/json.ts'
@@ -18,12 +18,12 @@ import {
   uuidValue,
 } from './typed-values.ts'
 
-/** The types whose values stay as they are stored. */
+/** Types that are converted here, and removed from hyparquet's schema. */
 const ownTypes = new Set('DECIMAL DATE TIME TIMESTAMP JSON BSON UUID INTERVAL GEOMETRY GEOGRAPHY'.split(' '))
 const ownConvertedTypes = /^(?:DECIMAL|DATE|TIME_|TIMESTAMP_|JSON|BSON|INTERVAL)/
 const digitsByUnit: Readonly<Record<string, TimeDigits>> = { MILLIS: 3, MICROS: 6, NANOS: 9 }
 
-/** The schema for hyparquet, in which values are stored as they are, and lists and maps have both of their marks. */
+/** The schema for hyparquet: without the types converted here, and with both annotations on lists and maps. */
 export function storedSchema(schema: readonly SchemaElement[]): SchemaElement[] {
   return schema.map(element => {
     const { converted_type, logical_type, ...others } = element
@@ -38,7 +38,7 @@ export function storedSchema(schema: readonly SchemaElement[]): SchemaElement[] 
 
 type Convert = (value: never) => JsonValue
 
-/** Made once per file, used for each row. */
+/** Create it once per file. */
 export function rowConverter(tree: SchemaTree): (row: Record<string, unknown>) => JsonObject {
   return objectConverter(tree.children.map(child => [child.element.name, converterOf(child)]))
 }
@@ -88,7 +88,7 @@ function leafConverter(element: SchemaElement): Convert {
   const digits = digitsByUnit[unit ?? ''] ?? 3
   switch (kind) {
     case 'TIMESTAMP': {
-      // Without the newer type there is no word on a zone, and writers mean instants.
+      // Without the newer logical type there is no information on zones, and writers mean instants.
       const isUtc = logical === undefined || !('isAdjustedToUTC' in logical) || logical.isAdjustedToUTC
       return (count: bigint) => timestampValue(BigInt(count), digits, isUtc)
     }
@@ -106,7 +106,7 @@ function leafConverter(element: SchemaElement): Convert {
     case 'JSON':
       return (bytes: Uint8Array) => jsonOrText(bytesValue(bytes))
   }
-  // Nanoseconds, from the parser that hyparquet is given.
+  // Nanoseconds, from the parser passed to hyparquet.
   if (type === 'INT96') return (nanoseconds: bigint) => timestampValue(nanoseconds, 9, true)
   return type === 'FLOAT' ? (value: number) => floatValue(value) : plainValue
 }

@@ -9,7 +9,7 @@ const row = (text: string, columns = ['a', 'b']) => parseCsvRow(Buffer.from(text
 const reasonOf = (outcome: object) => (outcome as { rejected?: { reason: string } }).rejected?.reason
 
 describe('a line of JSON', () => {
-  it('is an object, with or without its line end and a byte order mark', () => {
+  it('is parsed as an object, with or without its line end and a byte order mark', () => {
     for (const text of ['{"a":1}', '{"a":1}\n', '{"a":1}\r\n', '\ufeff{"a":1}\n', ' {"a":1} '])
       assert.deepEqual(line(text), { value: { a: 1 } })
   })
@@ -22,21 +22,21 @@ describe('a line of JSON', () => {
     for (const text of ['', '\n', '\r\n', ' \t\n', '\ufeff\n']) assert.deepEqual(line(text), { skipped: 'blank_line' })
   })
 
-  it('is refused with the reason when it is no object', () => {
+  it('is refused with a reason when it is no object', () => {
     for (const text of ['{"a":1', '{"a":1}}', "{'a':1}", 'a,b', '{"a":NaN}', '{"a":"\u0001"}'])
       assert.equal(reasonOf(line(text)), 'json_syntax')
     for (const text of ['[]', '[{"a":1}]', '1', '"a"', 'null', '12345678901234567890'])
       assert.deepEqual(line(text), { rejected: { reason: 'json_not_object', field: null } })
   })
 
-  it('is refused for more values than fit into memory beside their text, which may be short', () => {
+  it('is refused for too many values, although its text may be short', () => {
     const ofValues = (count: number) => `{"a":[${Array<string>(count).fill('{}').join()}]}`
     assert.equal(reasonOf(line(ofValues(499_000))), undefined)
     assert.equal(reasonOf(line(ofValues(1_000_000))), 'record_too_large')
     assert.equal(reasonOf(line(`{"a":"${',[{'.repeat(1_000_000)}"}`)), undefined)
   })
 
-  it('is refused as UTF-16 where its bytes are that, in either order and on any line', () => {
+  it('is refused as UTF-16 in either byte order and on any line', () => {
     const little = Buffer.from('{"a":1}', 'utf16le')
     for (const bytes of [little, Buffer.from(little).swap16()])
       for (const text of [bytes, Buffer.concat([Buffer.of(0), bytes])])
@@ -47,7 +47,7 @@ describe('a line of JSON', () => {
     assert.equal(reasonOf(line('\0{"a":1}')), 'json_syntax')
   })
 
-  it('names no line but the one of the file when it is refused', () => {
+  it("is refused without V8's own line number, which is not the line in the file", () => {
     assert.deepEqual(line('{"event": "broken"\n'), {
       rejected: {
         reason: 'json_syntax',
@@ -57,12 +57,12 @@ describe('a line of JSON', () => {
     })
   })
 
-  it('is refused when it nests deeper than can be read', () => {
+  it('is refused when it nests too deeply', () => {
     const deep = '['.repeat(200_000) + ']'.repeat(200_000)
     assert.equal(reasonOf(line(`{"id":12345678901234567890,"a":${deep}}`)), 'json_syntax')
   })
 
-  it('is refused when its bytes are no UTF-8', () => {
+  it('is refused when its bytes are not UTF-8', () => {
     for (const bytes of [
       [0x22, 0xe9, 0x22],
       [0x7b, 0xff, 0xfe],
@@ -73,7 +73,7 @@ describe('a line of JSON', () => {
       })
   })
 
-  it('is refused as compressed where it begins like a packed file, also one that went through Latin-1', () => {
+  it('is refused as compressed if it starts like a compressed file, also after a conversion from Latin-1', () => {
     const beginnings = [Buffer.from('1f8b0800', 'hex'), Buffer.from('28b52ffd04', 'hex'), Buffer.from('PK\x03\x04..')]
     for (const bytes of [...beginnings, Buffer.from('\x1f\x8b\b\0'), Buffer.from('(\xb5/\xfd\x04')])
       assert.equal(reasonOf(parseJsonLine(bytes)), 'compressed_input')
@@ -81,17 +81,17 @@ describe('a line of JSON', () => {
 })
 
 describe('a row of CSV', () => {
-  it('is an object of texts, without empty cells', () => {
+  it('is parsed as an object of texts, without empty cells', () => {
     assert.deepEqual(row('1,x\r\n'), { value: { a: '1', b: 'x' } })
     assert.deepEqual(row(',x\n'), { value: { b: 'x' } })
     assert.deepEqual(row('"",""\n'), { value: {} })
   })
 
-  it('reads what is quoted: commas, line breaks, doubled quotes', () => {
+  it('may have commas, line breaks and doubled quotes in quoted cells', () => {
     assert.deepEqual(row('"1,2","x\r\ny ""z"""\n'), { value: { a: '1,2', b: 'x\r\ny "z"' } })
   })
 
-  it('takes a quote within a cell as a character of it', () => {
+  it('may have a quote within an unquoted cell', () => {
     assert.deepEqual(row('5" disk,"a"b\n'), { value: { a: '5" disk', b: 'ab' } })
   })
 
@@ -99,22 +99,22 @@ describe('a row of CSV', () => {
     for (const text of ['1\n', '1,2,3\n', '1,2,\n']) assert.equal(reasonOf(row(text)), 'csv_column_count')
   })
 
-  it('that would fit with its quotes written in the other way says so', () => {
+  it('is refused with a hint if it would fit with the other way of escaping quotes', () => {
     const three = ['id', 'said', 'n']
     const detailOf = (text: string, hasEscapes: boolean) => {
       const outcome = parseCsvRow(Buffer.from(text), three, ',', hasEscapes)
       return 'rejected' in outcome ? outcome.rejected.detail! : ''
     }
     const spoken = String.raw`7,"say \"hi\", ok",1`
-    assert.match(detailOf(spoken, false), /; it would fit if its backslashes stood before quotes of the text/)
+    assert.match(detailOf(spoken, false), /; it would fit if its backslashes escaped quotes/)
     const path = String.raw`7,"C:\dir\",1`
-    assert.match(detailOf(path, true), /; it would fit if its backslashes stood for themselves/)
+    assert.match(detailOf(path, true), /; it would fit if its backslashes were plain characters/)
     for (const text of ['7,"x"', String.raw`7,"say \"hi\""`])
       for (const hasEscapes of [false, true]) assert.match(detailOf(text, hasEscapes), /the row has \d$/)
   })
 
-  it('fits in either way only where both give a whole row, and others', () => {
-    // Two rows, where backslashes are escapes.
+  it('fits the other way of escaping quotes only if that gives a complete and different row', () => {
+    // Two rows if backslashes are escapes.
     const swallowed = `${String.raw`7,"say \"hi\"",1`}\n8,"bye",2`
     assert.ok('value' in parseCsvRow(Buffer.from(swallowed), ['id', 'said', 'n']))
     assert.equal(fitsOtherwise(swallowed, 3, ',', false), true)
@@ -123,12 +123,12 @@ describe('a row of CSV', () => {
       for (const hasEscapes of [false, true]) assert.equal(fitsOtherwise(text, 3, ',', hasEscapes), false, text)
   })
 
-  it('is skipped when it is blank, and refused when its bytes are no text', () => {
+  it('is skipped when it is blank, and refused when its bytes are not text', () => {
     assert.deepEqual(row('\r\n'), { skipped: 'blank_line' })
     assert.equal(reasonOf(parseCsvRow(Uint8Array.from([0xe9, 0x2c, 0x31]), ['a', 'b'])), 'encoding_invalid_utf8')
   })
 
-  it('keeps a column of any name', () => {
+  it('may have columns of any name', () => {
     const outcome = parseCsvRow(Buffer.from('1,2'), ['__proto__', 'constructor']) as { value: object }
     assert.deepEqual(Object.entries(outcome.value), [
       ['__proto__', '1'],
@@ -136,14 +136,14 @@ describe('a row of CSV', () => {
     ])
   })
 
-  it('is refused for more cells than fit into memory beside their text, as a header is for its names', () => {
+  it('is refused for too many cells, as is a header', () => {
     const commas = Buffer.alloc(2_000_000, ',')
     assert.equal(reasonOf(parseCsvRow(commas, ['a', 'b'])), 'record_too_large')
     assert.equal(reasonOf(parseCsvHeader(commas)), 'record_too_large')
     assert.equal(reasonOf(parseCsvRow(commas.subarray(0, 500_000), ['a', 'b'])), 'csv_column_count')
   })
 
-  it('gives back whatever was written as CSV', () => {
+  it('is parsed into the values it was written from', () => {
     const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' ', 'é') })
     fc.assert(
       fc.property(fc.array(cell, { minLength: 2, maxLength: 5 }), cells => {
@@ -153,7 +153,7 @@ describe('a row of CSV', () => {
     )
   })
 
-  it('has its columns from a header that may begin with a byte order mark', () => {
+  it('has a header that may start with a byte order mark', () => {
     assert.deepEqual(parseCsvHeader(Buffer.from('\ufeffid,"the, time"\r\n')), { columns: ['id', 'the, time'] })
     assert.equal(reasonOf(parseCsvHeader(Buffer.from('1f8b0800', 'hex'))), 'compressed_input')
   })

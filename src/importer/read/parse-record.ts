@@ -1,5 +1,5 @@
-// The bytes of one line or row → the record that they hold, or why there is none. Every way in ends here: files, archives,
-// what was fetched, and `convert`. Source: docs/wire/import.md §1.9, §2.6 (bytes, shape).
+// Parses the bytes of one line or row into a record or a reject. Used for every input: files, archives, fetched parts and
+// `convert`. Source: docs/wire/import.md §1.9, §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
@@ -12,7 +12,7 @@ import { recordValuesMax, rowEnds } from './split-records.ts'
 export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
 
 /**
- * One line of JSON.
+ * Parses a line of JSON.
  * @param line with or without its line end.
  */
 export function parseJsonLine(line: Uint8Array): ParsedRecord {
@@ -20,9 +20,9 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
 }
 
 /**
- * One row of CSV: texts by column, without the empty cells.
+ * Parses a row of CSV into texts by column, without empty cells.
  * @param row with or without its line end.
- * @param columns as `parseCsvHeader` gives them.
+ * @param columns from `parseCsvHeader`.
  */
 export function parseCsvRow(
   row: Uint8Array,
@@ -44,8 +44,8 @@ export function parseCsvRow(
 }
 
 /**
- * Whether a row fits as well, and has other cells or an earlier end, with its quotes read in the other way.
- * @param hasEscapes how it was read.
+ * Whether a row also fits the header, with different cells or an earlier end, in the dialect with the opposite `hasEscapes`.
+ * @param hasEscapes of the dialect in which it was read.
  */
 export function fitsOtherwise(row: string, columnCount: number, delimiter: CsvDelimiter, hasEscapes: boolean): boolean {
   if (!row.includes('\\"')) return false
@@ -56,17 +56,17 @@ export function fitsOtherwise(row: string, columnCount: number, delimiter: CsvDe
   return own === null || cells.some((cell, index) => cell !== own[index])
 }
 
-/** A row whose quotes were misread may have swallowed those behind it. @returns null where a quote is not closed. */
+/** A row whose quotes were misread may contain the following rows. @returns null if a quote is not closed. */
 function firstRow(rows: string, delimiter: CsvDelimiter, hasEscapes: boolean): string | null {
   const bytes = Buffer.from(`${rows}\n`)
   const end = rowEnds({ delimiter, rowEnd: '\n', hasEscapes }).next(bytes, 0)
   return end < 0 ? null : bytes.toString('utf8', 0, end - 1)
 }
 
-/** What is said of a row that only fits with two quotes for one, or only with a backslash before one. */
+/** Hints for a row that would fit with doubled quotes (first) or with escaped quotes (second). */
 const otherQuotes = [
-  '; it would fit if its backslashes stood for themselves, as they do not in the beginning of the file',
-  '; it would fit if its backslashes stood before quotes of the text, as they do not in the beginning of the file',
+  '; it would fit if its backslashes were plain characters, unlike at the beginning of the file',
+  '; it would fit if its backslashes escaped quotes, unlike at the beginning of the file',
 ] as const
 
 function cellsOf(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): string[] {
@@ -75,13 +75,13 @@ function cellsOf(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): str
   return cells
 }
 
-/** A header without anything that is known to be between cells is rather one that was misread. */
+/** A header with a single column was probably misread, so the message names the known delimiters. */
 function namedColumns(count: number, delimiter: CsvDelimiter): string {
   if (count === 1) return `1 column, without any ${Object.values(delimiterNames).join(', ')}`
   return `${count} columns${delimiter === ',' ? '' : ` between ${delimiterNames[delimiter]}`}`
 }
 
-/** The names in the header of a CSV file. A reject says that nothing of the file can be read. */
+/** Parses the header of a CSV file. If it is rejected, no row of the file can be read. */
 export function parseCsvHeader(
   header: Uint8Array,
   delimiter: CsvDelimiter = ',',
@@ -90,10 +90,10 @@ export function parseCsvHeader(
   return orReject(() => ({ columns: distinctNames(cellsOf(textOf(header), delimiter, hasEscapes)) }))
 }
 
-/** Names for the columns that have none, or that of one before them: no cell is lost for its header. */
+/** Names unnamed columns and renames duplicate ones, so that no cell is lost. */
 function distinctNames(names: readonly string[]): string[] {
   const distinct = new Set<string>()
-  /** The number to try next for a name, or each of thousands of equal names would try all again. */
+  /** The next number to try for a name. Without it, thousands of equal names would take quadratic time. */
   const next = new Map<string, number>()
   for (const [index, written] of names.entries()) {
     const name = written || `column_${index + 1}`
@@ -136,7 +136,7 @@ function tooManyValues(): RecordReject {
   return new RecordReject('record_too_large', null, `it holds more than ${recordValuesMax} values`)
 }
 
-/** What V8 counts from the start of the record, which reads as if it were a line of the file. */
+/** V8's position counts from the start of the record, and would read as a line of the file. */
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function jsonIn(text: string): JsonValue {
@@ -150,7 +150,7 @@ function jsonIn(text: string): JsonValue {
   }
 }
 
-/** The text without a byte order mark, which only some programs write. */
+/** Decodes UTF-8, without a byte order mark. @throws RecordReject for compressed bytes and other encodings. */
 function textOf(bytes: Uint8Array): string {
   const packer = packerOf(bytes)
   if (packer !== null) throw new RecordReject('compressed_input', null, `these are bytes of ${packer}`)
@@ -160,7 +160,7 @@ function textOf(bytes: Uint8Array): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
 
-/** Text of UTF-16 has a mark of its own at its beginning; most of its letters have a byte of zero, which no text has. */
+/** UTF-16 starts with its byte order mark, or has a zero byte in most letters, which UTF-8 text never has. */
 function isUtf16(bytes: Uint8Array): boolean {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true
@@ -173,7 +173,7 @@ function isUtf16(bytes: Uint8Array): boolean {
 
 const utf16Looked = 32
 
-/** How compressed files begin, also after a program took them for Latin-1 and wrote them as UTF-8. */
+/** Magic numbers of compressed files, also after a program has converted them from Latin-1 to UTF-8. */
 const packers: readonly (readonly [name: string, beginning: string])[] = [
   ['gzip', '\x1f\x8b'],
   ['zstd', '\x28\xb5\x2f\xfd'],
@@ -183,7 +183,7 @@ const magics = packers.flatMap(([name, beginning]) =>
   (['latin1', 'utf8'] as const).map(encoding => ({ name, magic: Buffer.from(beginning, encoding) })),
 )
 
-/** @returns what the bytes are packed with; null for anything else. */
+/** @returns the name of the compression; null if there is none. */
 export function packerOf(bytes: Uint8Array): string | null {
   return magics.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))?.name ?? null
 }

@@ -1,4 +1,4 @@
-// Finds the files of an import on this machine: those that are named, and all that folders hold.
+// Finds the files of an import on this machine: named files, and all files in named folders.
 
 import type { Stats } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
@@ -6,21 +6,20 @@ import { join, resolve } from 'node:path'
 import type { RawFile } from './read-record.ts'
 import { isHidden } from './unpacked-files.ts'
 
-/** What folders hold that is not read, each asked of or told of with its path. */
+/** Decides which folders are not read, and receives the paths that are skipped. */
 export interface FolderRules {
-  /** Asked of each folder inside of those that are named. */
+  /** Whether to skip a folder within the named ones. */
   readonly isLeftOut?: (folder: string) => boolean
-  /** A link in a folder that leads nowhere or in a circle, and so holds no records. */
+  /** Called for a broken or circular link in a folder. */
   readonly onDeadLink?: (link: string) => void
-  /** Another name, by a link, of a file that is read under the first one. */
+  /** Called for another name (by a link) of a file that is read as `first`. */
   readonly onOtherName?: (path: string, first: string) => void
 }
 
 /**
- * @param paths files and folders. A hidden file that is named is read; those in folders are left out.
- * @returns the files of each path in the order of their names, whatever order the disk has, and each file once, however
- *   many names it has.
- * @throws the error of Node for a path that cannot be read.
+ * @param paths files and folders. A hidden file is read if it is named itself, but skipped within a folder.
+ * @returns the files of each path, sorted by name; each file once, however many names it has.
+ * @throws Node's error for a path that cannot be read.
  */
 export async function findRawFiles(paths: readonly string[], rules: FolderRules = {}): Promise<RawFile[]> {
   const found = new Map<string, RawFile>()
@@ -34,7 +33,7 @@ export async function findRawFiles(paths: readonly string[], rules: FolderRules 
   return [...found.values()]
 }
 
-/** @throws Error for a pipe and the like, whose bytes come once only: each stage would wait for them or find none. */
+/** @throws Error for a pipe and the like, which can be read only once, although every stage reads the file. */
 async function isFolder(path: string): Promise<boolean> {
   const kind = await stat(path)
   if (!kind.isDirectory() && !kind.isFile())
@@ -42,14 +41,14 @@ async function isFolder(path: string): Promise<boolean> {
   return kind.isDirectory()
 }
 
-/** The same for all names of a file, be they links or hard links. */
+/** Equal for all names of a file, whether symbolic or hard links. */
 async function identityOf(path: string): Promise<string> {
   const { dev, ino } = await stat(path, { bigint: true })
-  // Some network disks number no files.
+  // Some network file systems have no inode numbers.
   return ino === 0n ? await realpath(path) : `${dev}:${ino}`
 }
 
-/** @param visited real paths, since links among folders would give the same files again under ever longer names. */
+/** @param visited real paths, since circular links would yield the same files again under ever longer names. */
 async function filesIn(folder: string, rules: FolderRules, visited: Set<string>): Promise<string[]> {
   const real = await realpath(folder)
   if (visited.has(real)) return []
@@ -67,7 +66,7 @@ async function filesIn(folder: string, rules: FolderRules, visited: Set<string>)
   return files
 }
 
-/** @returns null for a link that leads to nothing that is there. */
+/** @returns null for a broken or circular link. */
 async function kindOf(path: string): Promise<Stats | null> {
   try {
     return await stat(path)

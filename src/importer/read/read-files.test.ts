@@ -12,13 +12,13 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { findRawFiles } from './raw-files.ts'
 import { type ReadOptions, recordReader } from './read-files.ts'
 
-/** For files that need none. */
+/** For files that need no unpacking to disk. */
 const noSpool: ReadOptions = { spool: { folder: '/dev/null/none' } }
 const parquet = Buffer.from(parquetWriteBuffer({ columnData: [{ name: 'n', data: [1, 2], type: 'INT32' }] }))
 const lines = '{"n":1,"t":"é"}\r\n\n{"n":2}\nbroken\n{"n":3}'
 
 describe('the records of a file', () => {
-  it('are the same however it is packed and whatever its name says', async t => {
+  it('are the same for any compression and any name', async t => {
     const whole = await read(t, { 'a.json': lines })
     assert.deepEqual(
       whole.map(({ outcome }) => outcome),
@@ -28,7 +28,7 @@ describe('the records of a file', () => {
       assert.deepEqual(await read(t, { 'a.json': bytes }), whole)
   })
 
-  it('are the same wherever its chunks end', async t => {
+  it('are the same for any chunking', async t => {
     const rows = fc.array(fc.oneof(fc.json(), fc.constantFrom('', '{"ß":"€😀"}', '{"a":')), { maxLength: 20 })
     await fc.assert(
       fc.asyncProperty(rows, fc.boolean(), fc.integer({ min: 1, max: 40 }), async (texts, isPacked, chunkBytes) => {
@@ -40,18 +40,18 @@ describe('the records of a file', () => {
     )
   })
 
-  it('leave signals and timers their turn, however many of them come at once', async t => {
+  it('do not block signals and timers, however many are read at once', async t => {
     const path = join(tempDir(t), 'a.json')
     writeFileSync(path, '\n'.repeat(200_000))
     let [count, countAtTurn] = [0, 0]
-    // In one piece, so that nothing is waited for once it is read.
+    // In one chunk, so that nothing is awaited after reading it.
     for await (const _ of recordReader({ ...noSpool, chunkBytes: 200_000 })({ path, object: 'a.json' }))
       if (++count === 1) setTimeout(() => (countAtTurn = count))
     assert.equal(count, 200_000)
     assert.ok(countAtTurn > 0 && countAtTurn < count, `${countAtTurn}`)
   })
 
-  it('of an archive name their file in it, and its table', async t => {
+  it('of an archive have the name of their file in it, and its table', async t => {
     const found = await read(t, { 'heap.zip': await zip({ 'out/pageviews.json': '{"n":1}\n', 'users.csv': 'n\n2\n' }) })
     assert.deepEqual(found, [
       { object: 'heap.zip!out/pageviews.json', line: 1, table: 'pageviews', outcome: { n: 1 } },
@@ -59,7 +59,7 @@ describe('the records of a file', () => {
     ])
   })
 
-  it('of Parquet in an archive are unpacked into the given folder, which is empty afterwards', async t => {
+  it('of Parquet in an archive are unpacked to the given folder, which is empty afterwards', async t => {
     const spool = { folder: join(tempDir(t), 'spill') }
     const outcomes = async (packed: Buffer) =>
       (await read(t, { 'events.parquet': packed }, { spool })).map(one => one.outcome)
@@ -72,7 +72,7 @@ describe('the records of a file', () => {
     assert.deepEqual(await readdir(spool.folder), [])
   })
 
-  it('of Parquet are refused where they unpack to more than may be', async t => {
+  it('of Parquet are refused if they unpack to more than the limit', async t => {
     const spool = { folder: tempDir(t), bytesMax: parquet.length }
     const outcomes = async (bytes: Buffer) =>
       (await read(t, { 'a.parquet.gz': gzipSync(bytes), 'b.json': '{}' }, { spool })).map(one => one.outcome)
@@ -81,7 +81,7 @@ describe('the records of a file', () => {
     assert.deepEqual(await readdir(spool.folder), [])
   })
 
-  it('that nobody takes any more leave nothing open', async t => {
+  it('that are no longer read leave no file open', async t => {
     const folder = tempDir(t)
     const path = join(folder, 'a.json.gz')
     writeFileSync(path, gzipSync(lines.repeat(10_000)))
@@ -89,7 +89,7 @@ describe('the records of a file', () => {
     assert.ok((await readdir('/proc/self/fd').catch(() => [])).length < 100)
   })
 
-  it('that are CSV are told by the configuration or the name', async t => {
+  it('are read as CSV because of the configuration or the name', async t => {
     const outcomes = async (files: Readonly<Record<string, string>>) =>
       (await read(t, files)).map(({ outcome }) => outcome)
     assert.deepEqual(await outcomes({ 'a.csv.gz': 'a,b\n1,2\n' }), [{ a: '1', b: '2' }])
@@ -97,13 +97,13 @@ describe('the records of a file', () => {
     assert.deepEqual(await outcomes({ 'a.ndjson': 'a,b\n' }), ['json_syntax'])
   })
 
-  it('are none where the file is empty', async t => {
+  it('are none if the file is empty', async t => {
     for (const name of ['a.json', 'a.csv', 'a']) assert.deepEqual(await read(t, { [name]: '' }), [])
   })
 })
 
 describe('the files of an import', () => {
-  it('are those that are named and all in folders, by name, without the hidden ones', async t => {
+  it('are the named ones and all in named folders, sorted by name and without hidden ones', async t => {
     const folder = tempDir(t)
     const names = ['b/2.json', 'b/10.json', 'a.json', '.hidden', 'b/.DS_Store', '.git/x', '__MACOSX/y', 'c/d/e.csv']
     for (const name of names) {
@@ -118,7 +118,7 @@ describe('the files of an import', () => {
     await assert.rejects(findRawFiles([join(folder, 'gone')]), { code: 'ENOENT' })
   })
 
-  it('are found once in folders that are linked with each other, and dead links are told', async t => {
+  it('are found once in folders that link to each other, and broken links are reported', async t => {
     const folder = tempDir(t)
     for (const name of ['a', 'b', 'c']) {
       mkdirSync(join(folder, name))

@@ -1,5 +1,5 @@
-// Reads the records of a file on this machine, whatever its format and however it is packed, in bounded memory: the file
-// is read on only as its records are taken. Source: docs/wire/import.md §1.9.
+// Reads the records of a file on this machine, in any format and compression and in bounded memory: the file is only read as
+// fast as its records are taken. Source: docs/wire/import.md §1.9.
 
 import { createReadStream } from 'node:fs'
 import { RecordReject } from '../records/imported-event.ts'
@@ -15,13 +15,13 @@ import { textFormat, textRecords } from './text-records.ts'
 import { type UnpackedFile, unpackedFiles } from './unpacked-files.ts'
 
 export interface ReadOptions {
-  /** Where packed Parquet is unpacked to, which has to be read from its end. Made when it is needed. */
+  /** Where compressed Parquet is unpacked, since it must be read from its end. Created when needed. */
   readonly spool: SpoolOptions
-  /** What texts hold; found from each file unless given. A JSON list is always one. */
+  /** Format of text files. Default: detected for each file. A JSON list is always detected. */
   readonly format?: 'json' | 'csv'
-  /** Longer records are rejected; `recordBytesMax` of split-records.ts unless given. */
+  /** Longer records are rejected. Default: `recordBytesMax` of split-records.ts. */
   readonly recordBytesMax?: number
-  /** How much is read at once. */
+  /** Bytes per read from the disk. */
   readonly chunkBytes?: number
 }
 
@@ -71,7 +71,7 @@ async function* recordsOf(unpacked: UnpackedFile, file: RawFile, options: ReadOp
   }
 }
 
-/** The list of what a Parquet file holds is at its end, so a packed one is unpacked to a file of its own. */
+/** A Parquet file must be read from its end, so a compressed one is unpacked to disk first. */
 async function* parquetOf(unpacked: UnpackedFile, file: RawFile, { spool }: ReadOptions): AsyncGenerator<ReadRecord> {
   let damage: PackingDamage | null
   try {

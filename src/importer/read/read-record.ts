@@ -1,10 +1,10 @@
-// What a reader of raw files gives, whatever their format, and what staging takes: every record of a file in its order,
-// also those that cannot be read, with the place where the user finds it.
+// The interface between readers of raw files, of any format, and staging: every record of a file in order, including those
+// that cannot be parsed, with its position for the user.
 
 import type { CsvDelimiter } from './csv-cells.ts'
 import type { ParsedRecord } from './parse-record.ts'
 
-/** Where a record stands in the file that the user can open. */
+/** The position of a record in a file that the user can open. */
 export interface RawPosition {
   /** Path of the raw file, relative to the job's folder or as the user gave it; `archive.zip!inner.json` inside archives. */
   readonly object: string
@@ -15,40 +15,40 @@ export interface RawPosition {
 }
 
 export interface ReadRecord {
-  /** For rows without lines, as in Parquet, `line` is the number of the row and `byte` is 0. */
+  /** In formats without lines, such as Parquet, `line` is the row number and `byte` is 0. */
   readonly raw: RawPosition
   /**
-   * The record as it stands in the file, without its line end, at most `recordBytesMax`; for formats that are no text,
-   * such as Parquet, its JSON. Rejects show it.
+   * The record as in the file, without its line end, at most `recordBytesMax`; for binary formats such as Parquet, its JSON.
+   * Shown in rejects.
    */
   readonly bytes: Uint8Array
-  /** How many bytes it has in the file, where `bytes` are only its beginning. */
+  /** Size of the record in the file, if `bytes` is only its beginning. */
   readonly cutLength?: number
-  /** A blank line is skipped, a broken one rejected; nothing that a file holds ends the reading of it. */
+  /** A blank line is skipped, a broken one rejected; no content of a file stops the reading. */
   readonly parsed: ParsedRecord
-  /** Whether `bytes` are the JSON of the record, not a row of CSV. */
+  /** Whether `bytes` is JSON, not a row of CSV. */
   readonly isJson: boolean
-  /** The names in the header of the file, for a row of CSV. */
+  /** For a row of CSV, the names in the header. */
   readonly columns?: readonly string[]
-  /** What is between the cells of a row, where that is no comma. */
+  /** For a row of CSV, unless it is a comma. */
   readonly delimiter?: CsvDelimiter
-  /** As in `CsvShape`, where it is so. */
+  /** See `CsvShape`; absent if false. */
   readonly hasEscapes?: boolean
-  /** As in `SourceRecord`. */
+  /** See `SourceRecord`. */
   readonly table: string | null
 }
 
 /** A file on this machine that holds records; archives hold several. */
 export interface RawFile {
   readonly path: string
-  /** How `RawPosition.object` names it; names inside archives follow after `!`. */
+  /** Its name in `RawPosition.object`; names inside archives follow after `!`. */
   readonly object: string
 }
 
 /**
- * All records of a file, in the same order and with the same positions whenever it is read.
- * @param onDiskBytes told how much was read from the disk, which is less than what is unpacked; of formats that are not
- *   read from their beginning it may be told less than there is.
- * @throws only where the file cannot be opened or the disk fails.
+ * All records of a file, with the same order and positions on every read.
+ * @param onDiskBytes receives how many bytes were read from the disk, before decompression. For formats that are not read
+ *   sequentially, the sum may be less than the size of the file.
+ * @throws only if the file cannot be opened or the disk fails.
  */
 export type ReadRecords = (file: RawFile, onDiskBytes?: (bytes: number) => void) => AsyncIterable<ReadRecord>

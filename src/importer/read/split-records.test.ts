@@ -19,7 +19,7 @@ async function split(chunks: readonly (string | Buffer)[], format: 'json' | 'csv
 const whole = { ending: 'complete', isCut: false } as const
 
 describe('the records of a file', () => {
-  it('are its lines, each with its place', async () => {
+  it('are its lines, each with its position', async () => {
     assert.deepEqual(await split(['{"a":1}\r\n\n{"b', '":2}\n'], 'json'), [
       { text: '{"a":1}\r\n', line: 1, byte: 0, ...whole },
       { text: '\n', line: 2, byte: 9, ...whole },
@@ -36,7 +36,7 @@ describe('the records of a file', () => {
     ])
   })
 
-  it('end with one that has no line end, or whose quote is never closed', async () => {
+  it('may end with one without a line end, or whose quote is never closed', async () => {
     const endings = async (text: string, format: 'json' | 'csv') =>
       (await split([text], format)).map(({ ending }) => ending)
     assert.deepEqual(await endings('{}\n{}', 'json'), ['complete', 'unended'])
@@ -45,7 +45,7 @@ describe('the records of a file', () => {
     assert.deepEqual(await endings('', 'json'), [])
   })
 
-  it('are cut where they are too long, and the next is read as usual', async () => {
+  it('are cut when they are too long, and the next one is read as usual', async () => {
     const long = 'x'.repeat(200_000)
     const records = await split([...long.match(/.{1,3000}/g)!, '\n', '{}\n'], 'json', 150_000)
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe('the records of a file', () => {
     )
   })
 
-  it('are the same wherever the chunks end', async () => {
+  it('are the same for any chunking', async () => {
     const piece = fc.constantFrom('a', '"', ',', '\n', '\r\n', 'é')
     await fc.assert(
       fc.asyncProperty(
@@ -77,7 +77,7 @@ describe('the records of a file', () => {
     )
   })
 
-  it('end where their last cell ends', async () => {
+  it('end after their last cell', async () => {
     const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' ') })
     const row = fc.tuple(cell, cell)
     await fc.assert(

@@ -1,35 +1,35 @@
-// Cuts the bytes of a file into its lines or rows, wherever its chunks end, and says where each stands.
+// Splits the chunks of a file into lines, rows or list elements, with their positions.
 // Source: docs/wire/import.md §1.9, §2.6.
 
 import { type CsvShape, mayClose, plainCsv } from './csv-cells.ts'
 import { JsonValues } from './json-values.ts'
 
 export interface RawRecord {
-  /** With its line end, where it has one. An element of a list has all before it that separates it from the last. */
+  /** Including its line end, if any. For an element of a list, including the separator before it. */
   readonly bytes: Uint8Array
-  /** The line in which it begins, from 1. A row of CSV may span several. */
+  /** The line in which it starts, from 1. A row of CSV may span several. */
   readonly line: number
-  /** Where its first byte is, from 0. */
+  /** Offset of its first byte, from 0. */
   readonly byte: number
-  /** The file ended before a line end came, or before a quote or the list was closed. */
+  /** `unended`: the file ended without a line end; `unclosed`: with an open quote or list. */
   readonly ending: 'complete' | 'unended' | 'unclosed'
-  /** Only its beginning is kept, because it is longer than any record may be. */
+  /** Whether `bytes` is only its beginning, because it is too long for a record. */
   readonly isCut: boolean
-  /** How many bytes one that is cut has in the file. */
+  /** Size in the file of a record that is cut. */
   readonly cutLength?: number
-  /** Where the value begins in the bytes of an element; null where only something that separates elements was left. */
+  /** For an element: offset of the value in `bytes`; null if only separators were left. */
   readonly value?: number | null
-  /** A part of a line that does not begin it: whether a list is open in which it begins. Null for others. */
+  /** For a later part of a long line: whether it starts within an open list. Null for anything else. */
   readonly within?: 'line' | 'list' | null | undefined
 }
 
-/** Far more than an event may have: one record of Matomo is a whole visit. */
+/** Far more than the limit of an event, since a record of Matomo is a whole visit. */
 export const recordBytesMax = 64 * 1024 * 1024
-/** A value takes tens of bytes once it is parsed: a record of empty lists alone would take thirty times its bytes. */
+/** A parsed value takes tens of bytes of memory: a record of empty lists would take thirty times its own size. */
 export const recordValuesMax = 1_000_000
 const keptOfCutBytes = 64 * 1024
 
-/** A line of JSON that is longer may end where a value in it does, long before it is too long for a record. */
+/** A longer line of JSON is split where a value in it ends, long before it is too long for a record. */
 const lineBytesMax = 1024 * 1024
 
 const newline = 0x0a
@@ -80,19 +80,19 @@ export async function* splitRecords(
       start = end
       yield take('complete')
     }
-    // The chunk may be filled again by who reads the file.
+    // Copied, since the reader of the file may reuse the chunk.
     if (start < chunk.length) keep(Uint8Array.from(chunk.subarray(start)))
   }
-  // An open list is one also where its last element is complete.
+  // A list can be open even if its last element is complete.
   if (length > 0 || (format === 'array' && findEnd.isOpen())) yield take(findEnd.isOpen() ? 'unclosed' : 'unended')
 }
 
 export interface EndFinder {
-  /** @returns where the record that goes on at `from` ends, and the next begins; -1 when the chunk has no end. */
+  /** @returns where the record that continues at `from` ends and the next one starts; -1 if not in this chunk. */
   next(chunk: Uint8Array, from: number): number
   /** Whether a quote, a value or the list is open. */
   isOpen(): boolean
-  /** What there is to say of the record that ended last; it is asked once for each. */
+  /** More about the last record that ended. Called once per record. */
   taken?(): Pick<RawRecord, 'value' | 'within'>
 }
 
@@ -101,7 +101,7 @@ function lineEnds(): EndFinder {
   return { next, isOpen: () => false }
 }
 
-/** Line ends between quotes belong to their cell. A quote counts only at the beginning of one, as in `csvCells`. */
+/** Line ends within quotes belong to their cell. A quote only has a meaning at the start of a cell, as in `csvCells`. */
 export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder {
   const [between, end] = [delimiter.charCodeAt(0), rowEnd.charCodeAt(0)]
   let place: 'beginning' | 'plain' | 'quoted' | 'escaped' | 'behind quote' | 'behind escaped quote' = 'beginning'
@@ -146,7 +146,7 @@ export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder 
   }
 }
 
-/** Elements of JSON lists, and objects between and behind them, which may stand on any number of lines. */
+/** Elements of JSON lists, and objects between and after lists, each on any number of lines. */
 function elementEnds(): EndFinder {
   const values = JsonValues.ofFile()
   let lookedBytes = 0
@@ -169,9 +169,9 @@ function elementEnds(): EndFinder {
 }
 
 /**
- * Lines, as whatever they hold; one that is longer than that ends as well where a value in it does, so that a file without
- * any line end is no single record. From where it holds anything but lists and objects it has no more ends: it may have lost
- * its beginning, and what lists in it hold would pass for records.
+ * Lines of any content. A line longer than `lineBytesMax` is also split where a value in it ends, so that a file without line
+ * ends is not a single record. It is not split after anything but lists and objects: then it may have lost its beginning, and
+ * elements of nested lists would pass for records.
  */
 function valueLineEnds(lineBytesMax: number): EndFinder {
   /** Set while a line is read byte by byte. */

@@ -1,4 +1,4 @@
-// A file that can be read from anywhere, also when its bytes come out of an archive.
+// Makes a file available for random access, also when its bytes come from an archive.
 
 import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
@@ -13,11 +13,11 @@ export interface FileOnDisk extends AsyncDisposable {
 }
 
 export interface SpoolOptions {
-  /** Where packed bytes are unpacked to. One file at a time, so what a crash leaves is replaced by the next. */
+  /** Where compressed files are unpacked, one at a time: a copy left by a crash is replaced by the next one. */
   readonly folder: string
-  /** More is refused: a small archive can stand for more than any disk has. */
+  /** Larger files are refused, since a small archive can unpack to more than any disk holds. */
   readonly bytesMax?: number
-  /** The disk may be filled unless it is given. */
+  /** Without it, the disk may be filled. */
   readonly waitForSpace?: WaitForSpace
 }
 
@@ -26,8 +26,9 @@ const lookEveryBytes = 16 * 1024 ** 2
 const spoolBytesMax = 64 * gib
 
 /**
- * @param path of the file in which the bytes lie, packed or not. A copy of packed ones ends with the use of it.
- * @throws PackingDamage for more bytes than may be unpacked.
+ * @param path of the file with the bytes, compressed or not.
+ * @returns the file itself, or else an unpacked copy, which is removed on disposal.
+ * @throws PackingDamage for more than `bytesMax` bytes.
  */
 export async function onDisk(
   { bytes, isUnpackedFile }: UnpackedFile,
@@ -38,7 +39,7 @@ export async function onDisk(
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const copy = join(folder, 'unpacked')
   const remove = () => rm(copy, { force: true })
-  // What a crash left.
+  // A crash may have left a copy.
   await remove()
   try {
     await pipeline(atMost(bytes, bytesMax, waitForSpace), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))

@@ -1,8 +1,8 @@
-// The table that a file holds, as its name says.
+// The table name in the name of a file.
 
 const endings = /\.(?:gz|gzip|zst|zstd|zip|jsonl?|ndjson|[ct]sv|txt|avro|parquet|pq|snappy|deflate)$/i
 
-/** @returns the name without folder, archive and endings, such as `pageviews` of `heap.zip!2024/pageviews.json.gz`. */
+/** @returns the name without folder, archive and extensions: `pageviews` for `heap.zip!2024/pageviews.json.gz`. */
 export function tableOf(object: string): string | null {
   let name = object.slice(Math.max(object.lastIndexOf('/'), object.lastIndexOf('!')) + 1)
   while (endings.test(name)) name = name.replace(endings, '')

@@ -6,7 +6,7 @@ import { PackingDamage } from './decompress.ts'
 import { type TextFormat, textFormat, textRecords } from './text-records.ts'
 
 describe('rows of CSV that end in a carriage return alone', () => {
-  it('are read like others, wherever their bytes are cut', async () => {
+  it('are read like others, for any chunking', async () => {
     const text = 'a;"b\rc"\r1;"x\ry\nz"\r2;5" disk\r3;'
     const expected = [
       ['3:8', { a: '1', 'b\rc': 'x\ry\nz' }],
@@ -19,7 +19,7 @@ describe('rows of CSV that end in a carriage return alone', () => {
     assert.equal(Buffer.from(first!.bytes).toString(), '1;"x\ry\nz"')
   })
 
-  it('are taken for such only where the first row ends so', async () => {
+  it('are recognized only if the first row ends so', async () => {
     assert.deepEqual(await read('"a\rb",c\r\n1,2\r\n', 'csv'), [['2:9', { 'a\rb': '1', c: '2' }]])
     assert.deepEqual(await read('a,b\r\r\n1,2\r\r\n', 'csv'), [['2:6', { a: '1', b: '2' }]])
     assert.deepEqual(await read('a,b\r\r1,2\r', 'csv'), [
@@ -32,7 +32,7 @@ describe('rows of CSV that end in a carriage return alone', () => {
 })
 
 describe('lines of JSON', () => {
-  it('are records with the line and the byte where they begin', async () => {
+  it('are records with the line and the byte at which they start', async () => {
     assert.deepEqual(await read('{"a":1}\r\n\n {"b":"é"}\n{"c":3}', 'json'), [
       ['1:0', { a: 1 }],
       ['2:9', 'blank_line'],
@@ -47,7 +47,7 @@ describe('lines of JSON', () => {
     assert.equal(JSON.stringify(record.parsed.value), '{"id":9007199254740993}')
   })
 
-  it('that are broken say why, and those behind them are read', async () => {
+  it('that are broken are rejected with a reason, and the following ones are read', async () => {
     const broken = Buffer.concat([
       Buffer.from('{"a":\n[1]\n7\n{"a":"'),
       Buffer.from([0xff]),
@@ -62,7 +62,7 @@ describe('lines of JSON', () => {
     ])
   })
 
-  it('may hold lists, and objects one behind the other', async () => {
+  it('may contain lists, and several objects', async () => {
     const text = '\ufeff{"a":1}{"b":"}{"}\r\n [{"c":3}, {"d":[]}]\n[]\n{"e":5},\n{"f":6} {"g":\n[{"h":8}\n{"i":9}{"j'
     assert.deepEqual(await read(text, 'json'), [
       ['1:3', { a: 1 }],
@@ -79,7 +79,7 @@ describe('lines of JSON', () => {
     ])
   })
 
-  it('that lack their beginning, or hold anything between their objects, are one reject each', async () => {
+  it('that lack their beginning, or contain other text between objects, have one reject each', async () => {
     for (const line of [
       '"event":"A","properties":{"x":{"y":1}},"t":{"u":2}}',
       '{"a":1} nothing {"b":2}',
@@ -114,7 +114,7 @@ describe('lines of JSON', () => {
         assert.equal(Buffer.from(text).toString('latin1', raw.byte, raw.byte + bytes.length), bytes.toString())
     })
 
-  it('that are long and lack their beginning are one reject as well, not the records that lists in them would be', async () => {
+  it('that are long and lack their beginning have one reject too, and no records from nested lists', async () => {
     const actions = Array.from({ length: 60 }, (_, index) => `{"action":${index}}`).join()
     for (const line of [
       `"visit":7,"actions":[${actions}],"end":8}`,
@@ -136,7 +136,7 @@ describe('lines of JSON', () => {
     assert.deepEqual(shown(behind.at(-1)!)[1], { z: 2 })
   })
 
-  it('that are too long are rejected with their beginning only', async () => {
+  it('that are too long are rejected, with only their beginning kept', async () => {
     const found = await records(`{"a":"${'x'.repeat(200_000)}"}\n{"z":1}\n`, 'json', { bytesMax: 100_000 })
     assert.deepEqual(found.map(shown), [
       ['1:0', 'record_too_large'],
@@ -145,7 +145,7 @@ describe('lines of JSON', () => {
     assert.ok(found[0]!.bytes.length < 100_000)
   })
 
-  it('that end in the middle are cut off, also within a character', async () => {
+  it('that end in the middle are rejected as cut off, also within a character', async () => {
     const text = Buffer.from('{"a":1}\n{"b":"é"}')
     for (const length of [9, 14, 15])
       assert.deepEqual(await read(text.subarray(0, length), 'json'), [
@@ -158,7 +158,7 @@ describe('lines of JSON', () => {
     ])
   })
 
-  it('of a damaged file end with one reject, whether the damage is in a record or between two', async () => {
+  it('of a damaged file end with one reject, whether the damage is within a record or between two', async () => {
     const damage = new PackingDamage('compressed_input', 'damaged')
     assert.deepEqual(await read('{"a":1}\n{"b"', 'json', { damage }), [
       ['1:0', { a: 1 }],
@@ -173,7 +173,7 @@ describe('lines of JSON', () => {
 })
 
 describe('a JSON list', () => {
-  it('gives its elements, however they are written', async () => {
+  it('is read into its elements, however formatted', async () => {
     const text = '\ufeff [\n  {"a":"]},{\\"[",\n   "b":[1,{"c":2}]},\n{"d":{}} , 7,"x", [1],true]\n'
     assert.deepEqual(await read(text, 'array'), [
       ['2:8', { a: ']},{"[', b: [1, { c: 2 }] }],
@@ -186,7 +186,7 @@ describe('a JSON list', () => {
     assert.deepEqual(await read('[]', 'array'), [])
   })
 
-  it('that is not closed is cut off', async () => {
+  it('that is not closed is rejected as cut off', async () => {
     for (const [text, end] of [
       ['[{"a":1},', '1:9'],
       ['[{"a":1}', '1:8'],
@@ -206,7 +206,7 @@ describe('a JSON list', () => {
     ])
   })
 
-  it('may be none: objects over several lines are read alike', async () => {
+  it('may be absent: objects over several lines are read alike', async () => {
     assert.deepEqual(
       await read('\ufeff{\n  "a": "}"\n}\n{}\nnull\n{\n  "b": [\n    1\n  ]\n}\n{"c":3}\n{\n"d":4}\n', 'array'),
       [
@@ -225,7 +225,7 @@ describe('a JSON list', () => {
   })
 
   it('may be followed by others, and by objects', async () => {
-    // Pages of an API, put into one file: thousands of visits were a single reject.
+    // Concatenated pages of an API. As one value, thousands of visits would be a single reject.
     assert.deepEqual(await read('[{"a":1}]\n[{"b":2},\n{"c":3}]\n[]{"d":4} {"e":5}\n', 'array'), [
       ['1:1', { a: 1 }],
       ['2:11', { b: 2 }],
@@ -239,7 +239,7 @@ describe('a JSON list', () => {
     ])
   })
 
-  it('that is broken spoils no other where each has a line', async () => {
+  it('that is broken does not affect others if each is on its own line', async () => {
     assert.deepEqual(await read('[{"a":1}]\n[{"b":2},{"x":\n[{"c":"]","d":"3}]\n[{"e":4}]', 'array'), [
       ['1:1', { a: 1 }],
       ['2:11', { b: 2 }],
@@ -247,7 +247,7 @@ describe('a JSON list', () => {
       ['3:26', 'json_syntax'],
       ['4:45', { e: 4 }],
     ])
-    // Cut behind a whole element, it is open where the next line begins another.
+    // Cut after a complete element, it is open when the next line starts another list.
     const text = '[{"a":1}]\n[{"b":2},\n [{"c":3}]\n[{"d":4},\n{"e":5}]\n'
     for (const cuts of [[], [...Buffer.from(text).keys()]])
       assert.deepEqual(await read(text, 'array', { cuts }), [
@@ -260,7 +260,7 @@ describe('a JSON list', () => {
       ])
   })
 
-  it('is followed by one reject for a line that lost its beginning', async () => {
+  it('may be followed by a line without its beginning, which has one reject', async () => {
     const text = '[{"a":1}]\n"event":"A","p":{"x":{"y":1}},"t":{"u":2}}\n{"b":2}\nnull'
     for (const cuts of [[], [...Buffer.from(text).keys()]])
       assert.deepEqual(await read(text, 'array', { cuts }), [
@@ -271,7 +271,7 @@ describe('a JSON list', () => {
       ])
   })
 
-  it('over several lines may have lists at the beginning of a line', async () => {
+  it('over several lines may have lists at the start of a line', async () => {
     assert.deepEqual(await read('[\n{"a":1},\n[2]\n]\n[{"b":3}]\n{"c"\n:4}', 'array'), [
       ['2:2', { a: 1 }],
       ['3:11', 'json_not_object'],
@@ -282,7 +282,7 @@ describe('a JSON list', () => {
 })
 
 describe('rows of CSV', () => {
-  it('are records of texts without the empty cells, also over several lines', async () => {
+  it('are records of texts without empty cells, also over several lines', async () => {
     const text = 'id,,"say ""hi"""\r\n1,x,"two\nlines, ""q"""\r\n\n2,,\n'
     assert.deepEqual(await read(text, 'csv'), [
       ['2:18', { id: '1', column_2: 'x', 'say "hi"': 'two\nlines, "q"' }],
@@ -296,7 +296,7 @@ describe('rows of CSV', () => {
     ['tabs', '\t'],
     ['vertical bars', '|'],
   ] as const)
-    it(`have ${name} between their cells where their header has`, async () => {
+    it(`have ${name} between their cells if their header does`, async () => {
       const text = ['id;"a, b, c";note', '1;"x;y\n""z""";1,5', '2;y'].join('\n').replaceAll(';', delimiter)
       const [first, second] = await records(`${text}\n`, 'csv')
       assert.deepEqual(shown(first!)[1], { id: '1', 'a, b, c': `x${delimiter}y\n"z"`, note: '1,5' })
@@ -310,7 +310,7 @@ describe('rows of CSV', () => {
       })
     })
 
-  it('have a header behind the line in which Excel says what is between their cells', async () => {
+  it('may have a first line sep=; from Excel before their header', async () => {
     for (const first of ['sep=;', '\ufeffsep=;'])
       assert.deepEqual(
         (await read(`${first}\r\na;b\r\n1,5;2\r\n`, 'csv')).map(([place, value]) => [`${place}`.split(':')[0], value]),
@@ -323,7 +323,7 @@ describe('rows of CSV', () => {
     assert.deepEqual(await read('\ufeff"a\n(1)",b\n1,2\n', 'csv'), [['3:13', { 'a\n(1)': '1', b: '2' }]])
   })
 
-  it('may have quotes and backslashes behind a backslash, as Spark, Redshift and MySQL write them', async () => {
+  it('may have quotes and backslashes escaped by a backslash, as Spark, Redshift and MySQL write them', async () => {
     const text = String.raw`id,said
 1,"a \\"
 2,"He said \"hi\""
@@ -350,7 +350,7 @@ more"
     assert.equal((await records(text, 'csv'))[0]!.hasEscapes, true)
   })
 
-  it('keep backslashes where two quotes stand for one', async () => {
+  it('keep backslashes if quotes are doubled', async () => {
     const text = String.raw`id,said,next
 1,"C:\dir\",x
 2,"{""a"":""x\""y""}","\"
@@ -366,7 +366,7 @@ more"
     )
   })
 
-  it('are not read with backslashes for one odd quote among rows that need none', async () => {
+  it('are not all read with escapes because of one odd quote', async () => {
     const text = String.raw`id,p
 1,"{\"a\":1}"
 3,"C:\temp\"
@@ -393,20 +393,20 @@ more"
     assert.deepEqual(marked, [{ 'a;b': '1', c: '"x";y' }])
   })
 
-  it('keep a backslash before what is no delimiter of their file', async () => {
+  it('keep a backslash before a character that is not the delimiter of their file', async () => {
     const text = String.raw`id,said
 1,"foo\|bar \; \, \"q\""
 `
     assert.deepEqual(await read(text, 'csv'), [['2:8', { id: '1', said: 'foo\\|bar \\; , "q"' }]])
   })
 
-  it('say that nothing known is between the names of a header of one', async () => {
+  it('are rejected with a message that the header contains no known delimiter', async () => {
     const [record] = await records('id:event\n1,2\n', 'csv')
     assert.ok(record !== undefined && 'rejected' in record.parsed)
     assert.match(record.parsed.rejected.detail!, /1 column, without any commas, semicolons, tabs, vertical bars, and/)
   })
 
-  it('with another number of cells are rejected', async () => {
+  it('with a different number of cells than the header are rejected', async () => {
     assert.deepEqual(await read('a,b\n1\n1,2,3\n1,2\n1', 'csv'), [
       ['2:4', 'csv_column_count'],
       ['3:6', 'csv_column_count'],
@@ -415,17 +415,17 @@ more"
     ])
   })
 
-  it('whose quote is never closed are cut off', async () => {
+  it('whose quote is never closed are rejected as cut off', async () => {
     assert.deepEqual(await read('a,b\n1,"2\n3,4\n', 'csv'), [['2:4', 'truncated_record']])
   })
 
-  it('keep the cells of columns with the same name, or none', async () => {
+  it('keep the cells of columns with duplicate names or without names', async () => {
     assert.deepEqual(await read('a,a,,a_2,a\n1,2,3,4,5\n', 'csv'), [
       ['2:11', { a: '1', a_2: '2', column_3: '3', a_2_2: '4', a_3: '5' }],
     ])
   })
 
-  it('are no records under a header that cannot be read', async () => {
+  it('are not read if the header cannot be parsed', async () => {
     assert.deepEqual(await read(Buffer.from('a,\xff\n1,2\n3,4\n', 'latin1'), 'csv'), [['1:0', 'encoding_invalid_utf8']])
   })
 })
@@ -448,7 +448,7 @@ describe('the format of a text', () => {
     })
 })
 
-describe('a file whose chunks end anywhere', () => {
+describe('a file in arbitrary chunks', () => {
   const piece = fc.oneof(
     fc.constantFrom(
       '{"a":1}',
@@ -470,7 +470,7 @@ describe('a file whose chunks end anywhere', () => {
     fc.string({ unit: 'grapheme', maxLength: 5 }),
   )
   for (const format of ['json', 'array', 'csv'] as const)
-    it(`gives the same records as one in a single chunk, read as ${format}`, async () => {
+    it(`has the same records as in a single chunk, read as ${format}`, async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(piece, { maxLength: 30 }),

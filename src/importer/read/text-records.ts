@@ -1,4 +1,4 @@
-// The records of a text: lines of JSON, the elements of JSON lists, or rows of CSV. Source: docs/wire/import.md §1.9,
+// Reads the records of a text file: lines of JSON, elements of JSON lists, or rows of CSV. Source: docs/wire/import.md §1.9,
 // §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
@@ -21,21 +21,21 @@ const bracketOpen = 0x5b
 const braceOpen = 0x7b
 const byteOrderMark = Buffer.from('\ufeff')
 const markBytes = byteOrderMark.length
-/** How much of the beginning of CSV is looked at for how its quotes are written. */
+/** How much of a CSV file is examined to find out how its quotes are escaped. */
 const sampledBytes = 1024 * 1024
-/** How much of the beginning may be blank before the first record. */
+/** How much blank space may precede the first record. */
 const lookaheadBytes = 1024
 
 /**
- * What a text holds, as its beginning shows. CSV has no beginning of its own, so the name decides when it tells something:
- * broken JSON is no CSV.
+ * Detects the format of a text by its beginning. CSV has no distinctive beginning, so the file name decides if it has a known
+ * extension, which keeps broken JSON from being read as CSV.
  */
 export async function textFormat({ object, bytes }: UnpackedFile): Promise<TextFormat> {
   const beginning = await bytes.peek(lookaheadBytes)
   const first = beginning.find((byte, at) => byte > blank && byteOrderMark[at] !== byte)
   if (first === bracketOpen) return 'array'
   if (/\.[ct]sv\b/i.test(object)) return 'csv'
-  // An object over several lines, as `jq` and other programs lay them out.
+  // An object over several lines, as `jq` and other programs format it.
   if (/^\{[ \t\r]*\n/.test(beginning.toString().replace('\ufeff', '').trimStart())) return 'array'
   return first === braceOpen || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
 }
@@ -77,7 +77,7 @@ export async function* textRecords(
         ...(header !== null && { columns: header }),
         ...(cutLength !== undefined && { cutLength: cutLength - start }),
       }
-      // The reject of the part that was left says what became of the file.
+      // The reject of the truncated record already reports the damage.
       if (isCutOff) return
     }
   }
@@ -87,24 +87,24 @@ export async function* textRecords(
   yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...about }
 }
 
-/** What a record of the file holds: mostly one value. */
+/** A value in a RawRecord, which usually contains one. */
 interface ParsedValue {
-  /** Where it begins in the bytes of the record. */
+  /** Offset in the bytes of the RawRecord. */
   readonly start: number
   readonly bytes: Uint8Array
-  /** Null for what is no record, such as the header of CSV. */
+  /** Null for a value that is no record, such as the header of CSV. */
   readonly parsed: ParsedRecord | null
-  /** Whether the file ended before it did. */
+  /** Whether the file ended within it. */
   readonly isPart: boolean
 }
 
 interface Parser {
   parse(bytes: Uint8Array, record: RawRecord): readonly ParsedValue[]
-  /** The names in the header, once it was read. */
+  /** The names in the header; null before it is read. */
   columns?(): readonly string[] | null
 }
 
-/** A line is one record, unless it cannot be read as one and holds nothing but lists of objects, or several objects. */
+/** A line is one record, unless it cannot be parsed as one and consists of lists of objects or of several objects. */
 function lineParser(): Parser {
   const parse: Parser['parse'] = (bytes, record) => {
     const { isCut, ending, within = null } = record
@@ -112,7 +112,7 @@ function lineParser(): Parser {
     const whole = { start: 0, bytes, parsed: isCut ? tooLarge() : parseJsonLine(bytes), isPart }
     if (isCut || (within === null && !('rejected' in whole.parsed))) return [whole]
     const { values, isListOpen, isLastOpen, hasOther } = valuesIn(bytes, record)
-    // What stands between objects of a line was lost from around them: read alone, each would pass for a record.
+    // Other values between objects show that the line has lost its beginning: each nested object would pass for a record.
     if (hasOther) return [whole]
     if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
     if (isOneValue(bytes, values) || !values.some(({ bytes: own }) => own[0] === braceOpen)) return [whole]
@@ -137,12 +137,12 @@ function valuesIn(bytes: Uint8Array, { byte, within }: RawRecord) {
   return { values, isListOpen, isLastOpen, hasOther }
 }
 
-/** The parser names what it finds where it is whole, such as a list. */
+/** Whether a complete value, such as an empty list, is no object. */
 function isEmptyList(parsed: ParsedRecord): boolean {
   return 'rejected' in parsed && parsed.rejected.reason === 'json_not_object'
 }
 
-/** Whether a line holds nothing beside a value. */
+/** Whether a line consists of a single value. */
 function isOneValue(bytes: Uint8Array, values: readonly ParsedValue[]): boolean {
   return values.length === 1 && values[0]!.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
 }
@@ -175,7 +175,7 @@ function rowParser({ delimiter, hasEscapes }: CsvShape): Parser {
       columns = header.columns
       return null
     }
-    // Without the names of columns no row says anything.
+    // No row can be read without column names.
     isHeaderBroken = true
     return header
   }
@@ -185,7 +185,7 @@ function rowParser({ delimiter, hasEscapes }: CsvShape): Parser {
   return { parse, columns: () => columns }
 }
 
-/** Whether a record without its end can be wrong for this reason because it is only a part. */
+/** Whether truncation can be the cause of this reject. */
 function isOfPart(reason: RejectReason, bytes: Uint8Array): boolean {
   if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
   return reason === 'json_syntax' || reason === 'csv_column_count'

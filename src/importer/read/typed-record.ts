@@ -1,5 +1,5 @@
-// A record of a format that knows types, such as Parquet and Avro, as what the stages after reading take: its JSON. That may
-// be far longer than what the file has, which holds a name or a text once and refers to it any number of times.
+// Converts a record of a typed format, such as Parquet and Avro, to JSON for the later stages. The JSON can be far longer than
+// the record in the file, which stores a name or text once and refers to it any number of times.
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { isDeeperThan } from '#core/json-depth.ts'
@@ -14,7 +14,7 @@ export const tooLargeRecord: Pick<ReadRecord, 'bytes' | 'parsed'> = {
   parsed: new RecordReject('record_too_large', null).outcome(),
 }
 
-/** @returns a reject for a record that is longer or nests deeper than any record of a text may. */
+/** @returns a reject for a record that exceeds the size or the nesting allowed for text records. */
 export function typedRecord(value: JsonObject): Pick<ReadRecord, 'bytes' | 'parsed'> {
   if (isDeeperThan(value, recordNestingMax)) return { bytes: Buffer.alloc(0), parsed: nestedTooDeep().outcome() }
   const bytes = jsonBytes(value)
@@ -26,8 +26,8 @@ export function jsonBytes(value: JsonValue): Buffer {
 }
 
 /**
- * Counts the values of a record, and the bytes of its names and texts, before they are made.
- * @param record as a reader holds it: texts are bytes, of which many may be the same ones.
+ * Counts the values of a record, and the bytes of its names and texts, before its JSON is built.
+ * @param record from a reader: texts are byte arrays, and many of them may be the same array.
  */
 export function isTooLarge(record: unknown): boolean {
   let bytesLeft = recordBytesMax

@@ -1,10 +1,10 @@
-// Values of formats that know types, such as Parquet and Avro, as JSON: times as RFC 3339, decimals as text, and integers
-// of 64 bits with every digit. Source: docs/wire/import.md §1.9 (Parquet).
+// Converts values of typed formats, such as Parquet and Avro, to JSON: times as RFC 3339, decimals as text, and 64-bit
+// integers with every digit. Source: docs/wire/import.md §1.9 (Parquet).
 
 import { isUtf8 } from 'node:buffer'
 import { type JsonValue, numberOrLiteral } from '#core/json.ts'
 
-/** Digits behind the seconds. */
+/** Fractional digits of seconds. */
 export type TimeDigits = 3 | 6 | 9
 
 const msPerDay = 86_400_000
@@ -12,8 +12,8 @@ const dateMsMax = 8.64e15
 
 /**
  * @param count since 1970, in units of the last digit.
- * @param isUtc whether it is an instant; what a clock showed somewhere has no zone.
- * @returns the count as a number where no date is so far away.
+ * @param isUtc whether it is an instant; a local time gets no zone.
+ * @returns the count itself if it is beyond the range of dates.
  */
 export function timestampValue(count: bigint, digits: TimeDigits, isUtc: boolean): JsonValue {
   const perSecond = 10n ** BigInt(digits)
@@ -41,12 +41,12 @@ export function integerValue(value: bigint): JsonValue {
   return numberOrLiteral(String(value))
 }
 
-/** @returns null for what JSON has no number for. */
+/** @returns null for NaN and infinities, which JSON cannot represent. */
 export function doubleValue(value: number): JsonValue {
   return Number.isFinite(value) ? value : null
 }
 
-/** The shortest number that is the same float of 32 bits: 0.1, not 0.10000000149011612. */
+/** The shortest number that is the same 32-bit float: 0.1, not 0.10000000149011612. */
 export function floatValue(value: number): JsonValue {
   if (!Number.isFinite(value)) return null
   for (let digits = 6; digits < 9; digits++) {
@@ -56,18 +56,18 @@ export function floatValue(value: number): JsonValue {
   return value
 }
 
-/** No database has decimals of more than 32 bytes, nor scales beyond three digits. */
+/** No database has decimals of more than 32 bytes, or scales of more than three digits. */
 const decimalBytesMax = 64
 const scaleMax = 1_000
 
 /**
- * @param unscaled the number, or its bytes in two's complement, the highest first.
- * @param scale how many digits stand behind the point.
- * @throws RangeError for what would take far longer to write out than to claim.
+ * @param unscaled the number, or its bytes in big-endian two's complement.
+ * @param scale how many digits follow the decimal point.
+ * @throws RangeError for sizes beyond these limits, since a tiny file could claim an enormous number.
  */
 export function decimalValue(unscaled: bigint | Uint8Array, scale: number): JsonValue {
   if (!Number.isInteger(scale) || Math.abs(scale) > scaleMax)
-    throw new RangeError(`a decimal has the scale ${scale}, and ${scaleMax} is the most that is read`)
+    throw new RangeError(`a decimal has the scale ${scale}, more than the limit of ${scaleMax}`)
   const value = typeof unscaled === 'bigint' ? unscaled : bigEndian(unscaled)
   const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0')
   const sign = value < 0n ? '-' : ''
@@ -78,13 +78,13 @@ export function decimalValue(unscaled: bigint | Uint8Array, scale: number): Json
 
 function bigEndian(bytes: Uint8Array): bigint {
   if (bytes.length > decimalBytesMax)
-    throw new RangeError(`a decimal has ${bytes.length} bytes, and ${decimalBytesMax} is the most that is read`)
+    throw new RangeError(`a decimal has ${bytes.length} bytes, more than the limit of ${decimalBytesMax}`)
   let value = 0n
   for (const byte of bytes) value = (value << 8n) | BigInt(byte)
   return BigInt.asIntN(bytes.length * 8, value)
 }
 
-/** Text where the bytes are one, or base64. */
+/** UTF-8 text if the bytes are valid, or else base64. */
 export function bytesValue(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   return buffer.toString(isUtf8(buffer) ? 'utf8' : 'base64')

@@ -5,7 +5,7 @@ import { BlobReader, BlobWriter, ZipWriter, type ZipWriterConstructorOptions } f
 import { ByteReader } from './byte-reader.ts'
 import { unpackedFiles } from './unpacked-files.ts'
 
-/** Text that no packing shortens to nothing, so that it can be cut somewhere in the middle. */
+/** Text that stays long when compressed, so that it can be cut in the middle. */
 const text = Buffer.from(Array.from({ length: 9_000 }, (_, line) => `${line} ${Math.sin(line)}\n`).join(''))
 const chunkSizes = [1_000_000, 1_000, 61]
 
@@ -25,12 +25,12 @@ describe('a packed file', () => {
     'with gzip twice': gzipSync(gzipSync(text)),
   }
   for (const [how, bytes] of Object.entries(packed))
-    it(`${how} is unpacked, wherever its chunks end`, async () => {
+    it(`${how} is unpacked, for any chunking`, async () => {
       for (const chunk of chunkSizes)
         assert.deepEqual(await unpacked(bytes, chunk), [{ object: 'file', text: 'all', damage: null }])
     })
 
-  it('that is cut off gives what comes before the cut', async () => {
+  it('that is cut off is unpacked up to the cut', async () => {
     for (const bytes of [gzipSync(text), zstdCompressSync(text)])
       for (const chunk of chunkSizes) {
         const [file, ...others] = await unpacked(bytes.subarray(0, Math.floor(bytes.length * 0.8)), chunk)
@@ -41,7 +41,7 @@ describe('a packed file', () => {
     assert.deepEqual(await unpacked(withoutSum, 1_000), [{ object: 'file', text: 'all', damage: 'truncated_record' }])
   })
 
-  it('that is damaged gives what comes before the damage', async () => {
+  it('that is damaged is unpacked up to the damage', async () => {
     for (const bytes of [gzipSync(text), zstdCompressSync(text)]) {
       bytes.fill(0xaa, Math.floor(bytes.length * 0.8), Math.floor(bytes.length * 0.8) + 50)
       const [file, ...others] = await unpacked(bytes, 1_000)
@@ -50,7 +50,7 @@ describe('a packed file', () => {
     }
   })
 
-  it('with another sum, or with something behind it, loses nothing', async () => {
+  it('with a wrong checksum, or with other data after it, is unpacked completely', async () => {
     const otherSum = gzipSync(text)
     otherSum[otherSum.length - 6]! ^= 1
     const more = Buffer.from('more than that')
@@ -62,7 +62,7 @@ describe('a packed file', () => {
       assert.deepEqual(await unpacked(bytes, 1_000), [{ object: 'file', text: 'all', damage: 'compressed_input' }])
   })
 
-  it('is not unpacked for ever, nor with what Node has no unpacker for', async () => {
+  it('is not unpacked through too many layers, nor in a format that Node cannot decompress', async () => {
     let bytes = text.subarray(0, 100)
     for (let times = 0; times < 7; times++) bytes = gzipSync(bytes)
     assert.deepEqual(await unpacked(bytes, 1_000), [{ object: 'file', text: '0', damage: 'compressed_input' }])
@@ -76,19 +76,19 @@ describe('a zip archive', () => {
   const whole = ['a.json', 'folder/b.json.gz'].map(name => ({ object: `file!${name}`, text: 'all', damage: null }))
   const kinds: Readonly<Record<string, ZipWriterConstructorOptions>> = {
     'as most programs write it': { dataDescriptor: false },
-    'with lengths behind the files': { dataDescriptor: true },
-    'without a signature before those': { dataDescriptor: true, dataDescriptorSignature: false },
+    'with lengths after the files': { dataDescriptor: true },
+    'with lengths after the files, without a signature': { dataDescriptor: true, dataDescriptorSignature: false },
     'of zip64': { zip64: true, dataDescriptor: false },
-    'of zip64 with lengths behind the files': { zip64: true, dataDescriptor: true },
+    'of zip64 with lengths after the files': { zip64: true, dataDescriptor: true },
     'without compression': { level: 0, dataDescriptor: false },
   }
   for (const [how, options] of Object.entries(kinds))
-    it(`${how} gives its files in their order, wherever its chunks end`, async () => {
+    it(`${how} is unpacked into its files in order, for any chunking`, async () => {
       const bytes = await zip(two, options)
       for (const chunk of chunkSizes) assert.deepEqual(await unpacked(bytes, chunk), whole)
     })
 
-  it('inside of an archive, packed or not, gives its files too', async () => {
+  it('within an archive, compressed or not, is unpacked too', async () => {
     const inner = await zip(two, {})
     const bytes = gzipSync(await zip({ 'inner.zip': inner, 'packed.zip.gz': gzipSync(inner) }, {}))
     const objects = (await unpacked(bytes, 1_000)).map(({ object, damage }) => [object, damage])
@@ -100,12 +100,12 @@ describe('a zip archive', () => {
     ])
   })
 
-  it('does not show what macOS adds, nor folders', async () => {
+  it('is unpacked without the files that macOS adds, and without folders', async () => {
     const bytes = await zip({ '__MACOSX/._a.json': text, '.DS_Store': text, 'folder/': Buffer.alloc(0), ...two }, {})
     assert.deepEqual(await unpacked(bytes, 1_000), whole)
   })
 
-  it('is read up to a number of files, those of archives within it among them', async () => {
+  it('is read up to a number of files, including those of nested archives', async () => {
     const inner = await zip({ 'a.json': text, 'b.json': text, 'c.json': text }, {})
     const bytes = await zip({ '1.zip': inner, '2.zip': inner }, {})
     for (const [countMax, last] of [
@@ -118,18 +118,18 @@ describe('a zip archive', () => {
     }
   })
 
-  it('is read up to a length of all names, which a packed archive may repeat for nothing', async () => {
+  it('is read up to a total length of names, which compression can make almost free', async () => {
     const inner = zipOfNames(Array.from({ length: 700 }, (_, index) => `${index}${'n'.repeat(60_000)}`))
     const files = await unpacked(await zip({ 'inner.zip': inner }, {}), 1_000_000)
     assert.deepEqual([files.at(-1)!.object, files.at(-1)!.damage], ['file', 'compressed_input'])
     assert.ok(files.reduce((sum, { object }) => sum + object.length, 0) <= 32 * 1024 * 1024)
   })
 
-  it('that is empty gives nothing', async () => {
+  it('that is empty has no files', async () => {
     assert.deepEqual(await unpacked(await zip({}, {}), 1_000), [])
   })
 
-  it('with a password says so of its first file, and of those behind it that they cannot be found', async () => {
+  it('with a password has one damage for its first file, and one because the others cannot be found', async () => {
     for (const zipCrypto of [true, false]) {
       const files = await unpacked(await zip(two, { password: 'secret', zipCrypto }), 1_000)
       const none = { text: '0', damage: 'compressed_input' }
@@ -140,7 +140,7 @@ describe('a zip archive', () => {
     }
   })
 
-  it('that is cut off gives its files up to the cut, with one damage', async () => {
+  it('that is cut off is unpacked up to the cut, with one damage', async () => {
     const bytes = await zip(two, { dataDescriptor: false })
     const files = await unpacked(bytes.subarray(0, bytes.length * 0.75), 1_000)
     assert.deepEqual(
@@ -158,7 +158,7 @@ describe('a zip archive', () => {
     })
   })
 
-  it('with a damaged file gives the files behind it', async () => {
+  it('with a damaged file is unpacked beyond it', async () => {
     const bytes = await zip(two, { dataDescriptor: false })
     bytes.fill(0xaa, 10_000, 10_050)
     const files = await unpacked(bytes, 1_000)
@@ -174,7 +174,7 @@ async function zip(files: Readonly<Record<string, Buffer>>, options: ZipWriterCo
   return Buffer.from(await (await writer.close()).arrayBuffer())
 }
 
-/** Stored files without bytes, and the end of an archive without a list of them. */
+/** Empty stored files, and the end of an archive without a central directory. */
 function zipOfNames(names: readonly string[]): Buffer {
   const files = names.map(name => {
     const header = Buffer.alloc(30)
@@ -185,7 +185,7 @@ function zipOfNames(names: readonly string[]): Buffer {
   return Buffer.concat([...files, Buffer.from('PK\x05\x06', 'latin1')])
 }
 
-/** What a file gives: `all` for the text of these tests, or how many bytes. */
+/** The unpacked files: `all` for the text of these tests, or how many bytes. */
 async function unpacked(bytes: Buffer, chunk: number, countMax?: number) {
   const found: { object: string; text: string; damage: string | null }[] = []
   for await (const file of unpackedFiles('file', new ByteReader(chunks(bytes, chunk)), countMax)) {

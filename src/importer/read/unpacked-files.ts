@@ -1,4 +1,4 @@
-// Takes the packing off a file, as often as it is packed, whatever its name says. Source: docs/wire/import.md §1.9.
+// Unpacks a file through all its layers of compression and archives, regardless of its name. Source: docs/wire/import.md §1.9.
 
 import { basename } from 'node:path/posix'
 import { ByteReader } from './byte-reader.ts'
@@ -8,19 +8,19 @@ import type { RawPosition } from './read-record.ts'
 import { zipEntries } from './zip-entries.ts'
 
 export interface UnpackedFile {
-  /** As in `RawPosition`: names inside archives follow after `!`. */
+  /** See `RawPosition`: names inside archives follow after `!`. */
   readonly object: RawPosition['object']
-  /** Has to be read before the next file is asked for. Ends early at a damage. */
+  /** Read it before requesting the next file. Ends early at damage. */
   readonly bytes: ByteReader
-  /** What ended the bytes early; null as long as nothing did. */
+  /** The damage that ended the bytes early; null if there was none so far. */
   readonly damage: () => PackingDamage | null
-  /** Whether these are the bytes of a file as it lies on the disk. */
+  /** Whether the bytes are those of the file on the disk, unchanged. */
   readonly isUnpackedFile: boolean
 }
 
-/** Deeper ones are an attack or a mistake: archives are sent packed in archives, but not for ever. */
+/** Archives within archives are common, but deeper nesting is an attack or a mistake. */
 const depthMax = 6
-/** An archive of a few kilobytes can hold millions of files, which are all listed, and names that are long as well. */
+/** An archive of a few kilobytes can hold millions of files, or very long names. */
 const filesMax = 100_000
 const nameCharsMax = 32 * 1024 * 1024
 const magicBytes = 6
@@ -37,7 +37,7 @@ const magics: readonly (readonly [name: string, magic: Buffer])[] = (
   ] as const
 ).map(([name, magic]) => [name, Buffer.from(magic, 'latin1')])
 
-/** @param countMax how many files of an archive, and of those within it, are read. */
+/** @param countMax most files that are read from an archive, including nested ones. */
 export async function* unpackedFiles(
   object: string,
   source: ByteReader,
@@ -53,7 +53,7 @@ export async function* unpackedFiles(
 
 interface Layer {
   readonly bytes: ByteReader
-  /** What was found while the layers below were read. */
+  /** Damage found so far in the layers below. */
   readonly damages: PackingDamage[]
 }
 
@@ -78,16 +78,16 @@ async function* entriesOf(object: string, { bytes, damages }: Layer, depth: numb
   for await (const entry of zipEntries(bytes)) {
     const content = stopAtDamage(entry.bytes, [])
     if (!entry.name.split('/').some(isHidden)) yield* layers(`${object}!${entry.name}`, content, depth + 1)
-    // What an archive inside of this one has behind its files, or all that nobody wants.
+    // Read the rest: the bytes after the files of a nested archive, or a whole hidden file.
     for await (const _ of content.bytes);
-    // The archive ends there too, and one reject says so.
+    // The archive ends there too, and has its one reject already.
     if (content.damages.some(({ reason }) => reason === 'truncated_record')) return
   }
-  // What packs the archive may end early behind its last file.
+  // The compression around the archive may be cut off after its last file.
   if (damages[0] !== undefined) throw damages[0]
 }
 
-/** The bytes up to the damage, if there is one. */
+/** Turns damage into an early end of the bytes. */
 function stopAtDamage(source: AsyncIterable<Buffer>, damages: PackingDamage[]): Layer {
   const upToDamage = async function* () {
     try {
@@ -107,7 +107,7 @@ async function* unpack(packing: string, bytes: ByteReader, depth: number): Async
   else {
     yield* decompress(bytes, 'zstd')
     if ((await bytes.peek(1)).length > 0)
-      throw new PackingDamage('compressed_input', 'something that is no zstd follows the zstd data')
+      throw new PackingDamage('compressed_input', 'data that is not zstd follows the zstd data')
   }
 }
 
@@ -115,7 +115,7 @@ function packingOf(beginning: Buffer): string | null {
   return magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0] ?? null
 }
 
-/** What macOS and other programs add to folders and archives. */
+/** Files that macOS and other programs add to folders and archives. */
 export function isHidden(name: string): boolean {
   return basename(name).startsWith('.') || name === '__MACOSX'
 }
@@ -130,7 +130,7 @@ function tooDeep(): PackingDamage {
 }
 
 function tooManyFiles(count: number): PackingDamage {
-  const text = `it holds more files than the ${count.toLocaleString('en')} that are read of one archive: unpack it, and import a part of them at a time`
+  const text = `it holds more files than the limit of ${count.toLocaleString('en')} per archive: unpack it, and import a part of them at a time`
   return new PackingDamage('compressed_input', text)
 }
 

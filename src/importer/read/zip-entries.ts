@@ -1,6 +1,6 @@
-// The files of a zip archive, read from its beginning to its end: an archive inside of another, or one that was cut off,
-// gives its files as far as they go, without a copy of it anywhere. The list of files at its end, which other programs
-// start from, is not needed for that. Source: APPNOTE.TXT 6.3.10 (PKWARE).
+// Reads the files of a zip archive sequentially. So a nested or truncated archive yields its files as far as they go, without
+// a copy on disk. The central directory at its end, where other programs start, is not used. Source: APPNOTE.TXT 6.3.10
+// (PKWARE).
 
 import { crc32 } from 'node:zlib'
 import type { ByteReader } from './byte-reader.ts'
@@ -8,22 +8,22 @@ import { decompress, type Packing, PackingDamage } from './decompress.ts'
 
 export interface ZipEntry {
   readonly name: string
-  /** Has to be read to its end, or not at all, before the next entry is asked for. @throws PackingDamage */
+  /** Read it to its end, or not at all, before requesting the next entry. @throws PackingDamage */
   readonly bytes: AsyncIterable<Buffer>
 }
 
 const fileHeader = 0x04034b50
 const dataDescriptor = 0x08074b50
-/** What may follow the files: their list, its end, and what belongs to it. */
+/** Signatures that may follow the files: the central directory, its end, and related records. */
 const listHeaders = new Set([0x02014b50, 0x06054b50, 0x06064b50, 0x07064b50, 0x08064b50, 0x05054b50])
 const headerBytes = 30
 const zip64Field = 0x0001
-/** How the descriptor of a file of no bytes begins. */
+/** The start of the data descriptor of an empty file. */
 const emptyDescriptor = Buffer.from('PK\x07\x08\x00\x00\x00\x00', 'latin1')
 const isEncrypted = 0x0001
 const hasDescriptor = 0x0008
 const hasUtf8Name = 0x0800
-/** In the fields of 32 bits: the value is in the extra field of zip64. */
+/** In 32-bit fields: the value is in the zip64 extra field. */
 const inZip64 = 0xffffffff
 const stored = 0
 const packings: ReadonlyMap<number, Packing> = new Map([
@@ -31,7 +31,7 @@ const packings: ReadonlyMap<number, Packing> = new Map([
   [93, 'zstd'],
 ])
 
-/** @throws PackingDamage where the archive itself cannot be read any further. */
+/** @throws PackingDamage when the archive itself cannot be read further. */
 export async function* zipEntries(archive: ByteReader): AsyncGenerator<ZipEntry> {
   for (;;) {
     const beginning = await archive.peek(4)
@@ -43,7 +43,7 @@ export async function* zipEntries(archive: ByteReader): AsyncGenerator<ZipEntry>
     const header = await readHeader(archive)
     const content = new EntryContent(archive, header)
     if (!header.name.endsWith('/')) yield { name: header.name, bytes: content.read() }
-    // Who reads the entry knows already that it is cut off, and with it the archive.
+    // The reader of the entry already knows that it is cut off, and so is the archive.
     if (content.damage?.reason === 'truncated_record') return
     if (!content.isRead) await content.skip()
   }
@@ -54,7 +54,7 @@ interface EntryHeader {
   readonly flags: number
   readonly method: number
   readonly crc: number
-  /** How many bytes the packed content has; null when only what follows it says so. */
+  /** Size of the packed content; null when only the data descriptor after it has the size. */
   readonly packedBytes: number | null
   readonly isZip64: boolean
 }
@@ -65,7 +65,7 @@ async function readHeader(archive: ByteReader): Promise<EntryHeader> {
   const name = await readExactly(archive, fixed.readUInt16LE(26))
   const zip64 = extraField(await readExactly(archive, fixed.readUInt16LE(28)), zip64Field)
   const size32 = fixed.readUInt32LE(18)
-  // The extra field holds the unpacked size first.
+  // The extra field starts with the unpacked size.
   const size = size32 === inZip64 && zip64 !== null && zip64.length >= 16 ? Number(zip64.readBigUInt64LE(8)) : size32
   const text = name.toString(flags & hasUtf8Name ? 'utf8' : 'latin1')
   return {
@@ -119,17 +119,17 @@ class EntryContent {
     }
     const expected = flags & hasDescriptor ? await this.#descriptorCrc() : crc
     this.isRead = true
-    if (sum !== expected) throw new PackingDamage('compressed_input', 'it is damaged: its sum is another')
+    if (sum !== expected) throw new PackingDamage('compressed_input', 'it is damaged: its checksum does not match')
   }
 
   /**
-   * Goes behind an entry that was not read or turned out to be damaged.
-   * @throws PackingDamage when its length is not known, so that nothing behind it can be found.
+   * Moves past an entry that was not read or is damaged.
+   * @throws PackingDamage when its length is unknown, so that the next entry cannot be found.
    */
   async skip(): Promise<void> {
     const { packedBytes, flags } = this.#header
     const left = packedBytes === null ? -1 : this.#start + packedBytes - this.#archive.position
-    if (left < 0) throw new PackingDamage('compressed_input', 'the zip archive does not say where its next file begins')
+    if (left < 0) throw new PackingDamage('compressed_input', 'the zip archive does not say where its next file starts')
     if ((await this.#archive.skip(left)) < left) throw cutOff()
     if (flags & hasDescriptor) await this.#descriptorCrc()
   }
@@ -147,12 +147,12 @@ class EntryContent {
     }
   }
 
-  /** The sum that follows the content, with or without a signature, before two lengths. */
+  /** Reads the data descriptor: an optional signature, the checksum and two lengths. */
   async #descriptorCrc(): Promise<number> {
     const hasSignature = (await exactlyAhead(this.#archive, 4)).readUInt32LE() === dataDescriptor
     if (hasSignature) await this.#archive.skip(4)
     const crc = (await readExactly(this.#archive, 4)).readUInt32LE()
-    // Not every writer says which of the two it is, so what follows decides.
+    // Not every writer says whether the lengths have 32 or 64 bits, so the next header decides.
     const ahead = await this.#archive.peek(16 + 4)
     const known = [8, 16].find(at => ahead.length >= at + 4 && isHeader(ahead.readUInt32LE(at)))
     await readExactly(this.#archive, known ?? (this.#header.isZip64 ? 16 : 8))
@@ -177,5 +177,5 @@ async function exactlyAhead(archive: ByteReader, count: number): Promise<Buffer>
 }
 
 function cutOff(): PackingDamage {
-  return new PackingDamage('truncated_record', 'the zip archive ends before its end')
+  return new PackingDamage('truncated_record', 'the zip archive is cut off')
 }

@@ -19,14 +19,17 @@ describe('what can be done about a refused record', () => {
   })
 
   it('is to fetch damaged bytes again, and to convert UTF-16 as what it is', () => {
-    assert.match(fixOf('compressed_input', 'ga4', 'the gzip data is damaged: its sum is another'), /download it again/)
+    assert.match(
+      fixOf('compressed_input', 'ga4', 'the gzip data is damaged: its checksum does not match'),
+      /download it again/,
+    )
     assert.match(fixOf('compressed_input', 'ga4', 'these are bytes of gzip'), /^Unpack the file/)
     assert.match(fixOf('encoding_invalid_utf8', 'ga4', 'these are bytes of UTF-16'), /iconv -f UTF-16 -t UTF-8/)
     assert.match(fixOf('encoding_invalid_utf8', 'ga4'), /iconv -f LATIN1/)
   })
 
   it('is to write quotes in one way where a row has them in another', () => {
-    const detail = 'the row has 3; it would fit if its backslashes stood for themselves'
+    const detail = 'the row has 3; it would fit if its backslashes were plain characters'
     assert.match(fixOf('csv_column_count', 'ga4', detail), /quotes of the whole file in one way/)
     assert.match(fixOf('csv_column_count', 'ga4', 'the row has 3'), /^Put cells/)
   })

@@ -6,7 +6,7 @@ import { limits } from '../../../../tests/support/import-job.ts'
 import { stopOf, stopText } from './rehearsal-stop.ts'
 
 const plan = { source: 'mixpanel', config: {}, limits: { ...limits, maxRejectShare: 0.05 } }
-const damaged = { object: 'day.jsonl.gz', records: 1_234, line: 1_235, why: 'the gzip data ends before its end' }
+const damaged = { object: 'day.jsonl.gz', records: 1_234, line: 1_235, why: 'the gzip data is cut off' }
 const textOf = (report: Partial<RehearsalReport> & { readonly rejected: number }, given = plan) => {
   const { rejected, ...more } = report
   const balance = { read: 100, rejected, toSend: 100 - rejected }
@@ -69,10 +69,7 @@ describe('a rehearsed job', () => {
   it('stops for damaged files, however few, unless they are allowed', () => {
     const files = [damaged, ...Array.from({ length: 4 }, () => damaged)]
     const text = textOf({ rejected: 1, damagedFiles: [damaged] })!
-    assert.match(
-      text,
-      /^day\.jsonl\.gz is damaged in line 1,235 \(the gzip data ends before its end\): 1,234 records were/,
-    )
+    assert.match(text, /^day\.jsonl\.gz is damaged in line 1,235 \(the gzip data is cut off\): 1,234 records were/)
     assert.match(text, /Download it again and plan again: .*; or .*: pennon import run job --allow-damaged-files$/)
     assert.match(
       textOf({ rejected: 5, damagedFiles: files })!,
