@@ -37,7 +37,7 @@ const notAsInCldr: Readonly<Record<string, string>> = {
 }
 
 describe('countries', () => {
-  it('have the names of GeoLite2: those of CLDR but for the listed ones', () => {
+  it('have the names of GeoLite2, which are those of CLDR except for the listed ones', () => {
     const cldr = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' })
     assert.equal(codes.length, 252)
     assert.deepEqual(
@@ -55,7 +55,7 @@ describe('countries', () => {
     for (const code of codes) assert.ok(continentName(countryOf(code)!.continentCode) !== null, code)
   })
 
-  it('are none for a code that no country has', () => {
+  it('do not include a code that no country has', () => {
     assert.equal(countryOf('ZZ'), null)
     assert.equal(countryOf('constructor'), null)
     assert.equal(countryOf(''), null)

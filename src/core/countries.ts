@@ -8,8 +8,8 @@ export interface Country {
 }
 
 /**
- * By continent. A table, since `Intl.DisplayNames` holds the event loop for 20 to 60 ms at its first use, and GeoLite2
- * has names and continents that differ from others'. Source: docs/wire/ingestion.md 7.
+ * By continent. A table, since the first use of `Intl.DisplayNames` blocks the event loop for 20 to 60 ms, and
+ * GeoLite2's names and continents differ from those of other sources. Source: docs/wire/ingestion.md 7.
  */
 const table = {
   AF: `AC Ascension Island; AO Angola; BF Burkina Faso; BI Burundi; BJ Benin; BW Botswana; CD Congo (DRC);

@@ -10,7 +10,7 @@ const job = (sender: string, n: number, bytes = 1, group = sender): TestJob => (
 const names = (jobs: readonly { sender: string; n: number }[]) => jobs.map(({ sender, n }) => `${sender}${n}`)
 
 describe('FairQueue', () => {
-  it('gives each sender its turn, and keeps the order of each', () => {
+  it('serves senders in turn, and keeps the order of each', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 20, bytesMax: 100 })
     for (let n = 0; n < 5; n++) queue.push(job('a', n))
     for (let n = 0; n < 2; n++) queue.push(job('b', n))
@@ -19,7 +19,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.clear()), ['b0', 'a1', 'c0', 'b1', 'a2', 'a3', 'a4'])
     assert.equal(queue.jobCount, 0)
   })
-  it('takes from the sender with the most what a smaller one has no room for', () => {
+  it('evicts jobs of the largest sender to admit a smaller one', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 4, bytesMax: 100 })
     for (let n = 0; n < 4; n++) assert.deepEqual(queue.push(job('a', n)), [])
     assert.deepEqual(names(queue.push(job('a', 4))), ['a4'])
@@ -35,7 +35,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.push(job('b', 0, 40))), ['a2'])
     assert.deepEqual(names(queue.push(job('b', 1, 20))), ['b1'])
   })
-  it('lets a group of many senders be no more than a single sender, in turns and at the bound', () => {
+  it('treats a group of many senders as a single sender, both in turns and at the limit', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 6, bytesMax: 100 })
     for (let n = 0; n < 6; n++) queue.push(job(`a${n}.`, 0, 1, 'a'))
     assert.deepEqual(names(queue.push(job('b', 0))), ['a0.0'])
@@ -52,7 +52,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.push(job('c', 1, 1, 'g'))), ['c1'])
     assert.deepEqual(names(queue.clear()), ['a0', 'b0', 'c0', 'b1', 'a1'])
   })
-  it('lets go of a job wherever it stands, and of no job twice', () => {
+  it('removes a job from any position, and no job twice', () => {
     const queue = new FairQueue<TestJob>({ jobCountMax: 4, bytesMax: 100 })
     const [first, second, only] = [job('a', 0, 50), job('a', 1, 20), job('b', 0, 30)]
     for (const each of [first, second, only]) queue.push(each)
@@ -62,7 +62,7 @@ describe('FairQueue', () => {
     assert.deepEqual(names(queue.clear()), ['a1', 'c0'])
     assert.equal(queue.remove(second), false)
   })
-  it('keeps its bounds, loses nothing, and refuses nobody who has less than a share of it', () => {
+  it('stays within its limits, loses nothing, and refuses no sender below its share', () => {
     const sent = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 12 })), {
       maxLength: 60,
     })
@@ -76,7 +76,7 @@ describe('FairQueue', () => {
           queued = [...queued, pushed].filter(each => !refused.includes(each))
           assert.ok(queued.length <= 8 && queued.reduce((sum, each) => sum + each.bytes, 0) <= 48)
           assert.equal(queue.jobCount, queued.length)
-          // With four senders, none loses its only job unless that takes more than a quarter of the room.
+          // With four senders, none loses its only job unless that job takes more than a quarter of the capacity.
           for (const lost of refused) {
             const others = queued.filter(each => each.sender === lost.sender)
             assert.ok(others.length > 0 || lost.bytes > 12, 'a small single job was refused')

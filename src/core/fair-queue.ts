@@ -43,9 +43,9 @@ export class FairQueue<Job extends QueuedJob> {
   }
 
   /**
-   * Queues a job behind its sender's other jobs.
-   * @returns the jobs that there is no room for: the last ones of a group that has more in the queue than the job's
-   *   group would have with it, or of a sender in its group that has more than its sender would; else the job itself.
+   * Queues a job after its sender's other jobs.
+   * @returns the jobs that do not fit: the last ones of a group that has more in the queue than the job's group would
+   *   have with it, or of a sender in its group that has more than its sender would; else the job itself.
    */
   push(job: Job): Job[] {
     const refused: Job[] = []

@@ -5,7 +5,7 @@ import { evaluationProperties, type GeoipLocation, geoipKeys, geoipProperties } 
 const everything = Object.fromEntries(geoipKeys.map(key => [key, `the ${key}`])) as GeoipLocation
 
 describe('evaluationProperties', () => {
-  it('are the seven that the override header replaces', () => {
+  it('are the seven properties that the override header replaces', () => {
     assert.deepEqual(evaluationProperties(everything), {
       $geoip_city_name: 'the city_name',
       $geoip_country_name: 'the country_name',
@@ -17,13 +17,13 @@ describe('evaluationProperties', () => {
     })
   })
 
-  it('leave out what is not known, so that stored values show', () => {
+  it('leave out unknown values, so that stored values show', () => {
     assert.deepEqual(evaluationProperties({ country_code: 'NO', city_name: null }), { $geoip_country_code: 'NO' })
   })
 })
 
 describe('geoipProperties', () => {
-  it('say on the event what is known, and on the person also what is not', () => {
+  it('set known values on the event, and on the person also null for unknown ones', () => {
     const { event, set, setOnce } = geoipProperties({ country_code: 'NO', city_name: null })
     assert.deepEqual(event, { $geoip_country_code: 'NO' })
     assert.deepEqual(

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type JsonValue, parseJson } from './json.ts'
 import { holdsMoreFieldsThan, holdsMoreValuesThan, isDeeperThan, nestsDeeperThan } from './json-depth.ts'
 
-test('counts lists and objects, not what stands in strings', () => {
+test('counts lists and objects, but not brackets inside strings', () => {
   assert.equal(nestsDeeperThan('[[{}]]', 3), false)
   assert.equal(nestsDeeperThan('[[{}]]', 2), true)
   assert.equal(nestsDeeperThan('["[[[[", "\\"[[[["]', 1), false)
@@ -22,7 +22,7 @@ test('a value nests as deep as its text, also one that no recursion could follow
   assert.equal(isDeeperThan([1, deep], 128), true)
 })
 
-test('values are those of lists and objects at any depth, not what stands in strings', () => {
+test('counts the values of lists and objects at any depth, but not text inside strings', () => {
   const counted = (text: string) => [1, 2, 3, 4, 5, 6, 7].find(max => !holdsMoreValuesThan(text, max))
   assert.equal(counted('[0,{"a":1,"b":[0,0]}]'), 7)
   assert.equal(counted('["0,0,0,0,[[{{","\\",0,0,0"]'), 3)
@@ -30,7 +30,7 @@ test('values are those of lists and objects at any depth, not what stands in str
   assert.equal(counted(`"${',[{'.repeat(10)}`), 1)
 })
 
-test('fields are those of objects at any depth, with the objects and lists themselves, not the values of lists', () => {
+test('counts the fields of objects at any depth, the objects and the lists, but not the values of lists', () => {
   const counted = (text: string) => [0, 1, 2, 3, 4, 5, 6, 7].find(max => !holdsMoreFieldsThan(text, max))
   assert.equal(counted('{"a":1,"b":[0,0,0,{"c":2}]}'), 6)
   assert.equal(counted('[":[{",0,0,0,0,0,0,0,0]'), 1)

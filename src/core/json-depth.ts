@@ -31,7 +31,7 @@ export function nestsDeeperThan(text: string, depthMax: number): boolean {
   return false
 }
 
-/** Whether that many lists or objects may begin at all, as in hardly any text: it only looks for their brackets. */
+/** Whether the text has more opening brackets than this, as hardly any text has: it only looks for brackets. */
 function opensMoreThan(text: string, countMax: number): boolean {
   let count = 0
   for (const bracket of '[{')
@@ -40,7 +40,7 @@ function opensMoreThan(text: string, countMax: number): boolean {
   return false
 }
 
-/** Whether lists and objects of a value nest more than `depthMax` deep. It follows them no further than that. */
+/** Whether lists and objects of a value nest more than `depthMax` deep. It descends no further than that. */
 export function isDeeperThan(value: JsonValue, depthMax: number): boolean {
   return opens(value) && nests(value, depthMax)
 }
@@ -49,7 +49,7 @@ function nests(value: JsonValue[] | JsonObject | RawNumber, depthLeft: number): 
   if (depthLeft === 0) return !isRawNumber(value)
   if (Array.isArray(value)) return value.some(element => opens(element) && nests(element, depthLeft - 1))
   const object = value as JsonObject
-  // Not by their values: those of an object that was built key by key take four times as long.
+  // By key, since reading the values of an object that was built key by key takes four times as long.
   for (const key of Object.keys(object)) {
     const member = object[key]!
     if (opens(member) && nests(member, depthLeft - 1)) return true
@@ -57,26 +57,28 @@ function nests(value: JsonValue[] | JsonObject | RawNumber, depthLeft: number): 
   return false
 }
 
-/** Whether it may be a list or an object. A literal is none, which only matters where it is the last. */
+/**
+ * Whether it may be a list or an object. A number literal is neither, which only matters where it is the last value.
+ */
 function opens(value: JsonValue): value is JsonValue[] | JsonObject | RawNumber {
   return typeof value === 'object' && value !== null
 }
 
-/** Whether it holds more values than that, each of which takes tens of bytes once it is parsed, however short its text. */
+/** Whether the text holds more values than that. A parsed value takes tens of bytes, however short its text. */
 export function holdsMoreValuesThan(text: string, valuesMax: number): boolean {
-  // A value is a character at least, and another one separates it from the next.
+  // A value has at least one character, and another one separates it from the next.
   return text.length >= 2 * valuesMax && opensOr(comma, text, valuesMax - 1)
 }
 
 /**
- * Whether it has more objects, lists and fields of objects together. Each takes a microsecond or so to parse and to check,
- * ten times as long as a value in a list.
+ * Whether the text has more objects, lists and fields of objects together. Parsing and checking each takes about a
+ * microsecond, ten times as long as a value in a list.
  */
 export function holdsMoreFieldsThan(text: string, fieldsMax: number): boolean {
   return text.length > fieldsMax && opensOr(colon, text, fieldsMax)
 }
 
-/** Whether more than `countMax` of a separator and of opening brackets stand outside strings. */
+/** Whether the separators and opening brackets outside strings are more than `countMax` together. */
 function opensOr(separator: number, text: string, countMax: number): boolean {
   let count = 0
   for (let index = 0; index < text.length; index++) {

@@ -13,7 +13,7 @@ test('names the smallest place that differs', () => {
   ])
 })
 
-test('tells created and deleted from changed to null', () => {
+test('distinguishes created and deleted from changed to null', () => {
   assert.deepEqual(diff('{"gone":1,"nulled":1}', '{"nulled":null,"new":[2]}'), [
     { path: 'gone', action: 'deleted', before: 1, after: null },
     { path: 'nulled', action: 'changed', before: 1, after: null },
@@ -21,7 +21,7 @@ test('tells created and deleted from changed to null', () => {
   ])
 })
 
-test('keeps number literals apart and equal values silent', () => {
+test('treats different number literals as changes, and does not report equal values', () => {
   assert.equal(diff('[1]', '[1.0]').length, 1)
   assert.deepEqual(diff('{"a":[1.0,"x",{"b":null}]}', '{"a":[1.0,"x",{"b":null}]}'), [])
 })

@@ -25,7 +25,7 @@ it('a member of an object is found by its name, however it is written, and nowhe
     assert.equal(hasMember(text, 'a$'), expected, text)
 })
 
-it('members are edited one by one, each told where its value stands', () => {
+it('members are edited one by one, each with the position of its value', () => {
   const text = ' { "a" : 1.0 , "b":{"a":2} ,"c":"x", "a":3 } '
   const seen: string[] = []
   const members = membersNamed(text, new MemberNames(['a', 'b', 'c']))
@@ -39,7 +39,7 @@ it('members are edited one by one, each told where its value stands', () => {
 })
 
 describe('the text of an object without some members', () => {
-  it('has the others as they were written', () => {
+  it('keeps the other members as they were written', () => {
     const names = new Set(['$lib', 'a'])
     for (const [text, expected] of [
       ['{}', '{}'],
@@ -59,7 +59,7 @@ describe('the text of an object without some members', () => {
       assert.equal(withoutMembers(text, names), expected)
   })
 
-  it('says what the object says without them, whatever stands in it', () => {
+  it('means what the object means without those members, whatever it contains', () => {
     const key = fc.oneof(fc.constantFrom('a', 'b', '"', '\\', '\n', '{', '__proto__'), fc.string())
     const value = fc.json({ maxDepth: 3 })
     fc.assert(
@@ -82,7 +82,7 @@ describe('the text of an object without some members', () => {
     )
   })
 
-  it('takes time in proportion to the text', () => {
+  it('takes time proportional to the text', () => {
     for (const part of ['"a":1,"b":2', '"b":"\\\\\\\\","a":1', '"b":[[[[]]]],"a":{}']) {
       const parse = (times: number) => {
         const text = `{${Array(100 * times).fill(part)}}`

@@ -3,7 +3,7 @@
 
 /**
  * @returns the index after the string that begins at `start`.
- * @throws SyntaxError when none begins there or it does not end.
+ * @throws SyntaxError when no string begins there or it does not end.
  */
 export function stringEnd(text: string, start: number): number {
   if (text.charCodeAt(start) !== quote) throw new SyntaxError(`no string begins at ${start}`)
@@ -17,7 +17,7 @@ export function stringEnd(text: string, start: number): number {
 }
 
 /**
- * @returns the index after the member value that begins at `start`: of the comma or brace that follows.
+ * @returns the index after the member value that begins at `start`, which is that of the following comma or brace.
  * @throws SyntaxError
  */
 export function endOfValue(text: string, start: number): number {
@@ -54,7 +54,7 @@ export function withoutMembers(text: string, names: ReadonlySet<string>): string
   return editedMembers(text, membersNamed(text, { nameAt }), () => null)
 }
 
-/** A few names that are looked for in many texts; most keys are told from them by their length alone. */
+/** A few names that are looked for in many texts. The length alone rules out most other keys. */
 export class MemberNames {
   readonly #byLength: string[][] = []
   readonly #all: ReadonlySet<string>
@@ -80,13 +80,13 @@ export class MemberNames {
   }
 }
 
-/** Where a member stands in the text of its object. */
+/** Where a member is in the text of its object. */
 export interface Member {
   readonly name: string
   /** Where its key begins, and its value. */
   readonly start: number
   readonly valueStart: number
-  /** Behind its value; blanks may stand before it. */
+  /** After its value; blanks may precede it. */
   readonly end: number
 }
 
@@ -108,11 +108,11 @@ export function membersNamed(text: string, names: Pick<MemberNames, 'nameAt'>): 
 }
 
 /**
- * The object's text with some members edited, each repeat by itself; the others stay as they were written, and so do the
- * blanks before and around them. An object without members is `{}`.
+ * The object's text with some members edited, each repeat separately; the others, and the blanks before and around
+ * them, stay as they were written. An object without members is `{}`.
  * @param text valid JSON text of an object.
  * @param members of it, in their order.
- * @param edit what becomes of a member: null leaves it out, a text replaces its value, and undefined keeps it.
+ * @param edit the replacement for a member: null leaves it out, a text replaces its value, and undefined keeps it.
  */
 export function editedMembers(
   text: string,
@@ -120,7 +120,7 @@ export function editedMembers(
   edit: (member: Member) => string | null | undefined,
 ): string {
   let edited = ''
-  // Up to where the text is taken over or left out.
+  // The text before this has been copied or left out.
   let done = 0
   let isAnyKept = false
   const first = behindBlanks(text, text.indexOf('{') + 1)

@@ -21,7 +21,7 @@ const literal = fc
   .map(parts => parts.join(''))
 
 describe('parseJson', () => {
-  it('keeps every number literal, wherever it stands', () => {
+  it('keeps every number literal, wherever it is', () => {
     const places = ['@', '{"a":@}', '[@]', '[1,@]', '{"a" : @ , "b":"c"}', '{"a":[ @\n]}', ' @ ']
     fc.assert(
       fc.property(literal, fc.constantFrom(...places), (number, place) => {
@@ -32,7 +32,7 @@ describe('parseJson', () => {
     )
   })
 
-  it('reads every other value as JSON.parse does, order and repeats of keys included', () => {
+  it('reads every other value as JSON.parse does, including the order and repeats of keys', () => {
     const texts = [
       '{"b":1.0,"a":{"b":[],"__proto__":{"x":[{}]},"constructor":null},"2":"two","1":true,"b":false}',
       '[1.0,"\\"","\\\\","\\\\\\"","a long text without escapes","a long one with \\n escapes, \\ud83d and \\u0000","]}",",:",""]',
@@ -45,7 +45,7 @@ describe('parseJson', () => {
     }
   })
 
-  it('reads any text as what it spells, whatever keys have been read before', () => {
+  it('reads any text as what it spells, whatever keys were read before', () => {
     const key = fc.string({ unit: fc.constantFrom(...'\\"u06n/a\n\0é中\ud83d1'), maxLength: 3 })
     const scalar = fc.constantFrom(0, true, null, '\\', '"', 'é', [])
     const { object } = fc.letrec<{ object: object; value: unknown }>(tie => ({
@@ -64,7 +64,7 @@ describe('parseJson', () => {
     )
   })
 
-  it('reads keys with escapes as what they say, whatever keys others have sent before', () => {
+  it('reads keys with escapes as what they spell, whatever keys others sent before', () => {
     const cases = [
       ['{"first 1":"pro","pr\\u00e9nom":"Ada"}', 'pr\\u00e9nom', 'pr\u00e9nom'],
       ['{"first 2":"\\u00e9","\\"" : 1}', '\\"', '"'],
@@ -79,7 +79,7 @@ describe('parseJson', () => {
     assert.equal(others.length, cases.length)
   })
 
-  it('reads a text that nests deeper than the stack is', () => {
+  it('reads a text that nests deeper than the stack allows', () => {
     const depth = 50_000
     const nested = parseJson(`${'['.repeat(depth)}{"\\u0061":1.0}${']'.repeat(depth)}`)
     let inner = nested
@@ -87,7 +87,7 @@ describe('parseJson', () => {
     assert.equal(JSON.stringify(inner), '{"a":1.0}')
   })
 
-  it('refuses what is no JSON in the words of JSON.parse, whatever literals stand in it', () => {
+  it('refuses invalid JSON with the message of JSON.parse, whatever literals it contains', () => {
     for (const text of [
       '',
       '[1.0',
@@ -109,7 +109,7 @@ describe('parseJson', () => {
     }
   })
 
-  it('hands JSON.parse no function to call for each value, which takes a microsecond or two', t => {
+  it('passes no reviver to JSON.parse, which would cost a microsecond or two per value', t => {
     const text = `[${'0,'.repeat(32_000)}{},[],"",1.0]`
     const parses = t.mock.method(JSON, 'parse').mock
     const literals = t.mock.method(JSON as unknown as { rawJSON(text: string): unknown }, 'rawJSON').mock
@@ -121,14 +121,14 @@ describe('parseJson', () => {
     assert.equal(literals.callCount(), 1)
   })
 
-  it('leaves numbers that a double gives back as plain numbers', () => {
+  it('returns numbers that a double reproduces as plain numbers', () => {
     const value = parseJson('{"time":1700000000.123,"price":19.99,"count":3,"agent":"Gecko rv:120.0) 5e3"}')
     for (const key of ['time', 'price', 'count'])
       assert.equal(typeof (value as { [key: string]: JsonValue })[key], 'number')
     assert.ok(isRawNumber((parseJson('{"v":1.0}') as { v: JsonValue }).v))
   })
 
-  it('stays linear on text made to be slow', () => {
+  it('stays linear on text designed to be slow', () => {
     const texts = [
       (times: number) => `["${',      '.repeat(50 * times)}", ${'1'.repeat(300 * times)}]`,
       (times: number) => `["${':1111.1111'.repeat(50 * times)}"]`,
@@ -144,7 +144,7 @@ describe('parseJson', () => {
   })
 })
 
-/** Replaces literals by the numbers that they stand for. */
+/** Replaces literals by the numbers that they represent. */
 function withDoubles(value: JsonValue): unknown {
   return JSON.parse(JSON.stringify(value))
 }
@@ -160,7 +160,7 @@ function messageOf(work: () => unknown): string | null {
 }
 
 describe('textOf', () => {
-  it('writes whole literals of 64 bits as digits, and longer ones as doubles, without making integers of those', t => {
+  it('writes whole literals of 64 bits as digits, and longer ones as doubles without converting them to integers', t => {
     const integers = t.mock.method(globalThis, 'BigInt').mock
     for (const digits of ['18446744073709551615', '-9223372036854775808', '12345678901234567890'])
       assert.equal(textOf(parseJson(digits)), digits)
@@ -173,7 +173,7 @@ describe('textOf', () => {
     assert.equal(integers.callCount(), 0, 'making one of two million digits takes a second')
   })
 
-  it('keeps a literal that is beyond every double as it was written', () => {
+  it('keeps a literal outside the range of doubles as it was written', () => {
     for (const literal of ['1e400', '-1E+400', `1${'0'.repeat(309)}`, '1.5e309'])
       assert.equal(textOf(parseJson(`[${literal}]`)), `[${literal}]`)
     assert.equal(textOf(parseJson('1e308')), '1e+308')

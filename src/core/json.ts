@@ -30,13 +30,13 @@ const startsAsNumber = /^\s*[-\d]/
  * Source: docs/wire/evaluation.md 0.
  */
 export function parseJson(text: string): JsonValue {
-  // The engine refuses invalid JSON here, in its own words, so that the reader of literals has nothing to check.
+  // The engine refuses invalid JSON here, with its own message, so that the reader of literals has nothing to check.
   const value = JSON.parse(text) as JsonValue
   return mayKeepLiterals(text) || hasEscapedKey(text) ? new JsonReader(text, numberOrLiteral).value() : value
 }
 
 /**
- * What `JSON.parse` returns in an engine that reads escaped keys right: for text from outside whose numbers need no
+ * What `JSON.parse` returns in an engine that reads escaped keys correctly: for text from outside whose numbers need no
  * literals. As fast as `JSON.parse` unless a key is written with an escape.
  * @throws SyntaxError for text that is not JSON.
  */
@@ -138,14 +138,15 @@ export function compactJson(value: JsonValue): string {
   return `{${keys.map(key => `${JSON.stringify(key)}:${compactJson(value[key]!)}`).join(',')}}`
 }
 
-/** The double that a number or a kept literal stands for; undefined for anything else. */
+/** The double that a number or a kept literal represents; undefined for anything else. */
 export function numberOf(value: JsonValue): number | undefined {
   if (typeof value === 'number') return value
   return isRawNumber(value) ? Number(value.rawJSON) : undefined
 }
 
 /**
- * The value with plain numbers instead of kept literals, for code that does not know them; itself when it holds none.
+ * The value with plain numbers instead of kept literals, for code that does not support them; itself when it holds
+ * none.
  */
 export function withPlainNumbers(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
@@ -206,8 +207,8 @@ const exactDigitsMax = 15
 const copiedCharsMax = 12
 
 /**
- * Reads valid JSON text, however deep it nests. Our own, because a reviver of `JSON.parse` takes one to two microseconds
- * for every value: 64 KiB of nothing but `0,` would hold the event loop for 40 ms.
+ * Reads valid JSON text, however deep it nests. Our own, because a reviver of `JSON.parse` takes one to two
+ * microseconds for every value: 64 KiB of `0,` alone would hold the event loop for 40 ms.
  */
 class JsonReader {
   readonly #text: string
@@ -224,7 +225,7 @@ class JsonReader {
 
   value(): JsonValue {
     const root: JsonValue[] = []
-    /** What the value under way stands in, and around that. */
+    /** The list or object that contains the current value, and those around it. */
     let holder: JsonValue[] | JsonObject = root
     const around: (typeof holder)[] = []
     do {
@@ -258,7 +259,7 @@ class JsonReader {
     return root[0]!
   }
 
-  /** A whole value, or a list or an object as it begins. */
+  /** A whole value, or a list or an object that has just been opened. */
   #begun(unit: number): JsonValue {
     switch (unit) {
       case quote:

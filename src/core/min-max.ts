@@ -1,4 +1,4 @@
-// The least and the greatest of many numbers. `Math.min(...list)` overflows the stack with some 100,000 of them.
+// The least and the greatest of many numbers. `Math.min(...list)` overflows the stack at about 100,000 of them.
 
 /** Infinity for no numbers. */
 export function minOf(numbers: Iterable<number>): number {

@@ -5,7 +5,7 @@ import { nearestName, nearMiss, shortenedName } from './nearest-name.ts'
 describe('nearMiss', () => {
   const names = ['key', 'name', 'filters', 'active', 'tags', 'distinct_id', 'rollout_percentage']
 
-  it('finds what a slip leads to: a letter more, less, other, swapped or of another case', () => {
+  it('finds the name that a slip leads to: a letter added, missing, replaced, swapped or in another case', () => {
     for (const [name, meant] of [
       ['filter', 'filters'],
       ['fliters', 'filters'],
@@ -21,12 +21,12 @@ describe('nearMiss', () => {
       assert.equal(nearMiss(name, names), meant, name)
   })
 
-  it('leaves names alone that are further away than a slip, however long they are', () => {
+  it('ignores names that are further away than a slip, however long they are', () => {
     for (const name of ['foo', 'id', '', 'features', 'archived', 'status', 'rollout_conditions', 'x'.repeat(1_000_000)])
       assert.equal(nearMiss(name, names), null, name.slice(0, 20))
   })
 
-  it('takes the nearest, the first of equals', () => {
+  it('takes the nearest name, the first of equals', () => {
     assert.equal(nearMiss('tagz', ['tagsy', 'tagy', 'tags']), 'tagy')
   })
 })
@@ -34,7 +34,7 @@ describe('nearMiss', () => {
 describe('shortenedName', () => {
   const names = ['geoip_enabled', 'drop_events_older_than_seconds', 'linked_flag_id', 'linked_flag']
 
-  it('finds the name that one is without some of its words, the shortest of several', () => {
+  it('finds the name that the text abbreviates by leaving out words, the shortest of several', () => {
     assert.equal(shortenedName('geoip', names), 'geoip_enabled')
     assert.equal(shortenedName('drop_events_older_than', names), 'drop_events_older_than_seconds')
     assert.equal(shortenedName('drop_older_seconds', names), 'drop_events_older_than_seconds')
@@ -56,7 +56,7 @@ describe('shortenedName', () => {
 })
 
 describe('nearestName', () => {
-  it('always finds one when there is any', () => {
+  it('always finds one when there are any names', () => {
     assert.equal(nearestName('foo', ['port', 'host_address']), 'port')
     assert.equal(nearestName('foo', []), null)
   })

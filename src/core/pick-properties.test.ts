@@ -22,7 +22,7 @@ it('gives each property as reading the whole text does', () => {
   assert.deepEqual(pickProperties('{}', new Set(['plan'])), {})
 })
 
-it('keeps number literals, and takes the own key __proto__ for a key', () => {
+it('keeps number literals, and reads the own key __proto__ as any key', () => {
   const text = '{"v":1.0,"id":12345678901234567890,"__proto__":{"polluted":1}}'
   const picked = pickProperties(text, new Set(['v', 'id', '__proto__']))
   assert.equal(JSON.stringify(picked), text)
@@ -30,7 +30,7 @@ it('keeps number literals, and takes the own key __proto__ for a key', () => {
   assert.deepEqual(pickProperties(text, new Set(['v'])), parseJson('{"v":1.0}'))
 })
 
-it('refuses text that is no object', () => {
+it('refuses text that is not an object', () => {
   const names = new Set(['a'])
   for (const text of ['', '[1]', '{"a":1', '{"a"', '{"a":"x}', '{a:1}', '{"a":1}}', '{"b":1}x', '{"a":}'])
     assert.throws(() => pickProperties(text, names), SyntaxError, text)

@@ -1,4 +1,4 @@
-// Texts of other people, for a terminal or a page that a person reads.
+// Text from others, for a terminal or a page that a person reads.
 
 /**
  * Text from clients must not move the cursor, change a line's direction, break the line or hide in it. So control and

@@ -5,7 +5,7 @@ import { ProjectQueue } from './project-queue.ts'
 const full = () => new Error('full')
 
 describe('ProjectQueue', () => {
-  it('runs as many as allowed, lets as many wait, and refuses the rest; other projects are not concerned', async () => {
+  it('runs as many as allowed, lets as many wait, and refuses the rest, without affecting other projects', async () => {
     const queue = new ProjectQueue({ runningMax: 2, waitingMax: 1 }, full)
     const gates: Array<() => void> = []
     const started: string[] = []
@@ -26,7 +26,7 @@ describe('ProjectQueue', () => {
     assert.equal(await queue.run(7, undefined, async () => 'again'), 'again')
   })
 
-  it('lets an aborted one leave while it waits, and makes room when a query fails', async () => {
+  it('removes an aborted query that waits, and frees the place of one that fails', async () => {
     const queue = new ProjectQueue({ runningMax: 1, waitingMax: 1 }, full)
     let fail = () => {}
     const failing = queue.run(

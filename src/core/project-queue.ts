@@ -25,7 +25,7 @@ export class ProjectQueue {
   }
 
   /**
-   * Runs `query` when there is room. A waiting query whose signal aborts leaves the queue.
+   * Runs `query` when there is a free place. A waiting query whose signal aborts leaves the queue.
    * @param onAdmitted called at once when the query runs or waits, and not when it is refused.
    * @throws the full error when the project's queue is full; the signal's reason when it aborted before the start.
    */
@@ -39,7 +39,7 @@ export class ProjectQueue {
     const state = this.#projects.get(projectId) ?? { running: 0, waiting: [] }
     this.#projects.set(projectId, state)
     const hasCapacity = state.running < this.#limits.runningMax
-    const turn = hasCapacity ? undefined : this.#waitForPlace(state, signal) // a query that ends hands its place over
+    const turn = hasCapacity ? undefined : this.#waitForPlace(state, signal) // a query that ends hands its place to this one
     if (hasCapacity) state.running++
     onAdmitted?.()
     if (turn !== undefined) await turn

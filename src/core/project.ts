@@ -2,7 +2,7 @@
 
 import type { JsonObject } from './json.ts'
 
-/** Per UTC month; null = unlimited, 0 = always over. */
+/** Per UTC month; null = unlimited, 0 = always exceeded. */
 export interface Quotas {
   readonly events: number | null
   readonly featureFlagRequests: number | null
@@ -26,11 +26,11 @@ export interface IngestionSettings {
 }
 
 /**
- * What becomes of events of cookieless mode, imports with it included: 0 drops them; 1 gives each visitor an id of the
- * day, made at the edge; 2 does so with state, so that visitors can be identified and have sessions.
+ * How events of cookieless mode are handled, including imported ones: 0 drops them; 1 gives each visitor an id for the
+ * day, computed at the edge; 2 does so with state, so that visitors can be identified and have sessions.
  */
 export type CookielessMode = 0 | 1 | 2
-/** Of new projects: a page that asks for the mode can mean nothing else than to be counted. */
+/** For new projects: a page that asks for the mode can only mean that its visitors should be counted. */
 export const newCookielessMode: CookielessMode = 1
 
 export const noIngestionSettings: IngestionSettings = {

@@ -16,12 +16,12 @@ describe('isRecordedPage', () => {
   const of = (domains: readonly string[], origin?: string, referer?: string) =>
     isRecordedPage(domains, { origin, referer })
 
-  it('lets every page in when no domain is named', () => {
+  it('allows every page when no domain is named', () => {
     assert.equal(of([]), true)
     assert.equal(of([], 'https://anything.example'), true)
   })
 
-  it('compares whole hosts, whatever scheme, port and path', () => {
+  it('compares whole hosts, ignoring scheme, port and path', () => {
     const domains = ['shop.example']
     assert.equal(of(domains, 'http://shop.example:8080'), true)
     assert.equal(of(domains, undefined, 'https://SHOP.example/basket'), true)
@@ -31,7 +31,7 @@ describe('isRecordedPage', () => {
     assert.equal(of(domains), false)
   })
 
-  it('has * stand for any text, the dots around it included', () => {
+  it('matches any text with *, including the dots around it', () => {
     assert.equal(of(['*.shop.example'], 'https://a.b.shop.example'), true)
     assert.equal(of(['*.shop.example'], 'https://shop.example'), false)
     assert.equal(of(['app-*.eu*.example'], 'https://app-7.eu-west.example'), true)
@@ -40,7 +40,7 @@ describe('isRecordedPage', () => {
     assert.equal(of(['*'], 'https://anything.example'), true)
   })
 
-  it('lets apps in, which have no page', () => {
+  it('allows apps, which have no page', () => {
     assert.equal(isRecordedPage(['shop.example'], { 'user-agent': 'posthog-ios/3.2 (iPhone)' }), true)
     assert.equal(isRecordedPage(['shop.example'], { 'user-agent': 'Mozilla/5.0' }), false)
   })

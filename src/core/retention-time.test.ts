@@ -16,8 +16,8 @@ function looksEachHour(from: TrustedTime, nowMs: number, hours: number): Trusted
   })
 }
 
-describe('the time by which things are old', () => {
-  it('follows a clock that runs, over a restart, too', () => {
+describe('the retention time', () => {
+  it('follows a running clock, also across a restart', () => {
     assert.equal(looksEachHour(trusted, startMs, 48).at(-1)!.atMs, startMs + 47 * hourMs)
     assert.deepEqual(lookAtClock(trusted, startMs + 600_000, 0), { ...trusted, atMs: startMs + 600_000 })
   })
@@ -26,7 +26,7 @@ describe('the time by which things are old', () => {
     ['ahead', 31 * dayMs],
     ['back', -31 * dayMs],
   ] as const)
-    it(`goes on as time passes while the clock has jumped ${what}, and follows it once it has stood there for a day`, () => {
+    it(`advances as time passes while the clock has jumped ${what}, and follows it once it has stayed there for a day`, () => {
       const looks = looksEachHour(trusted, startMs + jumpMs, 25)
       const before = looks.slice(0, -1)
       assert.deepEqual(
@@ -37,12 +37,12 @@ describe('the time by which things are old', () => {
       assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + standingMs, aheadMs: 0, stoodMs: 0 })
     })
 
-  it('loses nothing to a clock that was ahead for less than a day, and is at once with one that comes back', () => {
+  it('ignores a clock that was ahead for less than a day, and follows at once one that comes back', () => {
     const ahead = looksEachHour(trusted, startMs + 31 * dayMs, 24).at(-1)!
     assert.deepEqual(lookAtClock(ahead, startMs + 24 * hourMs, hourMs), { ...trusted, atMs: startMs + 24 * hourMs })
   })
 
-  it('is never later than what the clock said a day of running before, however often it jumps', () => {
+  it('is never later than what the clock showed a day of running before, however often it jumps', () => {
     let last = trusted
     for (let day = 1; day < 40; day++) {
       last = looksEachHour(last, startMs + day * 31 * dayMs, 20).at(-1)!
@@ -52,13 +52,13 @@ describe('the time by which things are old', () => {
     assert.ok(last.atMs > startMs + 30 * 31 * dayMs)
   })
 
-  it('adds up what several short runs have seen of a clock that stands where it was', () => {
+  it('adds up what several short runs have seen of a clock that stays where it was', () => {
     let last = trusted
     for (let run = 0; run < 13; run++) last = looksEachHour(last, startMs + 31 * dayMs + run * 2 * hourMs, 3).at(-1)!
     assert.ok(isBelieved(last))
   })
 
-  it('is no time at all before the clock was seen for a day for the first time', () => {
+  it('has not begun before the clock was first observed for a day', () => {
     const looks = looksEachHour(lookAtClock(null, startMs, 0), startMs, 25)
     assert.ok(looks.slice(0, -1).every(({ atMs }) => atMs < dayMs))
     assert.equal(looks.at(-1)!.atMs, startMs + dayMs)
@@ -72,7 +72,7 @@ describe('the time by which things are old', () => {
       { atMs: 50 * dayMs, aheadMs: startMs - 51 * dayMs, stoodMs: 3 * hourMs },
     ],
   ] as const)
-    it(`is less than a week behind on a machine that is on for eight hours a day, ${what}`, () => {
+    it(`is less than a week late on a machine that is on for eight hours a day, ${what}`, () => {
       let last = first ?? lookAtClock(null, startMs, 0)
       for (let day = 0; day < 60; day++) {
         last = looksEachHour(last, startMs + day * dayMs, 9).at(-1)!
@@ -80,7 +80,7 @@ describe('the time by which things are old', () => {
       }
     })
 
-  it('begins again when the clock goes back before it was believed', () => {
+  it('begins again when the clock goes back before it was trusted', () => {
     const early = looksEachHour(lookAtClock(null, startMs + 31 * dayMs, 0), startMs + 31 * dayMs, 24).at(-1)!
     const looks = looksEachHour(early, startMs, 25)
     assert.ok(!looks.slice(0, -1).some(hasBegun))

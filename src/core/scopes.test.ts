@@ -3,14 +3,14 @@ import { describe, it } from 'node:test'
 import { isKnownScope, nearestScope } from './scopes.ts'
 
 describe('scopes', () => {
-  it('are * or an object and an action', () => {
+  it('are * or an object with an action', () => {
     for (const scope of ['*', 'feature_flag:read', 'import_job:write']) assert.equal(isKnownScope(scope), true, scope)
     for (const scope of ['', 'feature_flag', 'feature_flag:', 'feature_flags:read', '*:read', 'constructor', ' *']) {
       assert.equal(isKnownScope(scope), false, scope)
     }
   })
 
-  it('have a nearest one, which is no wider than what was asked for', () => {
+  it('are suggested for an unknown one, never wider than what was requested', () => {
     for (const [scope, nearest] of [
       ['feature_flags:read', 'feature_flag:read'],
       ['feature-flag:write', 'feature_flag:write'],

@@ -2,7 +2,7 @@
 
 import { nearestName } from './nearest-name.ts'
 
-/** The objects that the private API has or is going to have. Source: PostHog's scopes; `import_job` is ours. */
+/** The objects that the private API has or will have. Source: PostHog's scopes; `import_job` is ours. */
 export const scopeObjects = [
   'feature_flag',
   'project',

@@ -14,7 +14,7 @@ const stripped = {
 const ordinary = { event: 'e', properties: { ...telling, $cookieless_mode: false } }
 
 describe('a body without its visitors', () => {
-  it('has its cookieless events without what tells who they are, wherever it has them', () => {
+  it('has cookieless events without what identifies their visitors, wherever they are in the body', () => {
     const optional = { event: 'e', options: { cookieless_mode: '1' }, properties: telling }
     for (const [sent, expected] of [
       [item, stripped],
@@ -39,7 +39,7 @@ describe('a body without its visitors', () => {
       assert.deepEqual(JSON.parse(withoutVisitors(JSON.stringify(sent))!), expected)
   })
 
-  it('is without them too where no events are read, and however its keys are spelt', () => {
+  it('has nothing that identifies visitors even where no events are read, and however the keys are spelt', () => {
     const shown = { event: 'e', $cookieless_mode: true, ...telling }
     for (const sent of [
       { batch: [[item]] },
@@ -56,12 +56,12 @@ describe('a body without its visitors', () => {
     }
   })
 
-  it('keeps the literals of the others', () => {
+  it('keeps the number literals of the other events', () => {
     const text = '[{"properties":{"$cookieless_mode":true,"$ip":"1"}},{"a":1.0,"b":12345678901234567890}]'
     assert.equal(withoutVisitors(text), '[{"properties":{"$cookieless_mode":true}},{"a":1.0,"b":12345678901234567890}]')
   })
 
-  it('is none where there is nothing to remove', () => {
+  it('is null when there is nothing to remove', () => {
     for (const text of [
       JSON.stringify(ordinary),
       '{"a":1.0}',
@@ -73,11 +73,11 @@ describe('a body without its visitors', () => {
       assert.equal(withoutVisitors(text), null, text)
   })
 
-  it('is nothing where it names the mode and cannot be read', () => {
+  it('is empty when it names the mode and cannot be read', () => {
     assert.equal(withoutVisitors('{"$cookieless_mode":true,"$ip":"1.1.1.1"'), '')
   })
 
-  it('is empty where it names the mode and is too long to be read in time', () => {
+  it('is empty when it names the mode and is too long to be read in time', () => {
     const long = (mode: string) =>
       JSON.stringify({ event: 'e', properties: { $ip: '1.1.1.1', [mode]: true, x: filler } })
     const filler = 'x'.repeat(300_000)

@@ -1,15 +1,15 @@
-// A refused body without what tells who the visitors of its cookieless events are, for the reject store.
-// Source: docs/wire/ingestion.md 13.6.
+// A refused body without what identifies the visitors of its cookieless events, for the reject store. Source:
+// docs/wire/ingestion.md 13.6.
 
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '../json.ts'
 import { identifyingNames } from './cookieless-event.ts'
 
 const isIdentifying: ReadonlySet<string> = new Set(identifyingNames)
 
-/** A request that is refused may have its events where none are read, such as in a list of lists. */
+/** A refused request may have its events in places where none are read, such as in a list of lists. */
 const depthMax = 16
 
-/** An escape that may spell a character of the mode's name; texts that are not ASCII have others. */
+/** An escape that may spell a character of the mode's name; non-ASCII texts have others. */
 const escapedName = /\\u00(?:5f|[67])/i
 
 /** Reading longer texts, of which a request may have many, would take seconds, and at most a quarter would be kept. */

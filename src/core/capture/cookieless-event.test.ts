@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { dropOfMode, readVisitor, strippedMap } from './cookieless-event.ts'
 
-describe('what an event says of its visitor', () => {
-  it('is read from the texts among its properties, however they are written, the last of a name', () => {
+describe('what an event says about its visitor', () => {
+  it('is read from the text properties, however they are written; of a repeated name, the last one counts', () => {
     const { facts } = readVisitor(
       '{"$ip":"1.1.1.1","\\u0024raw_user_agent" : "A \\"B\\" \\u00e9" ,"$host":7,"$timezone":["UTC"],"$ip":"2.2.2.2",' +
         '"$cookieless_extra":null,"deep":{"$host":"x"}}',
@@ -35,7 +35,7 @@ describe('what an event says of its visitor', () => {
     )
   })
 
-  it('is left out of its text, as ids are, and the rest stays as it was written', () => {
+  it('is removed from its text, as ids are, and the rest stays as it was written', () => {
     const { strippedJson } = readVisitor(
       '{"a":1.0,"$ip":"1.1.1.1","\\u0024raw_user_agent":"A","$set":{ "n":1e2,"$raw_user_agent":"A" },' +
         '"$set_once":{"$initial_raw_user_agent":{"b":"}"}},"$cookieless_extra":"x","$session_id":"s","$ip":5,"$device_id":null,' +
@@ -46,7 +46,7 @@ describe('what an event says of its visitor', () => {
   })
 })
 
-it('a project’s mode drops merges first, identification where nothing is kept of it, and all where it is off', () => {
+it('a project’s mode drops merges first, then identification when it cannot be stored, and everything when it is off', () => {
   const names = ['$create_alias', '$merge_dangerously', '$identify', 'e']
   const drops = ([0, 1, 2] as const).map(mode => names.map(name => dropOfMode(name, mode)))
   const [merge, off] = ['cookieless_unsupported_event', 'cookieless_team_disabled']

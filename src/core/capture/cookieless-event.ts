@@ -1,6 +1,6 @@
-// An event of cookieless mode: what identifies its visitor is taken out of it before its record is made, and stands
-// beside the records of its request only until the edge has made a hash of it (`services/capture/hide-visitors.ts`).
-// Source: docs/wire/ingestion.md 13.
+// An event of cookieless mode. What identifies its visitor is taken out before its record is made, and is kept beside
+// the records of its request only until the edge has hashed it (`services/capture/hide-visitors.ts`). Source:
+// docs/wire/ingestion.md 13.
 
 import { cookielessSentinel } from '../cookieless/visitor-hash.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
@@ -21,14 +21,14 @@ export const cookielessDrops = [
 ] as const
 export type CookielessDrop = (typeof cookielessDrops)[number]
 
-/** The property that an event lacks, of the drops that are about one. */
+/** For drops about a missing property: the property that the event lacks. */
 export const missingProperties: Readonly<Partial<Record<CookielessDrop, string>>> = {
   cookieless_missing_user_agent: '$raw_user_agent',
   cookieless_missing_ip: '$ip',
   cookieless_missing_host: '$host',
 }
 
-/** What the mode of a project says of an event, whatever is in it; null when it is hashed. */
+/** Why the project's mode drops an event, whatever is in it; null when the event is hashed. */
 export function dropOfMode(name: string, mode: CookielessMode): CookielessDrop | null {
   if (name === '$create_alias' || name === '$merge_dangerously') return 'cookieless_unsupported_event'
   if (name === '$identify' && mode === 1) return 'cookieless_stateless_no_identify'
@@ -36,13 +36,14 @@ export function dropOfMode(name: string, mode: CookielessMode): CookielessDrop |
 }
 
 /**
- * What becomes of an event that was sent as an import; null: it is stored as it was sent, since exports have ids that are hashes already.
+ * Why an event that was sent as an import is dropped; null when it is stored as it was sent, since exports have ids
+ * that are hashes already.
  */
 export function dropOfImport(distinctId: string): CookielessDrop | null {
   return distinctId === cookielessSentinel ? 'cookieless_timestamp_out_of_range' : null
 }
 
-/** What an event says of its visitor; '' for a part that it does not have as text. */
+/** What an event says about its visitor; '' for a part that it does not have as text. */
 export interface VisitorFacts {
   /** The connection's address when the event names none. */
   ip: string
@@ -50,13 +51,13 @@ export interface VisitorFacts {
   host: string
   extra: string
   timezone: string
-  /** It asks that its address is not looked up. */
+  /** The event asks that its address is not looked up. */
   isGeoipDisabled: boolean
 }
 
-/** What tells a visitor's address or user agent, or helps to guess the hash. */
+/** Properties that reveal a visitor's address or user agent, or help to guess the hash. */
 export const identifyingNames = ['$ip', '$raw_user_agent', '$initial_raw_user_agent', '$cookieless_extra'] as const
-/** The properties that say something of the visitor, or are made of its hash. */
+/** The properties that say something about the visitor, or are derived from its hash. */
 export const visitorNames = [
   ...identifyingNames,
   '$device_id',
@@ -74,7 +75,7 @@ const ofVisitor = new MemberNames(visitorNames)
 
 /**
  * @param members the properties of `visitorNames`, where they are known.
- * @returns what the properties say of the visitor, and their text without that and without ids.
+ * @returns what the properties say about the visitor, and their text without that and without ids.
  */
 export function readVisitor(
   propertiesJson: string,
@@ -111,14 +112,17 @@ export function readVisitor(
   return { facts, strippedJson }
 }
 
-/** The text of an object without what tells who the visitor is; undefined when there is none in it. */
+/** The text of an object without what identifies the visitor; undefined when it contains nothing of the kind. */
 export function strippedMap(text: string): string | undefined {
   if (text.charCodeAt(0) !== openBrace) return undefined
   const members = membersNamed(text, identifying)
   return members.length === 0 ? undefined : editedMembers(text, members, () => null)
 }
 
-/** An event of cookieless mode as its record may have it, and what it said of its visitor. @param members of `readVisitor`. */
+/**
+ * An event of cookieless mode as its record may have it, and what it said about its visitor. @param members of
+ * `readVisitor`.
+ */
 export function withoutVisitor(
   event: CapturedEvent,
   members?: readonly Member[],
@@ -136,7 +140,7 @@ export function withoutVisitor(
   return { event: stripped, visitor: facts }
 }
 
-/** What the record of an event gets; null when that has to wait, or the event may be dropped. */
+/** What is added to the record of an event; null when that must wait, or the event may be dropped. */
 export type SettleVisitor = (event: CapturedEvent, facts: VisitorFacts) => SettledVisitor | null
 
 export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
@@ -150,7 +154,9 @@ export function isSameVisitor(one: VisitorFacts, other: VisitorFacts): boolean {
   )
 }
 
-/** No browser or page has a part as long. What is longer would be hashed where requests wait, a millisecond per 100 KB. */
+/**
+ * No browser or page has a part as long. A longer part would be hashed where requests wait, a millisecond per 100 KB.
+ */
 const partCharsMax = 4_096
 
 /** The string value of a member, cut to `partCharsMax` characters; '' for a value that is not a string. */

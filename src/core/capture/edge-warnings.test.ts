@@ -20,7 +20,7 @@ async function warningsOf(records: readonly LogRecord[], traffic: Traffic = 'liv
 }
 
 describe('warnings of the edge', () => {
-  it('name what was not taken of an accepted event, field by field', async () => {
+  it('name each field of an accepted event that was not taken as sent', async () => {
     const notes = edgeNote.timeUnreadable | edgeNote.distinctIdCut | edgeNote.nameCut | edgeNote.personsSwitchedOff
     const event = anEvent('e', 'ada', {}, { notes })
     const { warnings } = await warningsOf([
@@ -38,7 +38,7 @@ describe('warnings of the edge', () => {
     )
   })
 
-  it('stand for each refused request or event under its reason, and lead to the reject', async () => {
+  it('are given for each refused request or event with its reason, and link to the reject', async () => {
     const reject = aCapturedReject({ reason: 'missing_distinct_id', field: 'batch.3', name: 'e', distinctId: '' })
     const { warnings, rejected } = await warningsOf([{ kind: 'reject', reject }])
     assert.equal(warnings.length, 1)
@@ -49,7 +49,7 @@ describe('warnings of the edge', () => {
     assert.ok(!('distinctId' in details) && !('eventUuid' in details), 'what it does not have is not shown')
   })
 
-  it('of an import go to its own warning', async () => {
+  it('use a separate type for imports', async () => {
     const over = { lane: 'historical', historicalMigration: true, importJobId: 1 } as const
     const reject = aCapturedReject({ ...over, reason: 'timestamp_invalid' })
     const event = anEvent('e', 'ada', {}, { ...over, notes: edgeNote.distinctIdCut, timestampMs: 0 })

@@ -21,7 +21,7 @@ async function outcomeOf(world: World, event: CapturedEvent): Promise<string> {
 }
 
 describe('6.1: the order of work', () => {
-  it('looks at properties before the age, and at the profile last', async () => {
+  it('checks properties before the age, and the profile last', async () => {
     const aged = { receivedAtMs: 1_790_000_000_000, timestampMs: 1_789_000_000_000 }
     const merge = { $anon_distinct_id: 'anon', $process_person_profile: false }
     const ordered: [JsonObject, Partial<CapturedEvent>, string][] = [
@@ -36,7 +36,7 @@ describe('6.1: the order of work', () => {
     }
   })
 
-  it('drops live events older than the project’s limit, by when they arrived; 0 and null are no limit', async () => {
+  it('drops live events older than the project’s limit by their arrival; 0 and null mean no limit', async () => {
     const receivedAtMs = 1_790_000_000_000
     const ofAge = (ageMs: number) => anEvent('e', 'ada', {}, { receivedAtMs, timestampMs: receivedAtMs - ageMs })
     const limited = setting({ dropEventsOlderThanSeconds: 60 })
@@ -80,7 +80,7 @@ describe('6.1: the order of work', () => {
 })
 
 describe('6.2: the profile flag', () => {
-  it('takes everything but a boolean for true, and warns with the value', async () => {
+  it('treats everything but a boolean as true, and warns with the value', async () => {
     const world = aWorld()
     for (const value of ['false', 0, 1, null, [], {}, 'x'.repeat(1_000)])
       await world.apply(anEvent('e', 'ada', { $process_person_profile: value as JsonObject[string] }))
@@ -113,7 +113,7 @@ describe('6.2: the profile flag', () => {
     assert.equal(world.state.personless.size, 0)
   })
 
-  it('leaves a personless event none of the group indexes, not even ones that it brings', async () => {
+  it('removes all group indexes from a personless event, including those that it brings', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', { $process_person_profile: false, $group_0: 'acme', $group_4: 1, $group_5: 2 }),
@@ -141,7 +141,7 @@ describe('6.2: the profile flag', () => {
 })
 
 describe('6.5: validation before persons', () => {
-  it('drops a merge event of any kind for either id of a type that no id has', async () => {
+  it('drops a merge event of any kind if either id is of a type that no id can have', async () => {
     for (const name of ['$identify', '$create_alias', '$merge_dangerously'])
       for (const [properties, reason] of [
         [{ $anon_distinct_id: 5, alias: 'x' }, 'invalid_anon_distinct_id'],
@@ -172,7 +172,7 @@ describe('6.5: validation before persons', () => {
 })
 
 describe('6.6: $os_name', () => {
-  it('fills the event’s $os whatever becomes of its person, unless it has one or comes from a server', async () => {
+  it('fills the event’s $os regardless of its person, unless the event has one or comes from a server', async () => {
     for (const [name, more, over, os] of [
       ['e', { $process_person_profile: false }, {}, 'iOS'],
       ['e', {}, { personProcessingForcedOff: true }, 'iOS'],
@@ -191,7 +191,7 @@ describe('6.6: $os_name', () => {
     }
   })
 
-  it('stands in for $os in both maps and leaves them under its own name, the client’s words first', async () => {
+  it('replaces $os in both maps, where the client’s own $os wins, and leaves them under its own name', async () => {
     const world = aWorld()
     await world.apply(
       anEvent('e', 'ada', {
@@ -215,7 +215,7 @@ describe('6.6: $os_name', () => {
 })
 
 describe('6.8: what the stored event contains', () => {
-  it('fills $ip for anything that is no address at all, and looks up only text', async () => {
+  it('fills $ip for anything that is not an address, and looks up only text', async () => {
     const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     for (const $ip of [null, '', 0, false]) await world.apply(anEvent('e', 'ada', { $ip }, { ip: '203.0.113.7' }))
     for (const row of [0, 1, 2, 3])
@@ -227,14 +227,14 @@ describe('6.8: what the stored event contains', () => {
     assert.deepEqual([propertiesOf(world, 4).$ip, propertiesOf(world, 4).$geoip_country_code], [5, undefined])
   })
 
-  it('takes no address of a sender for an import, whatever its lane', async () => {
+  it('stores no sender address for an import, whatever its lane', async () => {
     const world = aWorld({ geoip: { '203.0.113.7': { country_code: 'DE' } } })
     const flagged = { historicalMigration: true, importJobId: 1, lane: 'error_tracking' as const, ip: '203.0.113.7' }
     await world.apply(anEvent('$exception', 'ada', { $exception_type: 'E' }, flagged))
     assert.equal(world.rows[0]?.propertiesJson, '{"$exception_type":"E"}')
   })
 
-  it('leaves $unset and loses what is ours or too bulky', async () => {
+  it('leaves $unset in place and removes properties that are internal or too large', async () => {
     const world = aWorld()
     const bulk = { ph_product_tours: [1], $product_tours_activated: 1, $override_feature_flag_payloads: {} }
     const heat = { $heatmap_data: { '/': [] }, $elements: [], $elements_chain: '' }
@@ -242,7 +242,7 @@ describe('6.8: what the stored event contains', () => {
     assert.equal(world.rows[0]?.propertiesJson, '{"a":1,"$unset":["x"]}')
   })
 
-  it('lower-cases $session_id that is a UUID, keeps any other and warns of it', async () => {
+  it('lower-cases a $session_id that is a UUID, and keeps any other with a warning', async () => {
     const world = aWorld()
     for (const $session_id of ['0199A000-0000-7000-8000-00000000ABCD', '', 7, 'Mine', { a: 'x'.repeat(300) }, null])
       await world.apply(anEvent('e', 'ada', { $session_id }))
@@ -264,7 +264,7 @@ describe('6.8: what the stored event contains', () => {
     assert.equal(String(warnings[3]?.details.sessionId).length, 200)
   })
 
-  it('is not stored when it has grown over the limit, but kept as a reject; its person is written all the same', async () => {
+  it('is kept as a reject when it has grown over the limit; its person is written all the same', async () => {
     const world = aWorld()
     for (const key of ['one', 'two']) await world.apply(anEvent('e', 'ada', { $set: { [key]: 'b'.repeat(300_000) } }))
     const event = anEvent('e', 'ada', { $set: { n: 1 }, text: 't'.repeat(eventBytesMax - 600_000) })
@@ -284,7 +284,7 @@ describe('6.8: what the stored event contains', () => {
 })
 
 describe('2.7: warnings of clients', () => {
-  it('carry the message, cut to what can be kept, and who sent it', async () => {
+  it('carry the message, cut to the size limit, and its sender', async () => {
     const world = aWorld()
     const name = '$$client_ingestion_warning'
     for (const message of ['hi', 'm'.repeat(5_000), { a: 1 }, undefined])

@@ -31,12 +31,12 @@ describe('eventTime of a live event', () => {
     const input = { timestamp: '2025-07-01T09:00:00Z', offsetMs: 5_000, sentAtMs: receivedAtMs + 10_000 }
     assert.equal(timeOf(input), '2025-07-01T10:59:55.000Z')
   })
-  it('keeps exactly 23 h ahead and takes one millisecond more for receipt', () => {
+  it('keeps exactly 23 h ahead, and replaces one millisecond more by receipt', () => {
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.000Z' }), '2025-07-02T10:00:00.000Z')
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.001Z' }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ offsetMs: -25 * hourMs }), '2025-07-01T11:00:00.000Z')
   })
-  it('judges the future after the correction', () => {
+  it('applies the limit on the future after the correction', () => {
     const aDayFast = receivedAtMs + 24 * hourMs
     assert.equal(timeOf({ timestamp: '2025-07-02T11:00:00Z', sentAtMs: aDayFast }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ timestamp: '2025-07-02T10:30:00Z', sentAtMs: aDayFast }), '2025-07-01T10:30:00.000Z')
@@ -47,7 +47,7 @@ describe('eventTime of a live event', () => {
     }
     assert.equal(timeOf({ timestamp: '1900-01-01T00:00:00Z' }), '1900-01-01T00:00:00.000Z')
   })
-  it('is 1970 when an offset leads before the year 0, and receipt when only before 1900', () => {
+  it('is 1970 for an offset that leads before the year 0, and receipt for one that only leads before 1900', () => {
     assert.equal(timeOf({ offsetMs: 1e15 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 9e18 }), '1970-01-01T00:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 1000 * 365 * 24 * hourMs }), '2025-07-01T11:00:00.000Z')
@@ -56,7 +56,7 @@ describe('eventTime of a live event', () => {
 
 describe('eventTime of a historical migration', () => {
   const historicalMigration = true
-  it('is taken as written: neither send time nor offset touch it', () => {
+  it('is taken as written: neither send time nor offset changes it', () => {
     const input = { timestamp: '2023-01-01T00:00:00Z', sentAtMs: receivedAtMs + 10_000, offsetMs: 5_000 }
     assert.equal(timeOf({ ...input, historicalMigration }), '2023-01-01T00:00:00.000Z')
   })
@@ -64,7 +64,7 @@ describe('eventTime of a historical migration', () => {
     assert.equal(timeOf({ timestamp: '2025-07-02T10:00:01Z', historicalMigration }), '2025-07-01T11:00:00.000Z')
     assert.equal(timeOf({ offsetMs: 5_000, historicalMigration }), '2025-07-01T11:00:00.000Z')
   })
-  it('refuses what cannot be read, the empty text and what cannot be stored', () => {
+  it('refuses unreadable text, the empty text and times that cannot be stored', () => {
     for (const timestamp of ['soon', '', '1899-12-31T23:59:59Z', '2300-01-01T00:00:00Z']) {
       assert.equal(timeOf({ timestamp, historicalMigration }), 'timestamp_invalid')
     }
@@ -84,26 +84,26 @@ function strictTimeOf(timestamp: string, over: Partial<StrictEventTimeInput> = {
 }
 
 describe('strictEventTime', () => {
-  it('corrects the client clock, and judges the future afterwards', () => {
+  it('corrects the client clock, then applies the limit on the future', () => {
     const sentAtMs = receivedAtMs + 10_000
     assert.equal(strictTimeOf('2025-07-01T10:00:00Z', { sentAtMs }), '2025-07-01T09:59:50.000Z')
     assert.equal(strictTimeOf('2025-07-02T10:00:10Z', { sentAtMs }), '2025-07-02T10:00:00.000Z')
     assert.equal(strictTimeOf('2025-07-02T10:00:10.001Z', { sentAtMs }), '2025-07-01T11:00:00.000Z')
     assert.equal(strictTimeOf('2900-01-01T00:00:00Z', { sentAtMs }), '2025-07-01T11:00:00.000Z')
   })
-  it('leaves a time alone, a future one too, when the client asks for that', () => {
+  it('keeps a time unchanged, even in the future, when the client asks for that', () => {
     const over = { disableSkewCorrection: true, sentAtMs: receivedAtMs + 10_000 }
     assert.equal(strictTimeOf('2025-07-01T10:00:00Z', over), '2025-07-01T10:00:00.000Z')
     assert.equal(strictTimeOf('2027-07-01T10:00:00Z', over), '2027-07-01T10:00:00.000Z')
     assert.equal(strictTimeOf('2300-01-01T00:00:00Z', over), 'timestamp_invalid')
   })
-  it('takes an import as written but for the far future, whatever else it asks for', () => {
+  it('takes an import as written except for the far future, whatever else the import asks for', () => {
     const over = { historicalMigration: true, disableSkewCorrection: true, sentAtMs: receivedAtMs + 10_000 }
     assert.equal(strictTimeOf('2023-01-01T00:00:00Z', over), '2023-01-01T00:00:00.000Z')
     assert.equal(strictTimeOf('2025-07-02T10:00:01Z', over), '2025-07-01T11:00:00.000Z')
     assert.equal(strictTimeOf('2300-01-01T00:00:00Z', over), 'timestamp_invalid')
   })
-  it('refuses every text without a zone, the lenient forms, and what cannot be stored', () => {
+  it('refuses every text without a zone, the lenient forms, and times that cannot be stored', () => {
     const texts = [
       '',
       'soon',
@@ -117,7 +117,7 @@ describe('strictEventTime', () => {
     assert.equal(strictTimeOf('2025-07-01t13:00:00.123456789+03:00'), '2025-07-01T10:00:00.123Z')
     assert.equal(strictTimeOf('2025-07-01 07:00:00-03:00'), '2025-07-01T10:00:00.000Z')
   })
-  it('is never before what can be stored, however wrong the client clock', () => {
+  it('is never before the earliest storable time, however wrong the client clock', () => {
     assert.equal(
       strictTimeOf('2025-07-01T10:00:00Z', { sentAtMs: Date.parse('9999-01-01T00:00:00Z') }),
       '1970-01-01T00:00:00.000Z',

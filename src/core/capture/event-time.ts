@@ -68,11 +68,11 @@ export interface StrictEventTimeInput {
 }
 
 /**
- * When an event of protocol v1 happened, in epoch ms (UTC). Its time has to be RFC 3339 with a zone. Unlike
- * `eventTime`, a live event's time may lie any distance in the future if its client disables the correction, and
- * unreadable text never becomes the server's time.
- * @returns err('timestamp_invalid') for any other text and for instants that cannot be stored.
- * Source: docs/wire/ingestion.md 3, 4.1, 4.3; docs/wire/import.md §3.6.
+ * When an event of protocol v1 happened, in epoch ms (UTC). Its time must be RFC 3339 with a zone. Unlike `eventTime`,
+ * a live event's time may lie any distance in the future if its client disables the correction, and unreadable text
+ * never becomes the server's time.
+ * @returns err('timestamp_invalid') for any other text and for instants that cannot be stored. Source:
+ *   docs/wire/ingestion.md 3, 4.1, 4.3; docs/wire/import.md §3.6.
  */
 export function strictEventTime(input: StrictEventTimeInput): Result<number, 'timestamp_invalid'> {
   const written = parseStrictTimestampText(input.timestamp)

@@ -37,7 +37,7 @@ describe('newEventUuid', () => {
 })
 
 describe('pooledRandomUint32', () => {
-  it('hands out every integer of the pool once and then fills it again', () => {
+  it('returns every integer of the pool once and then refills it', () => {
     let filled = 0
     const random = pooledRandomUint32(pool => {
       pool.forEach((_, index) => {

@@ -6,7 +6,7 @@ import { HotKeys } from './hot-keys.ts'
 const second = (n: number) => 1_790_000_000_000 + n * 1000
 
 describe('hot keys', () => {
-  it('are those that send more than the limit in the last 60 s, each of its own project', () => {
+  it('are those that send more than the limit in the last 60 s, separately for each project', () => {
     const keys = new HotKeys({ eventsPerMinute: 3 })
     const answers = [0, 10, 20, 30, 59].map(n => keys.isHot(1, 'ada', second(n)))
     assert.deepEqual(answers, [false, false, false, true, true])
@@ -17,7 +17,7 @@ describe('hot keys', () => {
     assert.equal(keys.isHot(1, 'ada', second(500)), false)
   })
 
-  it('count to the second what a list of all times counts, at random', t => {
+  it('count the same as a list of all times, at random', t => {
     const seed = testSeed()
     t.diagnostic(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -31,7 +31,7 @@ describe('hot keys', () => {
     }
   })
 
-  it('stand still while the clock is set back', () => {
+  it('do not change while the clock is set back', () => {
     const keys = new HotKeys({ eventsPerMinute: 2 })
     for (const [n, isHot] of [
       [100, false],
@@ -41,7 +41,7 @@ describe('hot keys', () => {
       assert.equal(keys.isHot(1, 'ada', second(n)), isHot)
   })
 
-  it('take no more memory however many ids there are, and keep those that matter', () => {
+  it('use bounded memory however many ids there are, and retain the busiest', () => {
     const keys = new HotKeys({ eventsPerMinute: 1_000, keyCountMax: 100 })
     let hotCount = 0
     for (let n = 0; n < 200_000; n++) {
@@ -52,7 +52,7 @@ describe('hot keys', () => {
     assert.ok(hotCount > 18_500 && hotCount <= 19_000, `${hotCount} of 19,000`)
   })
 
-  it('never take a quiet id for a hot one', () => {
+  it('never treat a quiet id as hot', () => {
     const keys = new HotKeys({ eventsPerMinute: 5, keyCountMax: 10 })
     for (let n = 0; n < 10_000; n++) assert.equal(keys.isHot(1, `id ${n % 2_000}`, second(n % 3_000)), false)
   })

@@ -5,7 +5,7 @@
 const windowSeconds = 60
 /** Each key takes about 400 bytes. */
 const keyCountMax = 16_384
-/** How many ids are compared to make room for a new one. */
+/** How many ids are compared to free a place for a new one. */
 const probeCount = 8
 
 interface Window {
@@ -37,7 +37,7 @@ export class HotKeys {
    * true for an id below the limit; an id above it may be missed while more than `keyCountMax` others are busy.
    */
   isHot(projectId: number, distinctId: string, nowMs: number): boolean {
-    // When the clock is set back, time stands still here until the clock catches up.
+    // When the clock is set back, time stops here until the clock catches up.
     this.#now = Math.max(this.#now, Math.floor(nowMs / 1000))
     const key = `${projectId}:${distinctId}`
     const window = this.#windows.get(key) ?? this.#open(key)

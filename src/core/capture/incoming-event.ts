@@ -1,4 +1,4 @@
-// A capture request whose bytes and JSON were read: names and types are settled, the rules are not applied yet. The
+// A capture request whose bytes and JSON were read: names and types are known, the rules are not applied yet. The
 // parsers in `wire/capture` and `wire/capture-v1` produce it, and `prepare-events.ts` turns it into records and
 // outcomes.
 
@@ -16,7 +16,8 @@ export interface IncomingItems<Event> {
   /** One for each item of the request, in its order. */
   readonly items: readonly (Event | ItemFault | PerformanceEvent)[]
   /**
-   * True when bad items are left out one by one: always on v1, with `?verbose=1` on v0. Else one refuses the request.
+   * True when bad items are left out one by one: always on v1, with `?verbose=1` on v0. Otherwise one bad item refuses
+   * the request.
    */
   readonly isItemised: boolean
   /** The client's own JSON text of an item, for the reject store. */
@@ -86,7 +87,7 @@ export interface IncomingEvent {
   readonly propertiesJson: string
   readonly setJson: string | null
   readonly setOnceJson: string | null
-  /** Where in the properties the members of `visitorNames` stand, where that is known and the event is cookieless. */
+  /** Where in the properties the members of `visitorNames` are, if that is known and the event is cookieless. */
   readonly visitorMembers?: readonly Member[] | undefined
 }
 

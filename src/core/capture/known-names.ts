@@ -1,4 +1,4 @@
-// The names of a project's events and of their properties, and the values of those, collected from what is stored.
+// The names of a project's events and of their properties, and the property values, collected from what is stored.
 
 export interface EventName {
   readonly name: string
@@ -19,6 +19,6 @@ export interface PropertyValues {
   readonly results: readonly { readonly valueJson: string; readonly count: number }[]
   /** How many different values there are; `results` may have fewer. */
   readonly valueCount: number
-  /** Whether there are more events, persons or groups than were looked at. */
+  /** Whether there are more events, persons or groups than were examined. */
   readonly isSample: boolean
 }

@@ -69,7 +69,7 @@ describe('normalizeEvent', () => {
       },
     })
   })
-  it('names the first fault in the order of the wire', () => {
+  it('reports the first fault in the order of the wire', () => {
     const bad = { name: '', distinctId: null, cookielessModeInvalid: true, timestamp: 'soon' }
     const historical = { historicalMigration: true }
     const reasonOf = (over: Partial<IncomingEvent>) => {
@@ -81,18 +81,18 @@ describe('normalizeEvent', () => {
     assert.equal(reasonOf({ ...bad, name: 'e', timestamp: null }), 'missing_distinct_id')
     assert.equal(reasonOf({ ...bad, name: 'e', timestamp: null, distinctId: 'u' }), 'invalid_cookieless_mode')
   })
-  it('refuses an event that the log cannot take, measured in bytes', () => {
+  it('refuses an event that is too large for the log, measured in bytes', () => {
     const text = (length: number, character: string) => `{"a":"${character.repeat(length)}"}`
     assert.equal(normalized({ propertiesJson: text(eventBytesMax - 8, 'x') }).ok, true)
     assert.equal(normalized({ propertiesJson: text(eventBytesMax - 7, 'x') }).ok, false)
     assert.equal(normalized({ propertiesJson: text(eventBytesMax / 2, '€') }).ok, false)
     assert.equal(normalized({ name: '$ai_generation', propertiesJson: text(eventBytesMax * 2, 'x') }).ok, true)
   })
-  it('hides the address of the own tools', () => {
+  it('hides the address of the service’s own tools', () => {
     const event = normalized({ captureInternal: true })
     assert.equal(event.ok && event.value.ip, '127.0.0.1')
   })
-  it('stores one name for both spellings of a group event in an import, and keeps it live', () => {
+  it('stores one name for both spellings of a group event in an import, and keeps both in live events', () => {
     const name = '$group_identify'
     const imported = normalized({ name }, { historicalMigration: true })
     const live = normalized({ name })
@@ -102,7 +102,7 @@ describe('normalizeEvent', () => {
 })
 
 describe('laneOf', () => {
-  it('goes by name first, then by the flag', () => {
+  it('depends on the name first, then on the flag', () => {
     const lanes = [
       '$exception',
       '$$heatmap',
@@ -135,18 +135,18 @@ describe('age rerouting', () => {
   const live = { lane: 'main', historicalMigration: false, importJobId: 0, name: 'signed up' }
   const imported = { lane: 'historical', historicalMigration: true, importJobId: 1, name: 'signed up' }
 
-  it('makes an import of a live event from the threshold on, and of no younger one', () => {
+  it('turns a live event into an import from the threshold on, and no younger one', () => {
     assert.deepEqual(rerouted({ timestamp: '2025-06-30T11:00:00.001Z' }), live)
     assert.deepEqual(rerouted({ timestamp: '2025-06-30T11:00:00.000Z' }), imported)
     assert.deepEqual(rerouted({ timestamp: null, offsetMs: dayMs }), imported)
     assert.deepEqual(rerouted({ timestamp: null }), live)
     assert.deepEqual(rerouted({ timestamp: '1999-01-01T00:00:00Z' }, { rerouteOlderThanMs: null }), live)
   })
-  it('goes by the corrected time', () => {
+  it('uses the corrected time', () => {
     const sentAtMs = Date.parse('2025-06-20T11:00:00Z')
     assert.deepEqual(rerouted({ timestamp: '2025-06-20T10:59:00Z' }, { sentAtMs }), live)
   })
-  it('moves only what the main lane would take', () => {
+  it('moves only events of the main lane', () => {
     const old = { timestamp: '2020-01-01T00:00:00Z' }
     for (const [name, lane] of [
       ['$exception', 'error_tracking'],
@@ -156,7 +156,7 @@ describe('age rerouting', () => {
       assert.deepEqual(rerouted({ ...old, name }), { ...live, lane, name })
     assert.deepEqual(rerouted({ ...old, name: '$group_identify' }), { ...imported, name: '$groupidentify' })
   })
-  it('leaves imports what they are', () => {
+  it('leaves imports unchanged', () => {
     const imports = { historicalMigration: true, importJobId: 9 }
     assert.deepEqual(rerouted({ timestamp: '2020-01-01T00:00:00Z' }, imports), { ...imported, importJobId: 9 })
   })
@@ -168,7 +168,7 @@ describe('notes of an accepted event', () => {
     assert.ok(outcome.ok)
     return outcome.value.notes
   }
-  it('tell a live time that cannot be read or stored from one that can', () => {
+  it('distinguish a live time that cannot be read or stored from one that can', () => {
     const sentAtMs = Date.parse('2225-07-01T11:00:00Z')
     assert.equal(notesOf({ timestamp: 'yesterday' }), edgeNote.timeUnreadable)
     assert.equal(notesOf({ timestamp: '1850-01-01T00:00:00Z' }), edgeNote.timeUnreadable)
@@ -177,7 +177,7 @@ describe('notes of an accepted event', () => {
       assert.equal(notesOf({ timestamp }), 0, String(timestamp))
     assert.equal(notesOf({ timestamp: 'yesterday', offsetMs: 0 }), 0)
   })
-  it('tell what was cut', () => {
+  it('report what was cut', () => {
     assert.equal(notesOf({ distinctId: 'x'.repeat(201) }), edgeNote.distinctIdCut)
     assert.equal(notesOf({ distinctId: '\u{1f600}'.repeat(200) }), 0)
     assert.equal(notesOf({ name: 'x'.repeat(201) }), edgeNote.nameCut)
@@ -190,11 +190,11 @@ describe('notes of an accepted event', () => {
 })
 
 describe('normalizeDistinctId', () => {
-  it('keeps blanks around an id and takes only blanks for none', () => {
+  it('keeps blanks around an id, and returns no id for blanks alone', () => {
     assert.equal(normalizeDistinctId('  hello  '), '  hello  ')
     for (const blank of ['', ' ', ' \t\n', '\u00a0\u2003']) assert.equal(normalizeDistinctId(blank), '')
   })
-  it('replaces NUL and cuts to 200 code points, never through a character', () => {
+  it('replaces NUL and cuts to 200 code points without splitting a character', () => {
     assert.equal(normalizeDistinctId('a\0b'), 'a\ufffdb')
     assert.equal(normalizeDistinctId('\u{1f600}'.repeat(201)), '\u{1f600}'.repeat(200))
     assert.equal(normalizeDistinctId(`${'x'.repeat(199)}\u{1f600}y`), `${'x'.repeat(199)}\u{1f600}`)
@@ -202,7 +202,7 @@ describe('normalizeDistinctId', () => {
 })
 
 describe('cutRejectBody', () => {
-  it('keeps short texts and cuts long ones to bytes without splitting a character', () => {
+  it('keeps short texts, and cuts long ones by bytes without splitting a character', () => {
     assert.equal(cutRejectBody('€'), '€')
     const cut = cutRejectBody('€'.repeat(rejectBodyBytesMax))
     assert.equal(cut, '€'.repeat(Math.floor(rejectBodyBytesMax / 3)))

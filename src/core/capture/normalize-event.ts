@@ -52,7 +52,7 @@ export const refusedFields: Readonly<Record<EventRefusal, string>> = {
 }
 
 const nameLengthMax = 200
-/** Bounds the JSON texts of one event: the log's readers take no more. Source: docs/wire/ingestion.md 9. */
+/** Bounds the JSON texts of one event: the log's readers accept no more. Source: docs/wire/ingestion.md 9. */
 export const eventBytesMax = 1_000_000
 export const aiEventBytesMax = 8 * 1024 * 1024
 

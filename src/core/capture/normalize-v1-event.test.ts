@@ -77,7 +77,7 @@ describe('normalizeV1Event', () => {
     })
   })
 
-  it('drops what it cannot take, and says which field is at fault', () => {
+  it('drops an invalid event, and reports the field at fault', () => {
     const eAcute = 'é' // two bytes
     assert.deepEqual(dropOf({ name: '$performance_event', distinctId: '' }), ['dropped_performance_event', 'event'])
     assert.deepEqual(dropOf({ name: '' }), ['missing_event_name', 'event'])
@@ -92,7 +92,7 @@ describe('normalizeV1Event', () => {
       assert.equal(normalized({ name: text, distinctId: text }).distinctId, text)
   })
 
-  it('tells the first fault of several in the order of the protocol', () => {
+  it('reports the first of several faults in the order of the protocol', () => {
     const faults: [Partial<IncomingV1Event>, string][] = [
       [{ name: '' }, 'missing_event_name'],
       [{ distinctId: '' }, 'missing_distinct_id'],
@@ -106,7 +106,7 @@ describe('normalizeV1Event', () => {
     }
   })
 
-  it('drops an event that the log has no room for, by its bytes, AI events later than others', () => {
+  it('drops an event that is too large for the log in bytes, with a higher limit for AI events', () => {
     const sized = (bytes: number) => ({ propertiesJson: `{"a":"${'x'.repeat(bytes - 8)}"}` })
     assert.equal(dropOf(sized(eventBytesMax)), null)
     assert.deepEqual(dropOf(sized(eventBytesMax + 1)), ['event_too_big', 'properties'])
@@ -115,7 +115,7 @@ describe('normalizeV1Event', () => {
     assert.deepEqual(dropOf(tooBig), ['ai_event_too_big', 'properties'])
   })
 
-  it('puts what the client says beside the properties into them, after its own keys', () => {
+  it('adds what the client sends beside the properties to them, after its own keys', () => {
     const event = normalized(
       {
         sessionId: 'S"1',
@@ -140,7 +140,7 @@ describe('normalizeV1Event', () => {
     assert.equal(normalized({ propertiesJson: ' { } ' }, { sdk }).propertiesJson, '{"$lib":"l","$lib_version":"v"}')
   })
 
-  it('lets that win over the client’s keys of the same name, each of which stands once in the end', () => {
+  it('prefers that over the client’s keys of the same name, and writes each key once', () => {
     const propertiesJson = '{"$lib":"mine","n":1.0,"$session_id":"a","$session_id":"b","$process_person_profile":true}'
     const event = normalized(
       { propertiesJson, sessionId: 's', options: { process_person_profile: false } },
@@ -159,7 +159,7 @@ describe('normalizeV1Event', () => {
     assert.ok(event.propertiesJson.includes('"n":1.0'))
   })
 
-  it('reads no properties anew for that, however many values they have', t => {
+  it('does not parse the properties again for that, however many values they have', t => {
     const list = `[${'0,'.repeat(200_000)}1.0]`
     const propertiesJson = `{"$lib":"mine","list":${list}}`
     const item = anItem({ propertiesJson })
@@ -170,7 +170,7 @@ describe('normalizeV1Event', () => {
     assert.equal(outcome.value.propertiesJson, `{"list":${list},"$lib":"l","$lib_version":"v"}`)
   })
 
-  it('reads options of several types, takes null for none, and drops what it cannot read', () => {
+  it('reads options of several types, treats null as absent, and drops unreadable ones', () => {
     const readable = [true, 'true', '1', ' True ', 1, -0.5]
     for (const value of readable) {
       assert.match(normalized({ options: { cookieless_mode: value } }).propertiesJson, /"\$cookieless_mode":true/)
@@ -186,7 +186,7 @@ describe('normalizeV1Event', () => {
       assert.deepEqual(dropOf({ options: { product_tour_id: value } }), ['invalid_options', 'options.product_tour_id'])
   })
 
-  it('keeps events of ids that are nobody’s without a person', () => {
+  it('keeps events with placeholder ids, without a person', () => {
     for (const id of [
       'Undefined',
       'NaN',
@@ -197,16 +197,16 @@ describe('normalizeV1Event', () => {
       '00000000-0000-0000-0000-000000000000',
     ])
       assert.ok(isIllegalV1DistinctId(id), id)
-    // Some of these are on the list of ids that merges refuse, which is another one.
+    // Some of these are on the list of ids that merges refuse, which is a different list.
     for (const id of ["'null'", '"undefined"', 'users', '00', 'ada']) assert.equal(isIllegalV1DistinctId(id), false, id)
     assert.equal(normalized({ distinctId: 'null' }).personProcessingForcedOff, true)
   })
 
-  it('writes what a text column cannot hold as every protocol does', () => {
+  it('replaces what a text column cannot hold, as every protocol does', () => {
     assert.equal(normalized({ distinctId: 'a\0b' }).distinctId, 'a\ufffdb')
   })
 
-  it('takes lanes by name, and nothing but AI events where only those belong', () => {
+  it('assigns lanes by name, and accepts only AI events on the AI path', () => {
     assert.equal(normalized({ name: '$exception' }).lane, 'error_tracking')
     assert.equal(normalized({ name: '$ai_span' }, { aiOnly: true }).lane, 'ai')
     assert.deepEqual(dropOf({ name: '$ai_unknown' }, { aiOnly: true }), ['misrouted_event', 'event'])
@@ -232,7 +232,7 @@ describe('normalizeV1Event', () => {
     )
   })
 
-  it('makes an import of an old live event where the instance says so', () => {
+  it('turns an old live event into an import when the instance is configured to', () => {
     const over = { rerouteOlderThanMs: 86_400_000, sentAtMs: receivedAtMs }
     const moved = normalized({ timestamp: '2025-06-30T11:00:00Z' }, over)
     assert.deepEqual([moved.lane, moved.historicalMigration, moved.importJobId], ['historical', true, 1])

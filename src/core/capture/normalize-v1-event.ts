@@ -26,7 +26,7 @@ export interface V1EventContext extends RequestContext {
   readonly aiOnly: boolean
 }
 
-/** Why an event is dropped, in the order of the checks. Clients see these words on the wire. */
+/** Why an event is dropped, in the order of the checks. These codes are sent to clients. */
 export const v1DropReasons = [
   'dropped_performance_event',
   'missing_event_name',

@@ -71,7 +71,7 @@ describe('a row', () => {
     assert.ok(outcomes.length <= 256, 'a code is a byte')
   })
 
-  it('has an outcome of its own for every reason, and for every quota', () => {
+  it('has a distinct outcome for every reason, and for every quota', () => {
     const texts = outcomes.map(({ result, reason }) => `${result} ${reason}`)
     assert.equal(new Set(texts).size, texts.length)
     for (const resource of eventResources)
@@ -79,8 +79,8 @@ describe('a row', () => {
   })
 })
 
-describe('taking out of the runs what is not stored', () => {
-  it('keeps others as they were, in their order, whatever their size, in both logs', () => {
+describe('removing records that are not stored from the runs', () => {
+  it('keeps the others unchanged, in their order, whatever their size, in both logs', () => {
     const sizes = [1, 500, 40_000, 2_000, 300_000, 10, 7]
     const events = sizes.map((size, n) =>
       aCapturedEvent(n, {
@@ -103,7 +103,7 @@ describe('taking out of the runs what is not stored', () => {
     assert.deepEqual(eventsOf(table, 'import'), [events[6]])
   })
 
-  it('leaves the runs themselves when all stays, and nothing when nothing does', () => {
+  it('keeps the runs themselves when all records stay, and none when no record stays', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     const bytes = table.live!.bytes
     atOnce(compact(table))
@@ -114,7 +114,7 @@ describe('taking out of the runs what is not stored', () => {
     assert.equal(table.rejects!.recordCount, 1, 'rejects are another matter')
   })
 
-  it('lets go of a long run, so that it can be transferred', () => {
+  it('releases a long run, so that it can be transferred', () => {
     const long = aCapturedEvent(2, { propertiesJson: `{"x":"${'y'.repeat(400_000)}"}` })
     const table = tableOf([aCapturedEvent(1), long])
     setCode(table, 0, importOnlyCode)
@@ -124,7 +124,7 @@ describe('taking out of the runs what is not stored', () => {
     assert.deepEqual(eventsOf(table), [long])
   })
 
-  it('takes a breath in long runs and between large records', () => {
+  it('pauses in long runs and between large records', () => {
     assert.equal(stepsOf(tableOf(Array.from({ length: 2_000 }, (_, n) => aCapturedEvent(n)))), 3)
     const large = { propertiesJson: `{"x":"${'y'.repeat(700_000)}"}` }
     assert.equal(stepsOf(tableOf(Array.from({ length: 6 }, (_, n) => aCapturedEvent(n, large)))), 3)
@@ -145,8 +145,8 @@ describe('taking out of the runs what is not stored', () => {
   })
 })
 
-describe('why a request left nothing', () => {
-  it('is what a quota or import-only said of its first event, unless one is stored', () => {
+describe('the reason why nothing of a request was stored', () => {
+  it('comes from its first event that a quota or import-only left out, and is null if any is stored', () => {
     const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
     assert.equal(leftOutReason(table), null)
     setCode(table, 0, overQuotaCode('exceptions'))
@@ -161,7 +161,7 @@ describe('why a request left nothing', () => {
   })
 })
 
-it('neighbours that say the same of their visitor share it', () => {
+it('consecutive events with equal visitor facts share one object', () => {
   const writer = new TableWriter(4)
   for (const [row, ip] of ['1.1.1.1', '1.1.1.1', '2.2.2.2', '1.1.1.1'].entries())
     writer.addEvent(row, aCapturedEvent(row), okCode, { isUuidMade: false, visitor: shown(ip) })
@@ -174,7 +174,7 @@ it('neighbours that say the same of their visitor share it', () => {
 })
 
 describe('events whose visitors are settled', () => {
-  it('stand in their rows and runs, beside those that were kept', () => {
+  it('keep their rows and runs, beside the events that were kept', () => {
     const events = [
       aCapturedEvent(1),
       aCapturedEvent(2, { lane: 'historical', historicalMigration: true }),

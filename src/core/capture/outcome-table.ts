@@ -22,13 +22,13 @@ export interface OutcomeTable {
   import: EncodedRecords | null
   /** Records of the items that did not become events. Those that may be kept come first. */
   rejects: EncodedRecords | null
-  /** One entry for each row with `hasVisitorAt`, in the order of the rows. No record contains what is in here. */
+  /** One entry for each row with `hasVisitorAt`, in the order of the rows. No record contains these facts. */
   readonly visitors: readonly VisitorFacts[]
 }
 
 type Run = Traffic | 'rejects'
 
-/** A project may have this many rejects kept per second; further ones need no body. */
+/** A project may have this many rejects stored per second; further ones need no body. */
 export const rejectCountMax = 100
 
 const cellsPerRow = 2
@@ -47,7 +47,7 @@ const column = {
   isNameless: { at: 18, mask: 1 },
   /** A bad item for which the whole request is refused. */
   refusesRequest: { at: 19, mask: 1 },
-  /** An event of cookieless mode that is to be hashed. */
+  /** An event of cookieless mode that will be hashed. */
   hasVisitor: { at: 20, mask: 1 },
 } as const
 type Column = (typeof column)[keyof typeof column]
@@ -99,7 +99,7 @@ export function isUuidMadeAt(table: OutcomeTable, row: number): boolean {
   return read(table, row, column.isUuidMade) === 1
 }
 
-/** Whether it is an event of cookieless mode that is to be hashed. */
+/** Whether it is an event of cookieless mode that will be hashed. */
 export function hasVisitorAt(table: OutcomeTable, row: number): boolean {
   return read(table, row, column.hasVisitor) === 1
 }
@@ -214,7 +214,7 @@ export class TableWriter {
     }
   }
 
-  /** Events of one request are mostly one visitor's, so that neighbours share what they say. */
+  /** Most events of one request have the same visitor, so neighbours share the facts. */
   #addVisitor(visitor: VisitorFacts): void {
     const last = this.#visitors.at(-1)
     this.#visitors.push(last !== undefined && isSameVisitor(last, visitor) ? last : visitor)
@@ -255,9 +255,9 @@ function newCells(length: number): Int32Array<ArrayBuffer> {
 /** The further columns of an event. */
 export interface EventRow {
   readonly isUuidMade: boolean
-  /** What an event of cookieless mode said of its visitor, if it is to be hashed; null for every other event. */
+  /** What an event of cookieless mode said about its visitor, if it will be hashed; null for every other event. */
   readonly visitor: VisitorFacts | null
-  /** What an event of cookieless mode gets whose visitor is known already. */
+  /** For an event of cookieless mode whose visitor is known already. */
   readonly settled?: SettledVisitor | null
 }
 
@@ -319,7 +319,7 @@ function* keptRecords(
   return null
 }
 
-/** Writes both runs of events again and fills in the settled visitors. The table stays as it is until `finish`. */
+/** Writes both runs of events again and fills in the settled visitors. The table does not change until `finish`. */
 export class EventRewriter {
   readonly #table: OutcomeTable
   readonly #records: TableRecords
@@ -369,7 +369,7 @@ export function keepRejects(table: OutcomeTable, count: number): void {
     if (runAt(table, row) === 'rejects' && cells[row * cellsPerRow]! >= end) cells[row * cellsPerRow] = -1
 }
 
-/** Frees the records of a request of which nothing is stored, once its answer is made. */
+/** Frees the records of a request of which nothing is stored, once its answer is ready. */
 export function freeTable({ live, import: imports, rejects }: OutcomeTable): void {
   for (const records of [live, imports, rejects]) if (records !== null) freeBytes(records.bytes)
 }

@@ -1,5 +1,5 @@
 // Every outcome that an item of a capture request can have. A row of the outcome table (`outcome-table.ts`) holds its
-// index, the code. Metrics, counts, kept rejects and the answers of both protocols all take their words from this list.
+// index, the code. Metrics, counts, kept rejects and the answers of both protocols all take their codes from this list.
 
 import { dropReasons } from '../events/event-drops.ts'
 import { type CookielessDrop, cookielessDrops } from './cookieless-event.ts'
@@ -18,7 +18,7 @@ export interface Outcome {
   readonly result: ItemResult
   /** A code of docs/wire/errors.md; null when there is nothing to report. */
   readonly reason: string | null
-  /** Its record is appended to the log. True also for events that the worker is going to drop. */
+  /** Its record is appended to the log. True also for events that the worker will drop. */
   readonly isStored: boolean
   /** The field that a warning is about. A reject's own record says which field is at fault. */
   readonly field: string | null
@@ -36,11 +36,11 @@ export const warningCodes = Object.fromEntries(
   noteWarnings.map(({ type, field }) => [type, define('warning', type, true, field)]),
 ) as Readonly<Record<(typeof noteWarnings)[number]['type'], number>>
 
-/** Events that the worker is going to drop, for the reasons that can be seen in the event alone. */
+/** Events that the worker will drop, for reasons that are visible in the event alone. */
 export const workerDropCodes = defineEach('drop', dropReasons, true)
 
 export const performanceCode = define('drop', 'dropped_performance_event', false)
-/** The key belongs to no project. Such requests are answered as if all were well. */
+/** The key belongs to no project. Such requests are answered as if they had succeeded. */
 export const unknownKeyCode = define('drop', 'unknown_api_key', false)
 /** The instance takes historical migrations only. Source: docs/wire/ingestion.md 5. */
 export const importOnlyCode = define('drop', 'non_historical_import_drop', false)

@@ -12,8 +12,8 @@ export function packItems(json: Uint8Array): Uint8Array<ArrayBuffer> {
 
 /**
  * Unpacks off the event loop.
- * @param bytesMax the longest that the items may be unpacked.
- * @throws Error when they are longer, or the bytes are not packed items.
+ * @param bytesMax the maximum unpacked length.
+ * @throws Error when the items are longer, or the bytes are not packed items.
  */
 export function unpackItems(packed: Uint8Array, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {

@@ -65,7 +65,7 @@ describe('prepareEvents', () => {
     )
   })
 
-  it('carries the bodies of a bounded number of rejects', () => {
+  it('includes the bodies of a bounded number of rejects', () => {
     const items = Array.from({ length: 250 }, () => anIncomingEvent({ timestamp: 'soon' }))
     const table = aTable(items, { historicalMigration: true })
     assert.equal(rowsOf(table, row => isRejectAt(table, row)).filter(isReject => isReject).length, 250)
@@ -101,7 +101,7 @@ describe('prepareEvents', () => {
     assert.equal(requestRefusal(table), null)
   })
 
-  it('tells of an itemised event what its client is to know, the first of several things', () => {
+  it('reports to the client of an itemised event the first of several problems', () => {
     const items = [
       anIncomingEvent({ timestamp: '?', name: 'x'.repeat(201) }),
       anIncomingEvent({ name: 'x'.repeat(201) }),
@@ -115,7 +115,7 @@ describe('prepareEvents', () => {
     assert.deepEqual(outcomesOf(aTable(items)), ['ok', 'ok', 'ok'])
   })
 
-  it('knows of each row which quota it is subject to', () => {
+  it('records for each row the quota that it is subject to', () => {
     const tour = (key: string) => anIncomingEvent({ name: 'survey sent', propertiesJson: `{${key}:null}` })
     const items = [
       anIncomingEvent(),
@@ -189,7 +189,7 @@ describe('prepareV1Events', () => {
     assert.equal(table.import, null)
   })
 
-  it('carries what it dropped, so many that a project may keep, and gives each its reason', () => {
+  it('includes as many dropped events as a project may store, and gives each its reason', () => {
     const items = Array.from({ length: 150 }, (_, index) =>
       numbered(index, index % 2 ? { name: '' } : { timestamp: '' }),
     )
@@ -208,7 +208,7 @@ describe('prepareV1Events', () => {
     )
   })
 
-  it('has no address for what the service’s own tools send', () => {
+  it('stores no address for events of the service’s own tools', () => {
     const [record] = decoded(prepared([numbered(0)], { captureInternal: true }).live)
     assert.ok(record?.kind === 'event')
     assert.equal(record.event.ip, '127.0.0.1')

@@ -1,6 +1,6 @@
 // Turns all items of one request into rows of an outcome table, with encoded log records. Pure, so that it runs on the
 // event loop for small requests and in a decode thread for large ones. Each protocol normalises events its own way;
-// this file decides what a bad event means for its request and what is kept of it.
+// this file decides what a bad event means for its request and what is stored of it.
 
 import {
   type CapturedEvent,
@@ -67,7 +67,7 @@ export interface ReceivedRequest {
   readonly importJobId?: number
 }
 
-/** What settles the visitors of a key's project; null when no project has the key. */
+/** Returns what settles the visitors of a key's project; null when no project has the key. */
 export type VisitorsOf = (token: string) => SettleVisitor | null
 
 /**
@@ -185,7 +185,7 @@ function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context ext
 }
 
 /**
- * Adds an event; of one of cookieless mode nothing that tells its visitor gets into the record.
+ * Adds an event. The record of a cookieless one contains nothing that identifies its visitor.
  * @param about `isImport`: its whole request is one, whose visitors were hashed where it comes from. `members`: of
  *   `readVisitor`.
  */
@@ -266,7 +266,9 @@ class RejectWriter<Event, Context extends RequestContext> {
     this.#table.addReject(row, reject, performanceCode, { resource: null, isNameless: false, refusesRequest: false })
   }
 
-  /** Whether any item may be of cookieless mode. All items of a request have the same sender, whose address is hidden then. */
+  /**
+   * Whether any item may be of cookieless mode. All items of a request share one sender, whose address is then hidden.
+   */
   #hasVisitors(): boolean {
     const { items, sourceJson } = this.#request
     this.#isOfVisitors ??= items.some((_, row) => mayHaveVisitors(sourceJson(row)))

@@ -79,7 +79,7 @@ export const refusedRecordingFields: Readonly<Record<RecordingRefusal, string>> 
 }
 
 /**
- * Bounds the unpacked text of the items, since a record is read, stored and handed out in one piece. No unpacked body
+ * Bounds the unpacked text of the items, since a record is read, stored and returned in one piece. No unpacked body
  * that the wire accepts is that long, but a small packed one may unpack to more. Source: ours.
  */
 export const recordingBytesMax = 32 * 1024 * 1024

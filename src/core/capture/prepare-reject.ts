@@ -1,5 +1,5 @@
-// Turns a stored reject into log records again. The result depends on the reject alone: made-up ids derive from the
-// reject's id, times from when it arrived. A second replay therefore stores the same events, and they count once.
+// Turns a stored reject into log records again. The result depends on the reject alone: generated ids derive from the
+// reject's id, times from its arrival. A second replay therefore stores the same events, and they count once.
 
 import { hash } from 'node:crypto'
 import type { CapturedEvent, Lane, RejectSource } from '../events/captured-event.ts'
@@ -49,7 +49,7 @@ export function prepareRejectedV1Request(
 
 /**
  * Prepares an event that was accepted before it was rejected. No rule is applied again.
- * @returns null when the item is not one that this service wrote.
+ * @returns null when the item was not written by this service.
  */
 export function prepareRejectedEvent(
   item: IncomingEvent,
@@ -87,7 +87,7 @@ export function prepareRejectedEvent(
   return table.finish()
 }
 
-/** Yields the same numbers every time for one reject. */
+/** Returns the same numbers every time for one reject. */
 function randomOf(rejectId: string): RandomUint32 {
   let drawCount = 0
   return () => Number.parseInt(hash('sha1', `${rejectId}:${drawCount++}`, 'hex').slice(0, 8), 16)

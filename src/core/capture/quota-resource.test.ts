@@ -6,7 +6,7 @@ import { quotaOf, quotaResourceOf, resourceOf } from './quota-resource.ts'
 const no = () => false
 const yes = () => true
 
-test('exceptions, AI events and survey responses have quotas of their own, everything else is an event', () => {
+test('exceptions, AI events and survey responses each have a quota, and everything else counts as an event', () => {
   assert.equal(quotaResourceOf('$exception', no), 'exceptions')
   assert.equal(quotaResourceOf('$ai_generation', no), 'llm_events')
   assert.equal(quotaResourceOf('$ai_anything_new', no), 'llm_events')
@@ -21,7 +21,7 @@ test('the surveys of a product tour are ordinary events', () => {
   assert.equal(quotaResourceOf('$exception', yes), 'exceptions')
 })
 
-test('a tour is looked for in the text of the properties, which may be long and are not parsed', t => {
+test('a tour is found in the text of the properties, which may be long and is not parsed', t => {
   const parses = t.mock.method(JSON, 'parse').mock
   assert.equal(resourceOf('survey sent', '{"pr\\u00e9nom":"Zo\\u00e9","$product_tour\\u005fid":null}'), 'events')
   assert.equal(resourceOf('survey sent', '{"pr\\u00e9nom":"$product_tour_id"}'), 'survey_responses')

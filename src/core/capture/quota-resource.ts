@@ -1,5 +1,5 @@
 // Which of a project's quotas an event counts against. Every live event counts against the `events` quota. Some also
-// have a quota of their own; they are accepted as long as that one has room, even when `events` is used up.
+// have a separate quota; they are accepted until that one is used up, even when `events` is used up.
 
 import { hasMember } from '../json-text.ts'
 import type { Quotas } from '../project.ts'
@@ -7,7 +7,7 @@ import { surveyEvents } from '../surveys/survey-events.ts'
 
 export const quotaResources = ['events', 'exceptions', 'recordings', 'llm_events', 'survey_responses'] as const
 export type QuotaResource = (typeof quotaResources)[number]
-/** The quotas that an analytics event can count against. Recordings have a path of their own. */
+/** The quotas that an analytics event can count against. Recordings are counted elsewhere. */
 export const eventResources = ['events', 'exceptions', 'llm_events', 'survey_responses'] as const
 export type EventResource = (typeof eventResources)[number]
 
@@ -39,7 +39,7 @@ export function resourceOf(name: string, propertiesJson: string): EventResource 
   })
 }
 
-/** Per UTC month; null = unlimited, 0 = always over. */
+/** Per UTC month; null = unlimited, 0 = always exceeded. */
 export function quotaOf(quotas: Quotas, resource: QuotaResource): number | null {
   return quotas[quotaNames[resource]]
 }

@@ -22,8 +22,8 @@ export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
 }
 
 /**
- * Cuts a body and records whether it did. An empty body is marked as one that cannot be replayed. Of a request with
- * cookieless events neither their visitors nor the sender's address are kept.
+ * Cuts a body and records whether it did. An empty body is marked as not replayable. For a request with cookieless
+ * events, neither their visitors nor the sender's address are kept.
  */
 export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
   const stripped = withoutVisitors(sent)

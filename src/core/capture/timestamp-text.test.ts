@@ -79,13 +79,13 @@ describe('parseTimestampText', () => {
       }),
     )
   })
-  it('takes any text', () => {
+  it('accepts any text', () => {
     fc.assert(fc.property(fc.string({ maxLength: 80 }), text => void parseTimestampText(text)))
   })
 })
 
 describe('parseZonedTimestampText', () => {
-  it('wants a zone', () => {
+  it('requires a zone', () => {
     assert.equal(parseZonedTimestampText('2025-07-01T10:00:00'), null)
     assert.equal(parseZonedTimestampText('2025-07-01'), null)
     assert.equal(parseZonedTimestampText('2025-07-01T10:00:00+02:00'), Date.parse('2025-07-01T08:00:00Z'))

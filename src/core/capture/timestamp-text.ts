@@ -21,7 +21,7 @@ export function parseTimestampText(text: string): number | null {
   return text.length > textLengthMax ? null : parseLenientTimestamp(text.trim())
 }
 
-/** Epoch ms of an ISO 8601 text that names its zone, as `sent_at` has to; null for anything else. */
+/** Epoch ms of an ISO 8601 text that names its zone, as `sent_at` must; null for anything else. */
 export function parseZonedTimestampText(text: string): number | null {
   const iso = parseIsoDateTime(text)
   return iso === null || !iso.hasZone ? null : iso.epochMs

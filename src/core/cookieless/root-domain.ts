@@ -6,12 +6,12 @@ import { getDomain } from 'tldts-icann'
 import { ownCopy } from '../own-copy.ts'
 
 const knownMax = 1_000
-/** Pages of one site come one after the other. */
+/** Pages of one site usually follow each other. */
 const known = new Map<string, string>()
 
 /**
  * @param host a host, with or without port, or the address of a page.
- * @returns '' for ''; a text that is no host comes back as it is.
+ * @returns '' for ''; a text that is not a host is returned unchanged.
  */
 export function rootDomain(host: string): string {
   const found = known.get(host)

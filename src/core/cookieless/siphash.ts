@@ -30,7 +30,7 @@ export function sipHash128(key: Uint8Array, message: Uint8Array): Uint8Array<Arr
   const { length } = message
   const whole = length - (length % 8)
   for (let at = 0; at < whole; at += 8) compress(wordAt(message, at + 4), wordAt(message, at))
-  // The last word has the bytes that are left, and the length in its uppermost byte.
+  // The last word has the remaining bytes, and the length in its uppermost byte.
   let lastL = 0
   let lastH = length << 24
   for (let at = whole; at < length; at++) {

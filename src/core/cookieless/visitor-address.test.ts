@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { visitorAddress } from './visitor-address.ts'
 
-it('spells an address in one way', () => {
+it('normalises the spelling of an address', () => {
   for (const [text, expected] of [
     ['203.0.113.7', '203.0.113.7'],
     ['::ffff:203.0.113.7', '203.0.113.7'],

@@ -1,8 +1,8 @@
 // The one spelling of an address that is hashed: a visitor's events and flags may spell it in different ways.
 
 /**
- * An IPv6 address in its shortest form, one that maps an IPv4 address as that; any other text as it is.
- * Source: docs/wire/ingestion.md 13.4.
+ * An IPv6 address in its shortest form, or as IPv4 when it maps an IPv4 address; any other text unchanged. Source:
+ * docs/wire/ingestion.md 13.4.
  */
 export function visitorAddress(text: string): string {
   if (!text.includes(':')) return text

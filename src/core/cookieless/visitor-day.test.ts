@@ -5,7 +5,7 @@ import { closesAtMs, isDayOpen, keptDays, statelessSessionId, visitorDay } from 
 const at = (text: string) => Date.parse(text)
 
 describe('the day of a visitor without cookies', () => {
-  it("is that of the visitor's zone, else of the project's, else of UTC", () => {
+  it("is a day of the visitor's zone, else of the project's, else of UTC", () => {
     const time = at('2025-01-01T03:00:00Z')
     assert.equal(visitorDay(time, 'America/Sao_Paulo', 'UTC').day, '2025-01-01')
     assert.equal(visitorDay(time, null, 'America/New_York').day, '2024-12-31')
@@ -45,7 +45,7 @@ describe('the day of a visitor without cookies', () => {
     }
   })
 
-  it('gives a session that lasts it', () => {
+  it('gives a session that lasts all day', () => {
     const hash = Buffer.from('jZfBjkLcdjlQTVmIKIhC3Q==', 'base64')
     const { startMs } = visitorDay(at('2024-12-31T10:00:00Z'), 'Europe/London')
     assert.equal(statelessSessionId(startMs, hash), '01941a03-2000-7d97-818e-42dc7639504d')

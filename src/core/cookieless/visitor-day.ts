@@ -7,7 +7,7 @@ import { dayMs } from '../time.ts'
 const hourMs = 3_600_000
 /** PostHog's bound: in zones of UTC+13 and UTC+14 a day begins up to two hours before it is open. */
 const openBeforeMs = 12 * hourMs
-/** A day ends 14 hours later than in UTC at most, and what happened on it may arrive 72 hours late. */
+/** A day ends at most 14 hours later than in UTC, and its events may arrive 72 hours late. */
 const openAfterMs = 86 * hourMs
 
 export interface VisitorDay {
@@ -19,7 +19,7 @@ export interface VisitorDay {
 }
 
 const knownMax = 1_000
-/** The last day of each zone: times come in order, more or less. */
+/** The last day of each zone: times arrive roughly in order. */
 const knownDays = new Map<string, VisitorDay>()
 
 /**
@@ -46,12 +46,12 @@ export function isDayOpen(day: string, nowMs: number): boolean {
   return nowMs >= midnightOf(day) - openBeforeMs && nowMs < closesAtMs(day)
 }
 
-/** When everything that makes a day's visitors recognisable goes, epoch ms. */
+/** When everything that makes a day's visitors recognisable is deleted, epoch ms. */
 export function closesAtMs(day: string): number {
   return midnightOf(day) + openAfterMs
 }
 
-/** The day that was asked for last; nearly all are the same. */
+/** The most recently requested day; nearly all calls ask for the same one. */
 let lastDay = ''
 let lastMidnightMs = 0
 
@@ -69,8 +69,9 @@ export interface DayRange {
 }
 
 /**
- * The days of which anything is kept, salts above all: from the first that is not closed to the last that has begun
- * anywhere. A clock that was ahead leaves what it made for later days; that goes as well, since it would be kept for too long.
+ * The days whose data, above all salts, are kept: from the first that is not closed to the last that has begun
+ * anywhere. A clock that was ahead leaves data of later days; they are deleted as well, since they would be kept for
+ * too long.
  */
 export function keptDays(nowMs: number): DayRange {
   return { first: utcDay(nowMs - openAfterMs + dayMs), last: utcDay(nowMs + dayMs) }
@@ -85,7 +86,8 @@ function utcDay(timeMs: number): string {
 }
 
 /**
- * The session of a visitor for a whole day, when nothing is stored of him: a UUIDv7 of the day's start and the hash.
+ * The session of a visitor for a whole day, when nothing about the visitor is stored: a UUIDv7 of the day's start and
+ * the hash.
  * @param hash the base hash.
  */
 export function statelessSessionId(startMs: number, hash: Uint8Array): string {
@@ -98,7 +100,7 @@ export function statelessSessionId(startMs: number, hash: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** Offsets such as `+02:00` are no zones, though they are read as such. */
+/** Offsets such as `+02:00` are not zones, though `Temporal` accepts them. */
 function mayBeZone(name: string): boolean {
   return name.length <= 100 && /^[A-Za-z]/.test(name)
 }

@@ -1,5 +1,6 @@
-// Who a visitor without cookies is for one day: a keyed hash of what the request shows. The key is the day's salt, and
-// once that is gone nobody can tell which address an id was. Source: docs/wire/ingestion.md 13; PostHog's cookieless.
+// Who a visitor without cookies is for one day: a keyed hash of what the request shows. The key is the day's salt; once
+// that is deleted, an id can no longer be traced to an address. Source: docs/wire/ingestion.md 13; PostHog's
+// cookieless.
 
 import { cutToCodePoints } from '../code-points.ts'
 import { sipHash128 } from './siphash.ts'

@@ -15,7 +15,7 @@ export const experimentOrders = [
   'status',
 ] as const
 
-/** All filters have to hold. */
+/** All filters must match. */
 export interface ExperimentFilter {
   /** Part of a name, in any case. */
   readonly search?: string
@@ -28,7 +28,7 @@ export interface ExperimentFilter {
   readonly order?: { readonly by: (typeof experimentOrders)[number]; readonly isDescending: boolean }
 }
 
-/** An experiment without what is only shown, and whether its flag is active. */
+/** An experiment without the display-only content, and whether its flag is active. */
 export type ListedExperiment = Omit<Experiment, 'content'> & { readonly flagIsActive: boolean }
 
 /** An experiment that runs with its flag switched off is paused. */
@@ -41,7 +41,7 @@ export function statusOfExperiment(
   return flagIsActive ? 'running' : 'paused'
 }
 
-/** @param experiments of one project. @param nowMs until when an experiment that runs has lasted. */
+/** @param experiments of one project. @param nowMs the end of the duration of a running experiment. */
 export function chooseExperiments<T extends ListedExperiment>(
   experiments: readonly T[],
   filter: ExperimentFilter,

@@ -11,7 +11,7 @@ export interface Experiment {
   readonly flagId: number
   /** True when the flag was made for the experiment; false when it existed before and may have other uses. */
   readonly flagIsOwn: boolean
-  /** `description`, `metrics`, `parameters` and the like, handed back as they are. */
+  /** `description`, `metrics`, `parameters` and the like, returned as they were sent. */
   readonly content: JsonObject
   /** Null for a draft. */
   readonly startDateMs: number | null

@@ -18,7 +18,7 @@ function nested(groupCount: number, innermost: JsonValue[] = [plan]): JsonObject
 }
 
 describe('the tree of a cohort', () => {
-  it('may mix groups and leaves at any depth, and notes what they name, each once', () => {
+  it('may mix groups and leaves at any depth, and lists each of its references once', () => {
     const read = readCohortTree(
       tree(
         { type: 'cohort', key: 'id', value: '7', operator: 'not_in' },
@@ -45,7 +45,7 @@ describe('the tree of a cohort', () => {
     assert.ok(group.entries[1]?.kind === 'test' && group.entries[1].isNegated)
   })
 
-  it('is null where nothing is described', () => {
+  it('is null when the filters describe nothing', () => {
     assert.equal(readCohortTree({}), null)
     assert.equal(readCohortTree({ properties: null }), null)
   })
@@ -88,7 +88,7 @@ describe('the tree of a cohort', () => {
       assert.throws(() => readCohortTree({ properties }), UnreadableFilters, JSON.stringify(properties))
   })
 
-  it('reads own keys alone', () => {
+  it('reads only own keys', () => {
     for (const text of [
       '{"properties": {"__proto__": {"type": "OR", "values": []}}}',
       '{"properties": {"type": "OR", "values": [{"__proto__": {"type": "person", "key": "a"}}]}}',

@@ -7,13 +7,13 @@ import { dependencyId } from './flag-dependencies.ts'
 import { readFilter, type StoredFilter, UnreadableFilters } from './flag-filters.ts'
 
 export type CohortEntry =
-  /** With `isAny` one entry has to hold (`OR`), else all of them. */
+  /** With `isAny` one entry must match (`OR`), otherwise all. */
   | { readonly kind: 'group'; readonly isAny: boolean; readonly entries: readonly CohortEntry[] }
   /** A property of the person, or another flag's value. */
   | { readonly kind: 'test'; readonly filter: StoredFilter; readonly isNegated: boolean }
   /** `wanted` is null for an operator that never matches. */
   | { readonly kind: 'cohort'; readonly id: number; readonly wanted: boolean | null; readonly isNegated: boolean }
-  /** What the person did. Evaluations have no such data, so nobody is a member by it, negated or not. */
+  /** What the person did. Evaluations have no such data, so no person is a member by it, negated or not. */
   | { readonly kind: 'behavior' }
 
 export interface CohortTree {
@@ -31,7 +31,7 @@ const behaviorTypes: readonly JsonValue[] = ['behavioral', 'realtime', 'event', 
 
 /**
  * @param filters `{properties: {type, values}}`.
- * @returns null when it describes nothing, so that nobody is a member.
+ * @returns null when it describes nothing, so that no person is a member.
  * @throws UnreadableFilters for a shape that is not a tree, or a tree that is too deep.
  */
 export function readCohortTree(filters: JsonObject): CohortTree | null {

@@ -25,7 +25,7 @@ export interface Cohort {
   readonly createdBy: string | null
 }
 
-/** Whether a change leaves all that writers decide as it was; such a change makes no version. */
+/** Whether a change leaves everything that writers decide unchanged; such a change makes no version. */
 export function isSameCohort(before: Cohort, after: Cohort): boolean {
   return (
     before.name === after.name &&

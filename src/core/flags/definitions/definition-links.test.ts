@@ -31,7 +31,7 @@ describe('references of a flag', () => {
     )
   })
 
-  it('are no indexes that no project can have, and nothing where no filters are', () => {
+  it('exclude indexes that no project can have, and are empty without filters', () => {
     for (const text of ['{"aggregation_group_type_index": 5}', '{"groups": [{"aggregation_group_type_index": -1}, 7]}'])
       assert.deepEqual(referencesOfFlag(filtersOf(text)), [], text)
     for (const text of ['{"aggregation_group_type_index": "0"}', '{"groups": [null, {"properties": [null]}]}', '[]'])
@@ -51,7 +51,7 @@ it('rules refer to their experiments, and to nothing else', () => {
   )
 })
 
-it('the flags that a flag depends on are those that it or a cohort behind it tests, never itself', () => {
+it('the flags that a flag depends on are those that it or a cohort it reaches tests, never the flag itself', () => {
   const linked = (id: number, flagIds: number[], cohortIds: number[]) => {
     return { id, name: '', flagIds, cohortIds, experimentIds: [] }
   }

@@ -49,7 +49,7 @@ export function referencesOfFlag(filters: JsonValue): DefinitionReference[] {
 function experimentsOfRules(filters: JsonObject): DefinitionReference[] {
   return listOf(ownValue(filters, 'rules')).flatMap((rule, index) => {
     const id = isJsonObject(rule) ? numberOf(ownValue(rule, 'experiment_id') ?? null) : undefined
-    // What is no id makes the document unreadable.
+    // Any other value makes the document unreadable.
     return Number.isSafeInteger(id)
       ? [{ kind: 'experiment', id: id!, path: `filters.rules.${index}.experiment_id` }]
       : []
@@ -84,7 +84,7 @@ export function referencesOfCohort(filters: JsonObject): DefinitionReference[] {
   return references
 }
 
-/** The flags that each flag depends on: those that it tests, or that a cohort which it reaches does. */
+/** The flags that each flag depends on: those that it tests, directly or through a cohort that it reaches. */
 export function flagDependencies({ flags, cohorts }: DefinitionLinks): (flagId: number) => readonly number[] {
   const flagOf = new Map(flags.map(flag => [flag.id, flag]))
   const cohortOf = new Map(cohorts.map(cohort => [cohort.id, cohort]))
@@ -93,7 +93,7 @@ export function flagDependencies({ flags, cohorts }: DefinitionLinks): (flagId: 
     if (flag === undefined) return []
     const found = new Set(flag.flagIds)
     const reached = new Set(flag.cohortIds)
-    // A set is walked to its end even when that moves on.
+    // Iterating over a set also visits entries added during the iteration.
     for (const cohortId of reached) {
       const cohort = cohortOf.get(cohortId)
       for (const id of cohort?.flagIds ?? []) found.add(id)

@@ -1,12 +1,12 @@
-// Reads the fields of one object of a flag document, which is closed: what it has beside its known fields is a fault.
-// Source: docs/wire/evaluation.md 11.2.
+// Reads the fields of one object of a flag document. Such an object is closed: any unknown field is a fault. Source:
+// docs/wire/evaluation.md 11.2.
 
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
 
 const decimalsMax = 2
 
-/** Leaves the reading functions by the shortest way; `readRules` turns it into a result. */
+/** Leaves the nested reading functions at once; `readRules` turns it into a result. */
 export class Fault extends Error {
   readonly fault: FlagIssue
 
@@ -52,7 +52,7 @@ export class Fields {
     return Object.hasOwn(this.#object, name)
   }
 
-  /** Whether it is there and not null. */
+  /** Whether the field is present and not null. */
   isSet(name: string): boolean {
     return (ownValue(this.#object, name) ?? null) !== null
   }
@@ -108,7 +108,7 @@ export class Fields {
   }
 }
 
-/** A number as it was written: a plain one is what a double writes. */
+/** A number as it was written: a plain number is written as a double. */
 export function literalOf(number: JsonValue): string {
   return isRawNumber(number) ? number.rawJSON : String(number)
 }

@@ -20,7 +20,7 @@ export function redactPayloads(filters: JsonObject): JsonObject {
   return withPayloads(filters, isJsonObject(payloads) ? mapPayloads(payloads, () => redactedPayload) : redactedPayload)
 }
 
-/** Null and the empty text count as no payload. */
+/** Null and the empty text are not payloads. */
 export function holdsPayload<T extends JsonValue | undefined>(payload: T): payload is T & NonNullable<T> {
   return payload !== undefined && payload !== null && payload !== ''
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { dependencyId, orderDependencies } from './flag-dependencies.ts'
 
 describe('dependencyId', () => {
-  it('tells a number that no flag can have from a text that is no number', () => {
+  it('distinguishes a number that no flag can have from a text that is not a number', () => {
     assert.equal(dependencyId('12'), 12)
     for (const key of ['', '-5', '99999999999999999999']) assert.equal(dependencyId(key), -1, key)
     for (const key of ['beta', '1.5', ' 5', '5x']) assert.equal(dependencyId(key), null, key)
@@ -12,7 +12,7 @@ describe('dependencyId', () => {
 })
 
 describe('orderDependencies', () => {
-  it('puts every flag behind what it depends on, and takes out cycles with what hangs on them', () => {
+  it('puts every flag after what it depends on, and removes cycles with everything that depends on them', () => {
     const graph = fc.array(fc.array(fc.nat(11), { maxLength: 3 }), { minLength: 1, maxLength: 12 })
     fc.assert(
       fc.property(graph, lists => {
@@ -29,7 +29,7 @@ describe('orderDependencies', () => {
     )
   })
 
-  it('passes on that a flag is missing, but not through one that takes no part', () => {
+  it('reports a missing flag to dependants, but not through a flag that takes no part', () => {
     // 0 misses 99; 1 tests 0; 2 is inactive and misses 99; 3 tests 2.
     const { missing, order } = orderDependencies([[99], [0], undefined, [2]], new Map([0, 1, 2, 3].map(id => [id, id])))
     assert.deepEqual([...missing].sort(), [0, 1])

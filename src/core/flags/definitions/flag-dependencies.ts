@@ -62,8 +62,8 @@ export function orderDependencies(
 const nobodysId = -1
 
 /**
- * The id of the flag that a filter of type `flag` tests, read from the filter's key, which has to be digits. An empty
- * text and any other whole number give the id of no flag; any other key is no dependency and gives null.
+ * The id of the flag that a filter of type `flag` tests, read from the filter's key, which must be digits. An empty
+ * text and any other whole number give an id that no flag has; any other key is no dependency and gives null.
  */
 export function dependencyId(filterKey: string): number | null {
   if (/^\d{1,15}$/.test(filterKey)) return Number(filterKey)

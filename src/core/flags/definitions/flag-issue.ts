@@ -1,4 +1,4 @@
-// A fault in a flag or cohort that is to be stored: its place, its kind, and a sentence for the author.
+// A fault in a flag or cohort about to be stored: its place, its kind, and a sentence for the author.
 
 /**
  * `required`: missing; `invalid`: wrong JSON type; `invalid_input`: right type, but a value that does not work;

@@ -73,7 +73,7 @@ const table: [what: string, filters: JsonValue, rollout: FlagRollout | undefined
   ['a filter of an unknown type', { groups: [{ properties: [{ type: 'moon', key: 'a' }] }] }, unreadable],
 ]
 
-describe('whom a flag is rolled out to', () => {
+describe('the rollout of a flag', () => {
   for (const [what, filters, rollout] of table)
     it(`is ${rollout!.kind} with ${what}`, () => assert.deepEqual(rolloutOf(filters as JsonObject), rollout))
 

@@ -1,8 +1,7 @@
-// Whether a flag's conditions decide the same for everybody, without evaluating them for anybody: what an evaluation
-// would answer whoever asks. Everybody is every person, or every group or device for a flag that is decided by those. A
-// condition set with filters counts as one that some match and others do not, whatever it tests, other flags included.
-// Rules of version 2 are not weighed: whatever they are, they count as deciding differently for some.
-// Source: docs/wire/evaluation.md 5.2–5.7.
+// Whether a flag's conditions decide the same for every subject, determined without evaluating any of them. A subject
+// is a person, or a group or device for a flag that is decided by those. A condition set with filters counts as
+// matching some subjects and not others, whatever it tests, other flags included. Rules of version 2 are not analysed:
+// they always count as deciding differently for some. Source: docs/wire/evaluation.md 5.2–5.7.
 
 import type { JsonObject } from '../../json.ts'
 import { isSameJson } from '../../json-equal.ts'
@@ -33,7 +32,7 @@ export function rolloutOf(filters: JsonObject): FlagRollout {
 function rolloutOfRead(filters: StoredFilters): FlagRollout {
   const { sets, earlyExit } = filters
   const heldOut = filters.holdout?.exclusionPercentage ?? 0
-  // Whoever enrolled or opted out gets another answer than the sets give.
+  // Subjects that enrolled or opted out get a different answer than the sets give.
   if (filters.featureEnrollment) return { kind: 'some' }
   if (heldOut >= 100) return { kind: 'everybody', variant: `holdout-${filters.holdout?.id}` }
   if (heldOut > 0) return { kind: 'some' }
@@ -56,10 +55,10 @@ function rolloutOfRead(filters: StoredFilters): FlagRollout {
   return { kind: 'everybody', variant: answer === true ? null : answer }
 }
 
-/** Whether everybody whom a set would let in has been answered by an earlier one, whose conditions it repeats. */
+/** Whether every subject that a set would include is answered by an earlier set, whose conditions it repeats. */
 function takesAllOf(earlier: StoredSet, set: StoredSet, earlyExit: boolean): boolean {
   if (earlier.groupTypeIndex !== set.groupTypeIndex) return false
-  // A person has one place among the percentages, in every set.
+  // A person has the same place among the percentages in every set.
   if (!earlyExit && percentageOf(earlier) < percentageOf(set)) return false
   return earlier.filters.every(filter => set.filters.some(other => isSameFilter(filter, other)))
 }
@@ -79,7 +78,7 @@ function isForOwnSubject({ groupTypeIndex }: StoredSet, filters: StoredFilters):
   return groupTypeIndex === undefined || groupTypeIndex === filters.groupTypeIndex
 }
 
-/** What somebody gets who matches the set; null when it is one of several variants. */
+/** The answer for a subject that matches the set; null when it is one of several variants. */
 function answerOf(set: StoredSet, { variants }: StoredFilters): string | true | null {
   if (variants.length === 0) return true
   if (variants.some(({ key }) => key === set.variant)) return set.variant

@@ -1,6 +1,6 @@
-// Whether a flag is in use, as far as its own definition and its calls tell, in one word and in a sentence. Whoever uses
-// the flag, such as an experiment or a survey, does not matter, as in PostHog: a flag that nobody calls serves none of
-// them. Source: docs/wire/private-api.md 4.1.
+// Whether a flag is in use, judged by its definition and its calls, as a code and a sentence. What uses the flag, such
+// as an experiment or a survey, does not matter, as in PostHog: a flag that is never called serves none of them.
+// Source: docs/wire/private-api.md 4.1.
 
 import type { Flag } from './flag.ts'
 import { rolloutOf } from './flag-rollout.ts'
@@ -17,7 +17,7 @@ export type FlagOfStatus = Pick<Flag, 'active' | 'archived' | 'deleted' | 'filte
 
 /**
  * An active flag is stale when it was not called for 30 days; or when no call is known and it has decided the same for
- * everybody for 30 days; or when it has been rolled out to nobody for 30 days, called or not.
+ * every subject for 30 days; or when it has been rolled out to no subject for 30 days, called or not.
  * @param lastCalledAtMs null when no call is known.
  */
 export function statusOfFlag(

@@ -1,4 +1,4 @@
-// What a list of flags can be narrowed by that only the whole flag tells. Source: PostHog's list of feature flags.
+// Filters for a list of flags that need the whole flag. Source: PostHog's list of feature flags.
 
 import { isJsonObject, ownValue } from '../../json.ts'
 import type { Flag } from './flag.ts'
@@ -6,7 +6,7 @@ import { configVersion } from './read-rules.ts'
 
 export const flagTypes = ['boolean', 'multivariant', 'experiment', 'remote_config'] as const
 
-/** All of them have to hold. */
+/** All of them must match. */
 export interface FlagTraits {
   readonly type?: (typeof flagTypes)[number]
   /** Labels of keys; the flag was made with one of them. */

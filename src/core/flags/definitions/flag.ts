@@ -15,7 +15,7 @@ export interface WritableFlag {
   readonly name: string
   readonly filters: JsonObject
   readonly active: boolean
-  /** Kept, but out of use: an archived flag is inactive and is left out of lists. */
+  /** Kept but unused: an archived flag is inactive and is left out of lists. */
   readonly archived: boolean
   readonly deleted: boolean
   readonly ensureExperienceContinuity: boolean
@@ -28,7 +28,7 @@ export interface WritableFlag {
   readonly tags: readonly string[]
 }
 
-/** A stored flag. The store maintains the fields that are not the writer's. */
+/** A stored flag. The store maintains the fields that its writer does not set. */
 export interface Flag extends WritableFlag {
   /** Instance-wide, ascending from 1, never reused; other flags refer to it by this id. */
   readonly id: number
@@ -37,7 +37,7 @@ export interface Flag extends WritableFlag {
   readonly hasExperiment: boolean
   readonly createdAtMs: number
   readonly updatedAtMs: number
-  /** The last change of its filters or of its being active, so since when it has decided as it does. */
+  /** When its filters or its active state last changed, and so since when it has decided the same way. */
   readonly conditionsSinceMs: number
   /** Label of the key that wrote it, or null. */
   readonly createdBy: string | null
@@ -46,7 +46,7 @@ export interface Flag extends WritableFlag {
 /** The fields that one write sets. */
 export type FlagFields = Partial<WritableFlag>
 
-/** The values of fields that a flag's writer leaves out, and of null in a request. */
+/** The values of fields that a flag's writer omits or sends as null. */
 export const flagDefaults: Omit<WritableFlag, 'key'> = {
   name: '',
   filters: {},
@@ -79,7 +79,7 @@ export function changedFlag(current: Flag, change: Partial<Flag>): Flag {
   return decidesAlike ? flag : { ...flag, conditionsSinceMs: flag.updatedAtMs }
 }
 
-/** Whether a change leaves a flag as it was; such a change makes no version. */
+/** Whether a change leaves a flag unchanged; such a change makes no version. */
 export function isSameDefinition(before: Flag, after: Flag): boolean {
   return (
     before.hasExperiment === after.hasExperiment &&

@@ -12,7 +12,7 @@ export interface ReferenceMaps {
   readonly groupType: (index: number) => number
 }
 
-/** Each gets a reference as it stands and its path, such as `filters.groups.0.properties.1.value`. */
+/** Each receives the current reference and its path, such as `filters.groups.0.properties.1.value`. */
 export interface ReferenceValueMaps {
   readonly cohort: (value: JsonValue, path: string) => JsonValue
   readonly flag: (key: string, path: string) => string
@@ -40,7 +40,7 @@ export function mapReferences(filters: JsonObject, maps: ReferenceMaps): JsonObj
   })
 }
 
-/** References need not be ids: a file has names in their place. */
+/** References need not be ids: a file has names instead. */
 export function mapReferenceValues(filters: JsonObject, maps: ReferenceValueMaps, path = 'filters'): JsonObject {
   const mapped: JsonObject = {}
   for (const [name, value] of Object.entries(filters)) setOwn(mapped, name, mapField(name, value, maps, path))

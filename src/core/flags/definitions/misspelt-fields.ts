@@ -51,7 +51,7 @@ const holdoutGroupLevel = createLevel(['properties', 'rollout_percentage', 'vari
 
 /** PostHog's definitions have a few unknown names; a definition full of them must not hold the event loop. */
 const unknownCountMax = 200
-/** Nor must one in which every filter has the same slips. */
+/** The same limit for a definition in which every filter has the same slips. */
 const issueCountMax = 1_000
 
 /**
@@ -81,7 +81,7 @@ export function misspeltFields(filters: JsonObject): FlagIssue[] {
 /** Collects the misspelt fields of one definition, object by object. */
 export class MisspeltFields {
   readonly issues: FlagIssue[] = []
-  /** Per level, what each unknown name was probably meant to be; null when it resembles nothing. */
+  /** Per level, the likely meaning of each unknown name; null when it resembles none. */
   readonly #meantOf = new Map<Level, Map<string, string | null>>()
   #unknownCount = 0
 

@@ -27,7 +27,7 @@ function outcome(write: NarrowWrite, flag: { active?: boolean; archived?: boolea
 }
 
 describe('a switch', () => {
-  it('changes what is not that way yet, and nothing otherwise', () => {
+  it('changes what is not in that state yet, and nothing otherwise', () => {
     const on = { active: true, archived: false }
     const off = { active: false, archived: false }
     const filed = { active: false, archived: true }
@@ -45,8 +45,8 @@ describe('a switch', () => {
   })
 })
 
-describe('the percentage of one condition', () => {
-  it('changes alone', () => {
+describe('setting the percentage of one condition', () => {
+  it('changes nothing else', () => {
     const filters = { x_of_others: { a: 1 }, groups: [{ ...some, sort_key: 'k' }, everyone], payloads: { true: '1' } }
     assert.deepEqual(outcome(setConditionRollout(0, 2.5), { filters }), {
       filters: { ...filters, groups: [{ ...some, sort_key: 'k', rollout_percentage: 2.5 }, everyone] },
@@ -63,7 +63,7 @@ describe('the percentage of one condition', () => {
     }
   })
 
-  it('needs its condition', () => {
+  it('fails without that condition', () => {
     for (const [index, filters, said] of [
       [2, { groups: [some, everyone] }, 'Condition 2 does not exist. The flag has 2.'],
       [0, { groups: [] }, 'This feature flag has no release conditions.'],
@@ -74,8 +74,8 @@ describe('the percentage of one condition', () => {
   })
 })
 
-describe('a rollout to everyone', () => {
-  it('puts a condition in front of those there are', () => {
+describe('rolling out to everyone', () => {
+  it('puts a condition in front of the existing ones', () => {
     const filters = { groups: [some], holdout: { id: 7, exclusion_percentage: 5 }, aggregation_group_type_index: 0 }
     assert.deepEqual(outcome(rollOutToEveryone(null), { filters }), {
       filters: { ...filters, groups: [everyone, some] },
@@ -83,7 +83,7 @@ describe('a rollout to everyone', () => {
     assert.deepEqual(outcome(rollOutToEveryone(null), {}), { filters: { groups: [everyone] } })
   })
 
-  it('gives the named variant everything', () => {
+  it('gives the named variant 100 %', () => {
     const payloads = { control: '"a"' }
     assert.deepEqual(
       outcome(rollOutToEveryone('test'), { filters: { groups: [some], multivariate: variants(60, 40), payloads } }),
@@ -95,7 +95,7 @@ describe('a rollout to everyone', () => {
     )
   })
 
-  it('changes nothing when everyone is let in already, by the first condition', () => {
+  it('changes nothing when the first condition already includes everyone', () => {
     for (const [filters, variantKey, isDone] of [
       [{ groups: [everyone, some] }, null, true],
       [{ groups: [{ ...everyone, description: 'all', variant: null }] }, null, true],
@@ -113,7 +113,7 @@ describe('a rollout to everyone', () => {
     }
   })
 
-  it('needs a variant that the flag has, or none, and a flag that is not of early access', () => {
+  it('requires a variant that the flag has, or none, and a flag without an early access feature', () => {
     const multivariate = variants(60, 40)
     for (const [filters, variantKey, said] of [
       [{ multivariate }, null, 'variant_key: Send one of its variants: control, test'],

@@ -1,6 +1,6 @@
-// Writes that change one thing of a flag and leave the rest as it is: switch it, archive it, set one percentage, roll it
-// out to everyone. Each is a function from the flag as it was read to the fields that change.
-// Source: docs/wire/private-api.md 4.2.
+// Writes that change one thing of a flag and leave the rest unchanged: switch it, archive it, set one percentage, roll
+// it out to everyone. Each is a function from the flag as it was read to the fields that change. Source:
+// docs/wire/private-api.md 4.2.
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
@@ -9,15 +9,17 @@ import { configVersion } from './read-rules.ts'
 
 export interface NarrowRefusal {
   readonly code: 'invalid_input' | 'unsupported_config_version'
-  /** The field of the request that cannot be followed; null when it is the flag itself that does not allow it. */
+  /** The field of the request that cannot be applied; null when the flag itself does not allow the write. */
   readonly attr: string | null
   readonly message: string
 }
 
-/** What of a flag narrow writes read and change. */
+/** The parts of a flag that narrow writes read and change. */
 export type NarrowFlag = Pick<Flag, 'active' | 'archived' | 'filters'>
 
-/** @returns the fields to write, none when the flag is that way already; or why the write does not fit the flag. */
+/**
+ * @returns the fields to write, none when the flag is already in that state; or why the write does not fit the flag.
+ */
 export type NarrowWrite = (flag: NarrowFlag) => Result<Partial<NarrowFlag>, NarrowRefusal>
 
 export const enable: NarrowWrite = flag => {
@@ -117,7 +119,7 @@ function hasAll(filters: JsonObject, variantKey: string): boolean {
   )
 }
 
-/** Whether a set lets everyone in for whom the flag is evaluated, and leaves the variant to their shares. */
+/** Whether a set includes every subject that the flag is evaluated for, and leaves the variant to the percentages. */
 function isForEveryone(set: JsonValue | undefined, filters: JsonObject): boolean {
   if (!isJsonObject(set)) return false
   const ofFlag = ownValue(filters, 'aggregation_group_type_index') ?? null

@@ -1,4 +1,4 @@
-// Converts filters from before `groups` to today's form before they are stored; the evaluator knows only `groups`.
+// Converts filters from before `groups` to the current form before they are stored; the evaluator knows only `groups`.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
 import { configVersion } from './read-rules.ts'

@@ -41,7 +41,7 @@ function withPredicate(predicate: JsonValue): JsonObject {
   return documentOf({ ...release, targeting: { properties: [predicate] } })
 }
 
-/** `path code` of the first fault; null for a document that can be read. */
+/** `path code` of the first fault; null for a readable document. */
 function faultOf(document: JsonObject): string | null {
   const read = readRules(document)
   return read.ok ? null : `${read.error.path} ${read.error.code}`
@@ -128,7 +128,7 @@ describe('readRules', () => {
     })
   })
 
-  it('tells ids in lower case', () => {
+  it('returns ids in lower case', () => {
     const read = readRules(documentOf({ ...release, id: 'ABCDEF00-1111-4111-8111-111111111111' }))
     assert.equal(read.ok && read.value.rules[0]?.id, 'abcdef00-1111-4111-8111-111111111111')
   })
@@ -288,14 +288,14 @@ describe('readRules', () => {
     })
   }
 
-  it('refuses numbers that no double stands for, even where nobody reads them', () => {
+  it('refuses numbers outside the range of doubles, even where no code reads them', () => {
     for (const literal of ['1e400', '1e-400']) {
       const text = JSON.stringify(documentOf({ ...release, metadata: { a: 0 } })).replace('"a":0', `"a":${literal}`)
       assert.equal(faultOf(parseJson(text) as JsonObject), 'filters invalid_input')
     }
   })
 
-  it('takes what lies just within the limits', () => {
+  it('accepts values just within the limits', () => {
     assert.equal(faultOf(documentOf({ ...rollout, seed: '😀'.repeat(400) })), null)
     assert.equal(faultOf(typed('object', { a: nested(19) })), null)
     assert.equal(faultOf(typed('number', -(2 ** 53 - 1))), null)

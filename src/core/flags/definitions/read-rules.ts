@@ -1,6 +1,6 @@
-// Reads a stored or sent `filters` of version 2 into rules. One reader for evaluation and for writing, and a strict one:
-// what it does not know fails the flag, because a rule that is half understood would serve the wrong value.
-// Source: docs/wire/evaluation.md 11.1, 11.2.
+// Reads a stored or sent `filters` of version 2 into rules. One reader for evaluation and for writing, and a strict
+// one: anything unknown fails the flag, because a rule that is half understood would serve the wrong value. Source:
+// docs/wire/evaluation.md 11.1, 11.2.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import { isDeeperThan } from '../../json-depth.ts'
@@ -26,13 +26,13 @@ export const variantCountMax = 20
 export const seedCodePointsMax = 400
 /** Of the document as compact JSON, in UTF-8. */
 export const documentBytesMax = 512 * 1024
-/** Lists and objects of a value within one another, the value itself counted. */
+/** Nesting depth of lists and objects in a value, including the value itself. */
 export const valueDepthMax = 20
 
-/** Where a document is at fault: the first place in the order of reading, `filters.rules.0.seed`. */
+/** The first fault of a document in the order of reading, such as `filters.rules.0.seed`. */
 export type DocumentFault = FlagIssue
 
-/** Which form `filters` has. Stored numbers may be literals: 2.0 is 2. Source: docs/wire/evaluation.md 11.1. */
+/** The version of `filters`. Stored numbers may be literals: 2.0 is 2. Source: docs/wire/evaluation.md 11.1. */
 export function configVersion(filters: JsonObject): 1 | 2 | 'unsupported' {
   const version = ownValue(filters, 'version')
   const number = version === undefined ? 1 : numberOf(version)
@@ -40,7 +40,7 @@ export function configVersion(filters: JsonObject): 1 | 2 | 'unsupported' {
 }
 
 /**
- * Reads a whole document of version 2. Whether a pattern compiles is no matter of reading.
+ * Reads a whole document of version 2. It does not check whether patterns compile.
  * @returns its rules, or the first fault.
  */
 export function readRules(filters: JsonObject): Result<RulesDocument, DocumentFault> {
@@ -254,7 +254,7 @@ function hasForm(form: Exclude<ValueForm, 'any'>, operator: string, value: JsonV
     case 'version':
       return typeof value === 'string' && compileSemver(operator as SemverOperator, value) !== null
     case 'date':
-      // In UTC, as when version 1 is written: whether the project's zone skips this wall time may change.
+      // Checked in UTC, as for version 1: whether the project's zone skips this wall time may change.
       return parseDateFilter(value, 'UTC') !== null
     default:
       return form satisfies never
@@ -281,7 +281,7 @@ function checkValue(value: JsonValue, type: ReturnType, path: string): void {
   }
 }
 
-/** @throws Fault for a number without a finite double that it stands for: `1e400`, and `1e-400`, which is not 0. */
+/** @throws Fault for a number that no finite double represents: `1e400`, and `1e-400`, which is not 0. */
 function checkNumbers(filters: JsonObject): void {
   const isRepresented = (number: number, literal: string) =>
     Number.isFinite(number) && (number !== 0 || !/^[^e]*[1-9]/i.test(literal))

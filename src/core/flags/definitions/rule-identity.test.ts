@@ -32,7 +32,7 @@ function identified(document: JsonObject, before: JsonObject | null = stored): J
 }
 
 describe('the identity of rules', () => {
-  it('is new for a rule without an id, with a seed where its type has one', () => {
+  it('is generated for a rule without an id, with a seed if its type has one', () => {
     const holdout = { id: null, exclusion_percentage: 5 }
     const sent = documentOf(release(true), bare(rollout(true, 5)), bare(experiment([true, false], { holdout })))
     assert.deepEqual(
@@ -45,7 +45,7 @@ describe('the identity of rules', () => {
     )
   })
 
-  it('stays with the id, wherever the rule stands and whatever else of it changes', () => {
+  it('stays with the id, wherever the rule is and whatever else of it changes', () => {
     const holdout = { id: null, exclusion_percentage: 50 }
     const moved = documentOf({ ...bare(third), holdout }, { ...bare(second), rollout_percentage: 99 }, first)
     assert.deepEqual(rulesOf(identified(moved) as JsonObject), [
@@ -55,9 +55,9 @@ describe('the identity of rules', () => {
     ])
   })
 
-  it('stays as it is when everything is sent back', () => assert.deepEqual(identified(stored), stored))
+  it('does not change when everything is sent back', () => assert.deepEqual(identified(stored), stored))
 
-  it('keeps the seed of a rollout that becomes an experiment, and has none for a rule that always holds', () => {
+  it('keeps the seed of a rollout that becomes an experiment, and has none for a rule that always matches', () => {
     const split = bare({ ...experiment([true, false]), id: second.id! })
     const [asExperiment] = rulesOf(identified(documentOf(split)) as JsonObject)
     assert.equal(asExperiment!.seed, second.seed)
@@ -80,7 +80,7 @@ describe('the identity of rules', () => {
   ] as const)
     it(`is refused with ${what}`, () => assert.equal(identified(document), `${fault} invalid_input`))
 
-  it('is left alone where there are no rules, for the reader to refuse', () => {
+  it('is not touched where there are no rules, for the reader to refuse', () => {
     for (const rules of [null, 'rules', [1, null]]) {
       const document = { ...stored, rules }
       assert.deepEqual(identified(document), document)
@@ -88,8 +88,8 @@ describe('the identity of rules', () => {
   })
 })
 
-describe('the rules of a copy', () => {
-  it('have their own seeds where there is no such flag, and their ids', () => {
+describe('copied rules', () => {
+  it('keep their ids and get new seeds where there is no such flag', () => {
     const copy = rulesForCopy(stored, null, uuids())
     assert.deepEqual(
       rulesOf(copy).map(({ id, seed }) => [id, seed]),
@@ -102,13 +102,13 @@ describe('the rules of a copy', () => {
     assert.deepEqual(rulesForCopy(stored, copy, uuids()), copy, 'a second copy moves nobody')
   })
 
-  it('keep what they had in common with the flag that is there', () => {
+  it('keep what they have in common with the existing flag of the target', () => {
     const there = documentOf({ ...second, seed: 'there' })
     const copy = rulesOf(rulesForCopy(stored, there, uuids()))
     assert.deepEqual([copy[1]!.seed, copy[2]!.seed], ['there', third.seed])
   })
 
-  it('belong to the experiments that they have there, else to none', () => {
+  it('belong to the experiments of the target flag, else to none', () => {
     const holdout = { id: 4, seed: 'held', exclusion_percentage: 5 }
     const linked = documentOf(first, { ...third, experiment_id: 7, holdout })
     const unlinked = documentOf(first, { ...third, experiment_id: null, holdout: { ...holdout, id: null } })
@@ -117,7 +117,7 @@ describe('the rules of a copy', () => {
     assert.deepEqual(withExperimentsOf(unlinked, linked), linked)
   })
 
-  it('stay malformed where they are', () => {
+  it('stay malformed where they are malformed', () => {
     for (const rule of [
       { ...third, experiment_id: undefined },
       { ...third, experiment_id: '7' },

@@ -1,6 +1,6 @@
-// Who a rule of a version 2 document is: its id, and the seeds that decide who is in its rollout, its variants and its
-// holdout. They are the service's: a caller sends them back and never chooses them, so that no edit moves people between
-// buckets by accident. Source: docs/wire/private-api.md 4.3.
+// The identity of a rule in a version 2 document: its id, and the seeds that decide who is in its rollout, its variants
+// and its holdout. The service generates them: callers send them back and never choose them, so that no edit moves
+// people between buckets by accident. Source: docs/wire/private-api.md 4.3.
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '../../json.ts'
 import { err, ok, type Result } from '../../result.ts'
@@ -9,10 +9,11 @@ import type { FlagIssue } from './flag-issue.ts'
 const seededTypes: readonly unknown[] = ['percentage_rollout', 'experiment']
 
 /**
- * The document with an id for each rule, and seeds where its type has some: those that the stored document has under the
- * rule's id, wherever the rule stands now, else new ones. What is no rule stays as it is, for the reader to refuse.
+ * The document with an id for each rule, and seeds where its type has some: those that the stored document has under
+ * the rule's id, wherever the rule is now, else new ones. Anything that is not a rule stays unchanged, for the reader
+ * to refuse.
  * @param stored null for a new flag.
- * @returns the first id or seed that is not the stored document's.
+ * @returns the first id or seed that differs from the stored document's.
  */
 export function identifyRules(
   filters: JsonObject,
@@ -54,8 +55,9 @@ export function identifyRules(
 
 /**
  * The document for a copy of its flag in another project. Rules keep their ids, by which a later copy finds them again.
- * @param there the document of the flag that has the same key there: its seeds stay where it has the rule, so that nobody
- * there changes buckets. Null where there is none: then all seeds are new, so that the copy decides independently.
+ * @param there the document of the target project's flag with the same key. Where it has the rule, its seeds stay, so
+ *   that no person in the target project changes buckets. Null when there is no such flag: then all seeds are new, so
+ *   that the copy decides independently.
  */
 export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newUuid: () => string): JsonObject {
   const rulesThere = rulesById(there)
@@ -71,9 +73,10 @@ export function rulesForCopy(filters: JsonObject, there: JsonObject | null, newU
 }
 
 /**
- * The document with the experiments, and ids of holdouts, that the rules of the same ids have in another document. The others
- * become splits without an experiment: experiments belong to one project, and who gets which variant hangs on seeds alone.
- * @param other null where there is no such document.
+ * The document with the experiments, and holdout ids, that another document has for rules of the same ids. The other
+ * rules become splits without an experiment: experiments belong to one project, and seeds alone decide who gets which
+ * variant.
+ * @param other null when there is no such document.
  */
 export function withExperimentsOf(filters: JsonObject, other: JsonObject | null): JsonObject {
   const otherRules = rulesById(other)
@@ -95,7 +98,7 @@ function isIdOrNull(value: JsonValue | undefined): boolean {
   return value === null || (value !== undefined && Number.isSafeInteger(numberOf(value)))
 }
 
-/** The document with other rules; what is no rule stays as it is. */
+/** The document with changed rules; anything that is not a rule stays unchanged. */
 function mapRules(filters: JsonObject, change: (rule: JsonObject, index: number) => JsonObject): JsonObject {
   const rules = ownValue(filters, 'rules')
   if (!Array.isArray(rules)) return filters

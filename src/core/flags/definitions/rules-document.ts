@@ -7,7 +7,7 @@ export type ReturnType = (typeof returnTypes)[number]
 
 export interface RulesDocument {
   readonly returnType: ReturnType
-  /** Null: no value, so the caller's default. */
+  /** Null means no value, so that the caller's default applies. */
   readonly defaultValue: JsonValue
   readonly rules: readonly Rule[]
 }
@@ -26,7 +26,7 @@ export interface TargetedRelease extends RuleBase {
 interface Rollout extends RuleBase {
   /** 0 to 100, at most two decimals. */
   readonly rolloutPercentage: number
-  /** Whether who is out of the rollout goes on with the next rule; else he has the default value. */
+  /** Whether a subject outside the rollout continues with the next rule; otherwise it gets the default value. */
   readonly continuesOnMiss: boolean
   readonly seed: string
 }

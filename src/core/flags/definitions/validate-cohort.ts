@@ -15,13 +15,13 @@ export const cohortEntryCountMax = 1_000
 const topTypes = ['OR', 'AND']
 const groupTypes = [...topTypes, 'property']
 const leafTypes = ['person', 'person_metadata', 'cohort', 'flag']
-/** PostHog's types for what a person did. No such data is kept by person here. */
+/** PostHog's types for what a person did. Such data is not stored by person here. */
 const behaviouralTypes = ['behavioral', 'realtime']
 
 /**
- * Everything that is wrong: misspelt fields first, the rest in the order of the tree; empty when the filters may be
- * stored. Do not call it for a static cohort, whose filters mean nothing.
- * Source: docs/wire/evaluation.md 5.9.1, 5.11; which mistakes are refused: ours.
+ * All issues: misspelt fields first, the rest in the order of the tree; empty when the filters may be stored. Do not
+ * call it for a static cohort, whose filters mean nothing. Source: docs/wire/evaluation.md 5.9.1, 5.11; which mistakes
+ * are refused: ours.
  */
 export function validateCohortFilters(filters: JsonValue): FlagIssue[] {
   if (!isJsonObject(filters)) return [issue('filters', 'invalid', 'Filters must be an object.')]
@@ -62,7 +62,7 @@ class TreeValidation {
     const issues: FlagIssue[] = []
     for (const [index, entry] of values.entries()) {
       if (++this.#entryCount > cohortEntryCountMax) {
-        // Reported once, at the first entry too many; the rest is not checked.
+        // Reported once, at the first entry over the limit; the rest is not checked.
         if (this.#entryCount === cohortEntryCountMax + 1) issues.push(tooMany(`${path}.values.${index}`))
         break
       }
@@ -85,7 +85,7 @@ class TreeValidation {
   }
 
   #validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
-    // The evaluator takes any entry with a list of values for a group.
+    // The evaluator treats any entry with a list of values as a group.
     if (Array.isArray(ownValue(leaf, 'values')))
       return [
         issue(`${path}.values`, 'invalid_input', 'A filter has a value; values belong to groups of type OR or AND.'),

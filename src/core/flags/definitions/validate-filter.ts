@@ -39,14 +39,14 @@ export const flagOperators: readonly string[] = [...valueFormOf.keys(), ...other
 
 /** Bounds the distinct regular expressions of a flag or cohort together, since compiling them holds the event loop. */
 export const patternCharsOfFlagMax = 5_000
-/** In the units of `regex-cost.ts`: 15 to 30 ms at worst, and room for a hundred patterns for addresses with `\w`. */
+/** In the units of `regex-cost.ts`: 15 to 30 ms at worst, enough for a hundred patterns for addresses with `\w`. */
 export const patternUnitsOfFlagMax = 15_000
 
-/** The budget left for the regular expressions of one flag or cohort while its filters are validated. */
+/** The remaining budget for the regular expressions of one flag or cohort while its filters are validated. */
 export interface PatternBudget {
   charsLeft: number
   unitsLeft: number
-  /** Patterns already counted: each is compiled once, however many filters have it. */
+  /** Patterns already counted: each is compiled once, however many filters use it. */
   readonly paidFor: Set<string>
 }
 
@@ -55,8 +55,8 @@ export function patternBudgetOfFlag(): PatternBudget {
 }
 
 /**
- * Everything wrong with one entry of a set's `properties`.
- * Source: docs/wire/evaluation.md 4.2, 5.9, 5.9.1, 5.11, 5.12; which mistakes are refused: ours.
+ * All issues of one entry of a set's `properties`. Source: docs/wire/evaluation.md 4.2, 5.9, 5.9.1, 5.11, 5.12; which
+ * mistakes are refused: ours.
  */
 export function validateFilter(filter: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
   if (!isJsonObject(filter)) return [issue(path, 'invalid', 'A filter must be an object.')]
@@ -194,7 +194,7 @@ function valueProblem(
   }
 }
 
-/** Why a pattern may not be written; null for one that may. Counts it against the budget. */
+/** Why a pattern is refused; null for an acceptable one. Counts it against the budget. */
 export function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
   if (typeof value !== 'string') return 'The value must be a string: a regular expression.'
   if (!patterns.paidFor.has(value)) {

@@ -18,15 +18,15 @@ export const bucketingIdentifiers = ['distinct_id', 'device_id'] as const
 /** The parts of a flag that rules apply to. Absent ones are not being written and are not checked. */
 export type FlagToValidate = Omit<FlagFields, 'filters'> & { readonly filters?: JsonValue }
 
-/** Weights are doubles, and 33.33 + 33.33 + 33.34 has to count as 100. */
+/** Weights are doubles, and 33.33 + 33.33 + 33.34 must count as 100. */
 const weightTolerance = 1e-6
 
 /**
- * Everything that is wrong, in the order of the definition, but with all misspelt fields of `filters` before its other
- * faults, and of a document of version 2 the first fault alone; empty when the flag may be stored.
- * @param stored the document that the flag has now; null for a new one.
- * Source: docs/wire/evaluation.md 4.2 (what the evaluator reads), 5.9.1 (patterns refused when written), 11; key charset
- * and weights of 100 are what the product's own forms ask for; the rest ours.
+ * All issues in the order of the definition, but with all misspelt fields of `filters` before its other faults, and
+ * only the first fault of a version 2 document; empty when the flag may be stored.
+ * @param stored the flag's current document; null for a new one. Source: docs/wire/evaluation.md 4.2 (what the
+ *   evaluator reads), 5.9.1 (patterns refused when written), 11; key charset and weights of 100 are what the product's
+ *   own forms require; the rest ours.
  */
 export function validateFlag(flag: FlagToValidate, stored: JsonObject | null = null): FlagIssue[] {
   const issues: FlagIssue[] = flag.key === undefined ? [] : validateFlagKey(flag.key)
@@ -76,8 +76,8 @@ function issuesBesideRules(flag: FlagToValidate): FlagIssue[] {
 }
 
 /**
- * What is wrong with switching on: an archived flag stays inactive, as in PostHog.
- * @param written what is being written.
+ * Issues of switching a flag on: an archived flag stays inactive, as in PostHog.
+ * @param written the fields to write.
  * @param current the flag as stored; absent for a new one.
  */
 export function archivedIssues(

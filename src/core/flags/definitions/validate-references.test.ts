@@ -33,7 +33,7 @@ const problems = (issues: ReturnType<typeof referenceIssues>) =>
   issues.map(({ path, message }) => `${path}: ${message}`)
 
 describe('references of a definition', () => {
-  it('are fine when everything is there and nothing comes back, however often it is reached', () => {
+  it('are accepted when everything exists and there is no cycle, however often it is reached', () => {
     const links = linksOf(
       [linked(1, 'a'), linked(2, 'b', { flags: [1], cohorts: [1] }), linked(3, 'c')],
       [linked(1, 'Beta', { flags: [1], cohorts: [2] }), linked(2, 'Wider', { flags: [1] })],
@@ -42,7 +42,7 @@ describe('references of a definition', () => {
     assert.deepEqual(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links), [])
   })
 
-  it('are each named that lead to nothing; a flag and a cohort of one id are two', () => {
+  it('are each reported when they lead to nothing; a flag and a cohort of one id are distinct', () => {
     const links = linksOf([linked(1, 'a')], [linked(2, 'Beta')])
     const written = { kind: 'cohort', id: null, name: 'New' } as const
     assert.deepEqual(problems(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
@@ -51,7 +51,7 @@ describe('references of a definition', () => {
     ])
   })
 
-  it('lead to group types that there are or may come, and to none that is being deleted', () => {
+  it('may name group types that exist or may be created, but none that is being deleted', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
     const types = [to('group_type', 1), to('group_type', 0), to('group_type', 2)]
     assert.deepEqual(problems(referenceIssues(written, types, linksOf([linked(1, 'a')]))), [
@@ -59,7 +59,7 @@ describe('references of a definition', () => {
     ])
   })
 
-  it('lead to experiments of the project alone', () => {
+  it('may name only experiments of the project', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
     assert.deepEqual(
       problems(referenceIssues(written, [to('experiment', 5), to('experiment', 6)], linksOf([linked(5, 'a')]))),
@@ -69,14 +69,14 @@ describe('references of a definition', () => {
     )
   })
 
-  it('are checked as they are written, not as they were', () => {
+  it('are checked as written, not as stored before', () => {
     const links = linksOf([linked(1, 'a', { flags: [2] }), linked(2, 'b')])
     assert.deepEqual(referenceIssues({ kind: 'flag', id: 2, name: 'b' }, [], links), [])
     const other = referenceIssues({ kind: 'flag', id: 1, name: 'new key' }, [to('flag', 1)], links)
     assert.match(other[0]!.message, /flag "new key" → flag "new key"/)
   })
 
-  it('are refused when they lead to a cycle of others, which was stored without validation', () => {
+  it('are refused when they lead to a cycle of other definitions that was stored without validation', () => {
     const links = linksOf([
       linked(1, 'a', { flags: [2] }),
       linked(2, 'b', { flags: [1] }),
@@ -98,13 +98,13 @@ describe('references of a definition', () => {
   })
 })
 
-it('users of an experiment are the flags whose rules belong to it', () => {
+it('usersOfExperiment finds the flags whose rules belong to the experiment', () => {
   const links = linksOf([linked(1, 'a', { experiments: [5] }), linked(2, 'b', { experiments: [6], cohorts: [5] })])
   assert.deepEqual(usersOfExperiment(5, links), ['flag "a"'])
 })
 
-describe('users of a cohort', () => {
-  it('are the flags and the other cohorts that refer to it', () => {
+describe('usersOfCohort', () => {
+  it('finds the flags and the other cohorts that refer to the cohort', () => {
     const links = linksOf(
       [linked(1, 'a', { cohorts: [1, 2] }), linked(2, 'b', { flags: [1] })],
       [linked(1, 'itself', { cohorts: [1] }), linked(2, 'Wider', { cohorts: [1] })],

@@ -1,5 +1,5 @@
 // Checks that what a flag or a cohort refers to exists, and that no reference leads to a cycle. Stored definitions may
-// have such faults if validation was skipped; the evaluator has an answer for both, but rarely the one that was meant.
+// have such faults if validation was skipped; the evaluator handles both, but rarely as the author intended.
 
 import type { DefinitionLinks, DefinitionReference, LinkedDefinition } from './definition-links.ts'
 import type { FlagIssue } from './flag-issue.ts'
@@ -148,7 +148,7 @@ export function usersOfCohort(cohortId: number, { flags, cohorts }: DefinitionLi
   ]
 }
 
-/** The flags whose rules belong to an experiment, named in the same way. */
+/** The flags whose rules belong to an experiment, formatted in the same way. */
 export function usersOfExperiment(experimentId: number, { flags }: DefinitionLinks): string[] {
   return flags.filter(({ experimentIds }) => experimentIds.includes(experimentId)).map(nameFor('flag'))
 }

@@ -12,18 +12,18 @@ const withPatterns = (...patterns: string[]) =>
   ])
 const pattern = (index: number) => `filters.rules.0.targeting.properties.${index}.value`
 
-describe('a document of version 2 that is written', () => {
-  it('has to be readable', () => {
+describe('writing a document of version 2', () => {
+  it('requires it to be readable', () => {
     assert.deepEqual(pathsOf(rulesDocument('boolean', 'yes', [release('no')])), ['filters.default_value'])
   })
 
-  it('keeps the type of its values', () => {
+  it('refuses another type of value than the stored one', () => {
     const texts = rulesDocument('string', 'a', [])
     assert.deepEqual(pathsOf(texts, rulesDocument('boolean', null, [])), ['filters.return_type'])
     assert.deepEqual(pathsOf(texts, texts), [])
   })
 
-  it('has no text that stands for a boolean', () => {
+  it('refuses texts that are reserved for booleans', () => {
     const rules = [release('$true'), experiment(['a', '$false']), release('true')]
     assert.deepEqual(pathsOf(rulesDocument('string', '$false', rules)), [
       'filters.default_value',
@@ -32,19 +32,19 @@ describe('a document of version 2 that is written', () => {
     ])
   })
 
-  it('has no pattern outside the dialect, unless the stored one has it already', () => {
+  it('refuses a pattern outside the dialect, unless the stored document has it already', () => {
     const stored = withPatterns('(?=a)')
     assert.deepEqual(pathsOf(stored), [pattern(0)])
     assert.deepEqual(pathsOf(withPatterns('(?=a)', '^b', '(?<=c)'), stored), [pattern(2)])
   })
 
-  it('has patterns within the bounds of a flag together', () => {
+  it('refuses patterns that exceed the limits of a flag together', () => {
     const long = (letter: string) => letter.repeat(999)
     const patterns = ['a', 'b', 'c', 'd', 'e', 'f'].map(long)
     assert.deepEqual(pathsOf(withPatterns(...patterns)), [pattern(5)])
   })
 
-  it('has no more than 16 KiB of metadata in a rule', () => {
+  it('refuses more than 16 KiB of metadata in a rule', () => {
     const of = (bytes: number) =>
       rulesDocument('boolean', null, [{ ...release(true), metadata: { a: 'x'.repeat(bytes - '{"a":""}'.length) } }])
     assert.deepEqual(pathsOf(of(metadataBytesMax)), [])

@@ -1,5 +1,5 @@
-// Decides whether a document of version 2 may be stored as written: it has to be readable, and may not have what would be
-// read but never be meant. Like `validate-flag.ts` it binds only those who write.
+// Decides whether a document of version 2 may be stored as written: it must be readable, and must not contain what
+// would be read but is certainly not meant. Like `validate-flag.ts` it only restricts writes.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
 import type { FlagIssue } from './flag-issue.ts'
@@ -10,14 +10,13 @@ import { patternBudgetOfFlag, regexProblem } from './validate-filter.ts'
 /** Of the compact JSON of one rule's `metadata`, in UTF-8. */
 export const metadataBytesMax = 16 * 1024
 
-/** Event stores of PostHog write these for booleans, so a text could not be told from one. */
+/** PostHog's event stores write these for booleans, so such a text would be indistinguishable from a boolean. */
 const reservedTexts: readonly JsonValue[] = ['$true', '$false']
 
 /**
  * @param filters a document of version 2.
  * @param stored the document that it replaces, of whichever version; null for a new flag.
- * @returns the first fault of the document, or everything else that is wrong with it.
- * Source: docs/wire/private-api.md 4.3.
+ * @returns the first fault of the document, or all other issues. Source: docs/wire/private-api.md 4.3.
  */
 export function validateRules(filters: JsonObject, stored: JsonObject | null): FlagIssue[] {
   const read = readRules(filters)
@@ -47,7 +46,10 @@ function reservedTextIssues({ defaultValue, rules }: RulesDocument): FlagIssue[]
     .map(([path, value]) => issue(path, `The string ${value} is reserved for booleans.`))
 }
 
-/** A pattern that the stored document has already is not refused again: then nothing else of the flag could be written. */
+/**
+ * A pattern that the stored document already has is not refused again, since otherwise nothing else of the flag could
+ * be written.
+ */
 function patternIssues(document: RulesDocument, stored: ReadonlySet<string>): FlagIssue[] {
   const budget = patternBudgetOfFlag()
   return document.rules.flatMap(({ predicates }, index) =>

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import type { JsonValue } from '../../json.ts'
 import { partsOfProperty, type TextParts } from './exact-parts.ts'
 
-describe('the parts that a JSON text has where an exact filter on a property matches', () => {
-  it('are those of name and value that no other form of them lacks', () => {
+describe('the parts that a JSON text must contain for an exact filter on a property to match', () => {
+  it('are the parts of name and value that are the same in all their forms', () => {
     const cases: readonly (readonly [JsonValue, readonly TextParts[]])[] = [
       ['Ann@X.com', [['"plan":"ann@x.com"']]],
       ['50%_off', [['"plan":"50%_off"']]],
@@ -28,7 +28,7 @@ describe('the parts that a JSON text has where an exact filter on a property mat
       assert.deepEqual(partsOfProperty('Plan', filter), parts, JSON.stringify(filter))
   })
 
-  it('are those of the name where truth is compared, or a value has several literals', () => {
+  it('are only those of the name when boolean-like values are compared, or a value has several literals', () => {
     const cases: readonly JsonValue[] = [
       ...[true, 'FALSE', ['true', 'false'], [], 1.5, '100.0', '1e+16', '-0.0', '12.', '{"a":"b"}', [['abc', 'abd']]],
       Array.from({ length: 21 }, (_, n) => `user-${n}`),
@@ -37,7 +37,7 @@ describe('the parts that a JSON text has where an exact filter on a property mat
     assert.deepEqual(partsOfProperty('plan', [12345, 1.5]), [['"plan":', '12345'], ['"plan":']])
   })
 
-  it('leave out of a name what it may have in another form', () => {
+  it('omit characters of a name that may be written in another form', () => {
     for (const [key, parts] of [
       ['email', ['"ema', 'l":']],
       ['i"x', ['x":']],
@@ -48,7 +48,7 @@ describe('the parts that a JSON text has where an exact filter on a property mat
       assert.deepEqual(partsOfProperty(key, undefined), [parts], key)
   })
 
-  it('leave out every ASCII letter that other characters fold to', () => {
+  it('omit every ASCII letter that other characters fold to', () => {
     const letters = new Set<string>()
     for (let point = 0x80; point <= 0x10ffff; point++)
       for (const letter of String.fromCodePoint(point).toLowerCase().match(/[ -~]/g) ?? []) letters.add(letter)

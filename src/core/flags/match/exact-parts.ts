@@ -1,10 +1,10 @@
-// What the JSON text of properties has to contain for a property to be in it, or for its value to match an `exact` filter,
-// so that a store can leave out most other texts without reading them. It lets others through: the evaluator decides.
-// Source: docs/wire/evaluation.md 5.9.
+// What the JSON text of properties must contain for a property to be in it, or for its value to match an `exact`
+// filter, so that a store can skip most other texts without reading them. False positives are possible: the evaluator
+// decides. Source: docs/wire/evaluation.md 5.9.
 
 import { type JsonValue, textOf } from '../../json.ts'
 
-/** Parts of a text, in their order: ASCII in lower case. Each is to be found whatever its case. */
+/** Parts of a text, in their order: ASCII in lower case. Each is searched for without regard to case. */
 export type TextParts = readonly string[]
 
 /** A store looks for each of them in each text. */
@@ -16,19 +16,22 @@ const charsMax = 100
  * ways, and the two ASCII letters that others fold to, `i` (from `İ`) and `k` (from the Kelvin sign).
  */
 const unsure = /[^ -~]|["\\/ik]/g
-/** Stands for them. No text that is stored has it. */
+/** Replaces such characters. No stored text contains it. */
 const gap = '\0'
-/** Numbers have many literals with the same text form, save whole ones. Keys of objects may be in another order. */
+/**
+ * Numbers other than whole ones have many literals with the same text form. Keys of objects may be in another order.
+ */
 const hasManyForms = /^(?![-]?\d+$)[-+.\de]+$|^[[{]/
-/** What may be stored as a text or as a value of another type. */
+/** May be stored as a text or as a value of another type. */
 const isLiteral = /^-?\d+$|^true$|^false$|^null$/
-/** What is in every text. */
+/** Characters that every text contains. */
 const isMarkup = /^[":]*$/
 
 /**
  * @param exact the value of an `exact` filter; undefined for any value.
- * @returns alternatives, one of which the compact JSON text has wherever the property is there with such a value; one of no
- *   parts says nothing. A text with an escape by number (`\u`) may match without them.
+ * @returns alternatives, one of which the compact JSON text contains whenever the property is present with such a
+ *   value; an alternative without parts matches any text. A text with an escape by number (`\u`) may match without
+ *   them.
  */
 export function partsOfProperty(key: string, exact: JsonValue | undefined): readonly TextParts[] {
   const start = `"${sure(key)}${key.length <= charsMax ? '":' : ''}`
@@ -36,7 +39,7 @@ export function partsOfProperty(key: string, exact: JsonValue | undefined): read
   return texts === null ? [partsOf(start)] : texts.map(text => partsOf(`${start}${sureValue(text)}`))
 }
 
-/** Null when truth is compared, which many values share, or there are too many. */
+/** Null when boolean-like values are compared, since many values match then, or when there are too many texts. */
 function exactTexts(filter: JsonValue): readonly string[] | null {
   const texts = (Array.isArray(filter) ? filter : [filter]).map(value => textOf(value).toLowerCase())
   if (texts.length > alternativeCountMax || texts.every(text => text === 'true' || text === 'false')) return null

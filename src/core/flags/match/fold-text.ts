@@ -31,7 +31,7 @@ export function asciiFoldedText(value: JsonValue): string {
 
 interface Fold {
   (text: string): string
-  /** The long text that was folded last, and the result. */
+  /** The most recently folded long text, and the result. */
   lastText: string
   lastFolded: string
 }
@@ -73,7 +73,7 @@ function asciiFoldLong(text: string): string {
 }
 
 /**
- * The engine's own search is linear for parts up to this length; a longer part it may compare whole at every position.
+ * The engine's own search is linear for parts up to this length; it may compare a longer part whole at every position.
  */
 const quickPartChars = 128
 const quickProduct = 1_000_000

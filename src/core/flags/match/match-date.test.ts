@@ -29,7 +29,7 @@ describe('dates', () => {
     for (const text of ['10000d', '7', 'd', '7 d', '+7d', '-7D']) assert.equal(filterAt(text), null, text)
   })
 
-  it('cut the day to the month at each step back', () => {
+  it('are cut to the length of the month at each step back', () => {
     assert.equal(filterAt('1m'), '2026-02-28T12:00:00.000Z')
     assert.equal(filterAt('2m'), '2026-01-28T12:00:00.000Z')
     assert.equal(filterAt('13m'), '2025-02-28T12:00:00.000Z')
@@ -42,13 +42,13 @@ describe('dates', () => {
     assert.equal(filterAt('-1d', 'Europe/Oslo', at), '2026-03-28T11:00:00.000Z')
   })
 
-  it('read zone-less times in the zone of the project, and none that a clock change skips', () => {
+  it('read zone-less times in the zone of the project, and refuse those that a clock change skips', () => {
     assert.equal(filterAt('2026-07-01', 'Europe/Oslo'), '2026-06-30T22:00:00.000Z')
     assert.equal(filterAt('2026-07-01 08:30', 'Asia/Kolkata'), '2026-07-01T03:00:00.000Z')
     assert.equal(filterAt('2026-03-29T02:30:00', 'Europe/Oslo'), null)
   })
 
-  it('read RFC 3339 with a blank before the offset, and no shape that is far from it', () => {
+  it('read RFC 3339 with a blank before the offset, and refuse shapes far from it', () => {
     assert.equal(filterAt('2022-04-05 12:34:12 +01:00'), '2022-04-05T11:34:12.000Z')
     assert.equal(filterAt('2022-04-05t12:34:12.5z'), '2022-04-05T12:34:12.500Z')
     for (const text of [

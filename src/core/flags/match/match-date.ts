@@ -14,7 +14,7 @@ export type DateFilter =
   | { readonly kind: 'relative'; readonly at: (nowMs: number) => Instant | null }
 
 const relativeForm = /^-?0*(\d{1,4})([hdwmy])$/
-/** The zone as in the times of events: `core/capture/timestamp-text.ts`. */
+/** The zone as in event times: `core/capture/timestamp-text.ts`. */
 const zonedForm =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)? ?(?:Z|UTC|GMT|([+-])(\d\d)(?::?(\d\d))?)$/i
 const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
@@ -72,7 +72,7 @@ function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): I
   return instantOfWall(wall, timezone)
 }
 
-/** @param written blanks around it do not count. */
+/** @param written surrounding blanks are ignored. */
 function parseInstant(written: string, timezone: string): Instant | null {
   const text = written.trim()
   const zoned = zonedForm.exec(text)

@@ -72,7 +72,7 @@ describe('operators', () => {
     })
   }
 
-  it('answer an absent property by seven negative operators and is_not_set alone', () => {
+  it('match an absent property only for seven negative operators and is_not_set', () => {
     const value: Record<string, JsonValue> = { between: [1, 2], not_between: [1, 2], regex: 'a', not_regex: 'a' }
     const trueWhenAbsent = operatorNames.filter(name => matches(name, value[name] ?? '1', undefined))
     assert.deepEqual(trueWhenAbsent.sort(), [
@@ -94,7 +94,7 @@ describe('operators', () => {
     }
   })
 
-  it('know boolean-like values in version 1 and only the empty list in version 2', () => {
+  it('compare boolean-like values in version 1, and only the empty list in version 2', () => {
     assert.equal(matches('exact', ['TRUE'], true), true)
     assert.equal(matches('exact', ['true', 'false'], 'true'), false)
     assert.equal(matches('exact', ['true', 'false'], 'true', 2), true)
@@ -103,7 +103,7 @@ describe('operators', () => {
     assert.equal(matches('exact', [], 'x', 2), false)
   })
 
-  it('do not exist under names that every object answers for', () => {
+  it('do not exist under names that every object has', () => {
     for (const name of ['constructor', '__proto__', 'toString', 'EXACT', '']) {
       assert.equal(compileMatch(name, 'a', { timezone: 'UTC', propertyMatchingVersion: 1 }), null)
     }
@@ -114,7 +114,7 @@ describe('operators', () => {
     assert.match(compiled?.problem ?? '', /look-ahead/)
   })
 
-  it('look at the time before a pattern goes through a long text', () => {
+  it('check the time before a pattern searches a long text', () => {
     const settings = { timezone: 'UTC', propertyMatchingVersion: 1 } as const
     for (const [operator, wanted] of [
       ['regex', true],

@@ -48,7 +48,7 @@ describe('versions', () => {
     assert.equal(holds('semver_lte', '1.0.0', '1.0.1'), false)
   })
 
-  it('fall into tilde and caret ranges, pre-releases only beside one of the same numbers', () => {
+  it('match tilde and caret ranges, pre-releases only if the filter has one of the same numbers', () => {
     assert.equal(holds('semver_tilde', '1.2.3', '1.2.9'), true)
     assert.equal(holds('semver_tilde', '1.2.3', '1.3.0'), false)
     assert.equal(holds('semver_caret', '1.2.3', '1.9.0'), true)
@@ -58,7 +58,7 @@ describe('versions', () => {
     assert.equal(holds('semver_caret', '1.2.3-beta', '1.2.4-rc'), false)
   })
 
-  it('fit wildcards, which without a star are carets', () => {
+  it('match wildcards, which without a star are carets', () => {
     assert.equal(holds('semver_wildcard', '1.2.*', '1.2.77'), true)
     assert.equal(holds('semver_wildcard', '1.*', '1.9.0'), true)
     assert.equal(holds('semver_wildcard', '*', '7.0.0'), true)

@@ -124,7 +124,7 @@ function matchOrder(filter: Semver, test: (order: number) => boolean): (text: st
 }
 
 /**
- * Admits versions from the filter's own up to, but without, `end`; a pre-release only if the filter has one too, with
+ * Admits versions from the filter's own up to `end`, exclusive; a pre-release only if the filter has one too, with
  * equal numbers.
  */
 function matchRange(filter: Semver, end: Semver): (text: string) => boolean {

@@ -9,9 +9,9 @@ import { RegexCost, regexUnits } from './regex-cost.ts'
 export const patternCharsMax = 1_000
 export const subjectBytesMax = 16 * 1024
 /**
- * The most that searching a text may cost at worst, in instructions times characters: some 50 ms. Usually the engine
- * takes time in proportion to the text, but some patterns run all their instructions at each character, and it cannot
- * be interrupted. Source: ours.
+ * The maximum cost of searching a text, in instructions times characters: some 50 ms. Usually the engine takes time
+ * proportional to the text, but some patterns run all their instructions at each character, and a search cannot be
+ * interrupted. Source: ours.
  */
 export const searchStepsMax = 2_500_000
 /** A search above this, about 2 ms at worst, is preceded by a check of the time. */
@@ -23,11 +23,11 @@ export interface FlagRegex {
   /** The estimated cost of compiling it, in the units of `regex-cost.ts`. */
   readonly units: number
   /**
-   * The pattern in the syntax of RE2 itself, which finds the same in texts of ASCII; `.` matches everything but `\n`. Null
-   * when it names characters by a property that RE2 may not know.
+   * The pattern in the syntax of RE2 itself, which finds the same in ASCII texts; `.` matches everything but `
+   * `. Null when it names characters by a property that RE2 may not know.
    */
   readonly asciiPattern: string | null
-  /** Texts of more UTF-16 units than this cost too much to be searched. */
+  /** A text with more UTF-16 units than this is too expensive to search. */
   readonly textCharsMax: number
   /** Whether searching the text may take more than 2 ms. */
   isSlow(text: string): boolean
@@ -59,7 +59,7 @@ export function compileFlagRegex(pattern: string): Result<FlagRegex, string> {
   return compiled
 }
 
-/** The newest patterns, whether used or not: a flag that was validated is compiled for evaluation a little later. */
+/** The newest patterns, used or not: a validated flag is compiled for evaluation a little later. */
 const newest: FlagRegex[] = []
 const newestUnitsMax = 30_000
 let newestUnits = 0
@@ -183,7 +183,7 @@ function countOperator(pattern: string, at: number, cost: RegexCost): number {
   return 1
 }
 
-/** @param followsRepetition false after the `}` of `\p{Greek}` and after `\+`, which are no repetitions. */
+/** @param followsRepetition false after the `}` of `\p{Greek}` and after `\+`, which are not repetitions. */
 function refusalAt(pattern: string, at: number, followsRepetition: boolean): string | null {
   const char = pattern[at]!
   if (char === '(') {
@@ -198,7 +198,7 @@ function refusalAt(pattern: string, at: number, followsRepetition: boolean): str
 interface Piece {
   readonly text: string
   readonly next: number
-  /** How many tables of characters the engine reads for it. */
+  /** How many character tables the engine reads for it. */
   readonly tables: number
   readonly hasWideRange?: true
 }

@@ -6,7 +6,7 @@ import { flagHash01, holdoutHash01, isInRollout, pickVariant, variantBounds } fr
 const subjectIds = fc.string({ minLength: 1, maxLength: 40 })
 
 describe('rollout', () => {
-  it('keeps whoever is in when the percentage grows', () => {
+  it('keeps the subjects that it includes when the percentage grows', () => {
     fc.assert(
       fc.property(
         subjectIds,
@@ -20,24 +20,24 @@ describe('rollout', () => {
     )
   })
 
-  it('admits about the share it names', () => {
+  it('includes about the share it names', () => {
     let inside = 0
     for (let n = 0; n < 20_000; n++) if (isInRollout(flagHash01('share', `user-${n}`, ''), 30)) inside++
     assert.ok(Math.abs(inside / 20_000 - 0.3) < 0.015, `${inside} of 20000`)
   })
 
-  it('holds an empty id inside every rollout, 0 % included, and hashes it for holdouts', () => {
+  it('includes an empty id at every percentage, 0 % included, and hashes it for holdouts', () => {
     assert.equal(flagHash01('any', '', ''), 0)
     assert.ok(isInRollout(flagHash01('any', '', ''), 0))
     assert.equal(holdoutHash01('').toFixed(6), '0.926883')
   })
 
-  it('is inclusive at the edge of a rollout and strict at the edge of a variant', () => {
+  it('includes a subject at the edge of a rollout, and excludes it at the edge of a variant', () => {
     assert.ok(isInRollout(0.5, 50))
     assert.equal(pickVariant(0.5, variantBounds([50, 50])), 1)
   })
 
-  it('has its edge at the double that the percentage divided by 100 is, for every hundredth', () => {
+  it('has its edge at the double that equals the percentage divided by 100, for every hundredth', () => {
     for (let hundredths = 0; hundredths < 10_000; hundredths++) {
       const percentage = hundredths / 100
       const end = percentage / 100
@@ -63,7 +63,7 @@ describe('rollout', () => {
     }
   })
 
-  it('finds no variant behind weights that do not fill the line', () => {
+  it('finds no variant after weights that do not fill the line', () => {
     assert.equal(pickVariant(0.9, variantBounds([10, 10])), -1)
     assert.equal(pickVariant(0, []), -1)
   })
