@@ -86,8 +86,8 @@ describe('pennon import convert', () => {
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
     const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
     assert.match((await convert(options, rows)).stderr, /not JSON\. For CSV with a header line, add: --format csv/)
-    assert.match((await convert(options, gzipSync(rows))).stderr, /packed bytes\. .*gunzip -c FILE/)
-    assert.match((await convert(options, '[{"uid":"ada"},\n{"uid":"eve"}]')).stderr, /elements of a JSON list/)
+    assert.match((await convert(options, gzipSync(rows))).stderr, /is compressed\. .*gunzip -c FILE/)
+    assert.match((await convert(options, '[{"uid":"ada"},\n{"uid":"eve"}]')).stderr, /is a JSON list/)
     const { stdout, stderr } = await convert([...options, '--format', 'csv'], rows)
     assert.equal(stderr, '')
     assert.partialDeepStrictEqual(answers(stdout)[0], { events: [{ properties: { price: '1,5' } }] })

@@ -141,7 +141,7 @@ describe('pennon import fetch', () => {
     const { stdout } = await callCommand({}, 'import', 'status', job)
     assert.match(
       stdout,
-      /^Nothing has been planned yet\.\nFetched of mixpanel: 0 of 3 parts\.\nNext: pennon import fetch /,
+      /^Nothing has been planned yet\.\nDownloaded from mixpanel: 0 of 3 parts\.\nNext: pennon import fetch /,
     )
     assert.match(
       (await callCommand({}, 'import', 'run', job)).stderr,
@@ -152,9 +152,9 @@ describe('pennon import fetch', () => {
   it('the fetched files can be planned with the same source, and with no other', async t => {
     const { job, options } = await aProject(t)
     const fetch = () => callCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
-    assert.match((await fetch()).stdout, /^3 parts, .*\nNext: pennon import plan \S+job \(says what is imported/)
+    assert.match((await fetch()).stdout, /^3 parts, .*\nNext: pennon import plan \S+job \(selects what is imported/)
     const { stdout } = await callCommand({}, 'import', 'status', job)
-    assert.match(stdout, /Fetched of mixpanel: all 3 parts\.\nNext: pennon import plan /)
+    assert.match(stdout, /Downloaded from mixpanel: all 3 parts\.\nNext: pennon import plan /)
     const other = await callCommand({}, 'import', 'plan', job, '--source', 'amplitude')
     assert.equal(other.exitCode, 2)
     assert.match(other.stderr, /contains a download from mixpanel, but --source is amplitude/)

@@ -60,7 +60,10 @@ it('the guide leads from a project to an exported folder, to published history, 
   assert.match(outputOf('--source amplitude'), /^1 parts?, .*; the source has no data for 6 more\.\nNext: /)
   assert.match(outputOf('--source matomo'), /^366 parts/)
   assert.match(outputOf('--source posthog'), /^366 parts/)
-  assert.match(outputOf('import run history'), /^93 records: 93 give events.*\n93 events would be sent and 0 charged/)
+  assert.match(
+    outputOf('import run history'),
+    /^93 records: 93 produce events.*\n93 events would be sent and 0 charged/,
+  )
   assert.match(outputOf('import report history'), /Records read +93\n/)
   assert.equal(outputOf('import rejects history'), 'No record is rejected.\n')
   assert.match(outputOf('import report history', 1), /The stored events match the sent ones\./)

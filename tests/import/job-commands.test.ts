@@ -58,10 +58,10 @@ describe('an import from the command line', () => {
     assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
     assert.equal(
       (await commands.call('report', '--samples', '--day', '2024-05-02')).stdout,
-      'There is no sample of the day 2024-05-02. There are some of the days: 2024-05-01.\n',
+      'There are no samples of the day 2024-05-02. There are samples of the days: 2024-05-01.\n',
     )
     const typo = await commands.call('report', '--samples', '--json', '--of', 'Piad')
-    assert.deepEqual([typo.stdout, /^There is no sample of Piad\./.test(typo.stderr)], ['', true])
+    assert.deepEqual([typo.stdout, /^There are no samples of Piad\./.test(typo.stderr)], ['', true])
     assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No records are rejected for typo.\n')
     assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
     const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
@@ -111,15 +111,12 @@ describe('an import from the command line', () => {
     const raw = commands.file('raw.jsonl', goodLine)
     await commands.plan([raw])
     const ran = await commands.call('run')
-    assert.match(ran.stdout, /^1 record: 1 gives events, 0 are skipped.*\n1 event would be sent/)
+    assert.match(ran.stdout, /^1 record: 1 produces events, 0 are skipped.*\n1 event would be sent/)
     assert.equal((await commands.call('rejects')).stdout, 'No records are rejected.\n')
     const next = async () => /^Next: .*$/m.exec((await commands.call('status')).stdout)?.[0] ?? ''
     const before = await next()
     writeFileSync(raw, goodLine.repeat(2))
-    assert.match(
-      await next(),
-      /^Next: make .*raw\.jsonl again what was staged, then pennon import run .*ANOTHER-FOLDER$/,
-    )
+    assert.match(await next(), /^Next: restore .*raw\.jsonl as it was staged, then pennon import run .*ANOTHER-FOLDER$/)
     assert.match((await commands.call('run')).stderr, /has changed since it was staged/)
     writeFileSync(raw, goodLine)
     assert.equal(await next(), before)
@@ -285,7 +282,7 @@ describe('an import from the command line', () => {
     await commands.plan([raw], '--source', 'amplitude', '--max-reject-share', '100%')
     const stopped = await commands.call('run')
     assert.equal(stopped.exitCode, 2)
-    assert.match(stopped.stderr, /None of the 51 records gives an event \(51 are rejected\).* --source mixpanel/)
+    assert.match(stopped.stderr, /None of the 51 records produces an event \(51 are rejected\).* --source mixpanel/)
     assert.match((await commands.call('report')).stdout, /look like those of another source: --source mixpanel/)
   })
 

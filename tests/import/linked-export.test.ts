@@ -13,7 +13,7 @@ it('a dangling link in an export folder is left out of the plan and named', asyn
   symlinkSync('/nowhere/at/all', link)
   const refused = await commands.plan([folder])
   assert.equal(refused.exitCode, 2)
-  assert.match(refused.stderr, /^pennon: there is no file in [^\n]*Left out, a link to a missing file: [^\n]*\n$/)
+  assert.match(refused.stderr, /^pennon: there is no file in [^\n]*Skipped, a link to a missing file: [^\n]*\n$/)
   symlinkSync(
     commands.file('day.jsonl', '{"id":"r","event":"Paid","user":"u","at":"2024-05-01T12:00:00Z"}\n'),
     `${link}.2`,
@@ -46,7 +46,10 @@ it('a file with several names is planned once, and its other names are listed', 
   assert.equal(planned.exitCode, 0, planned.stderr)
   assert.match(planned.stdout, /^1 file of generic, /)
   const others = [second, third, day].map(name => `${name} (${first})`).join(', ')
-  assert.ok(planned.stdout.includes(`Left out, 3 other names of included files: ${others}.\n`), planned.stdout)
+  assert.ok(planned.stdout.includes(`Skipped, 3 other names of included files: ${others}.\n`), planned.stdout)
   const ran = await commands.call('run')
-  assert.match(ran.stdout, /^1 record: 1 gives events, 0 are skipped, 0 rejected, 0 collapsed \(repeated records\)\.$/m)
+  assert.match(
+    ran.stdout,
+    /^1 record: 1 produces events, 0 are skipped, 0 rejected, 0 collapsed \(repeated records\)\.$/m,
+  )
 })

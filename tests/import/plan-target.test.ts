@@ -33,7 +33,7 @@ describe('the target of a planned import', () => {
       ...{ projectId: '7', projectName: 'Shop' },
     })
     const { stdout: note } = await plan('--host', host)
-    assert.match(note, /The project was not asked: .*--api-host\./)
+    assert.match(note, /The project could not be queried: .*--api-host\./)
   })
 
   it('a rehearsal project must not be the target, and one with events of its own must be named', async t => {
@@ -50,8 +50,8 @@ describe('the target of a planned import', () => {
       /Say which project it is for: pennon import run \S+ --rehearsal-project phc_trying --rehearsal-project-name "Trying"$/m
     for (const [options, complaint] of [
       [['phc_shop'], /--rehearsal-project is the target itself/],
-      [['phc_trying', '--share', '0'], /^pennon: --share 0 sends nobody/],
-      [['phc_trying'], /^pennon: The rehearsal project has events that are of no rehearsal, /],
+      [['phc_trying', '--share', '0'], /^pennon: --share must be more than 0/],
+      [['phc_trying'], /^pennon: The rehearsal project has events that do not come from a rehearsal\. /],
       [['phc_trying'], saying],
       [['phx_abcdefghijklmnop'], /^pennon: that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY/],
       [['phc_trying', '--rehearsal-project-name', 'Shop'], /is "Shop", and the rehearsal project is "Trying"/],
@@ -78,7 +78,7 @@ describe('the target of a planned import', () => {
     assert.equal(exitCode, 2)
     assert.match(
       stderr,
-      /^pennon: events are not sent to http\S+: .*not the port of PENNON_ADMIN_PORT.*Nothing was sent$/m,
+      /^pennon: http\S+ does not accept events: .*not to the port of PENNON_ADMIN_PORT.*Nothing was sent$/m,
     )
   })
 
@@ -89,7 +89,7 @@ describe('the target of a planned import', () => {
     assert.equal(secret.exitCode, 2)
     assert.match(secret.stderr, /is a personal API key, a secret: set it in PENNON_PERSONAL_KEY\. .*Nothing was sent$/m)
     assert.doesNotMatch(secret.stderr + secret.stdout, /abcdef/)
-    assert.match((await plan('--project-key', '')).stderr, /--project-key is not set: it is empty\. /)
+    assert.match((await plan('--project-key', '')).stderr, /--project-key is empty\. /)
     const empty = new ImportCommands(tempDir(t), { PENNON_PROJECT_KEY: '' })
     const { exitCode, stderr } = await empty.plan([empty.file('raw.jsonl', record)])
     assert.equal(exitCode, 0, stderr)
@@ -121,7 +121,7 @@ describe('the target of a planned import', () => {
     const none = await planning(t).plan('--host', await server(t, keyWith()))
     assert.match(
       none.stdout,
-      /^PENNON_PERSONAL_KEY lacks the scopes import_job:write, project:read, query:read and person:read, .*: make a new key/m,
+      /^PENNON_PERSONAL_KEY lacks the scopes import_job:write, project:read, query:read and person:read, .*: create a new key/m,
     )
     assert.doesNotMatch(none.stdout, /was not asked/)
     const some = await planning(t).plan('--host', await server(t, keyWith('import_job:read', 'query:write')))
@@ -137,7 +137,7 @@ describe('the target of a planned import', () => {
     const folder = tempDir(t)
     const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
     const { stdout } = await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
-    assert.match(stdout, /^PENNON_PERSONAL_KEY is not set\. .*person:read \(pennon new-key/m)
+    assert.match(stdout, /^PENNON_PERSONAL_KEY is not set\. .*person:read \(create one with pennon new-key/m)
     assert.equal((await withoutKey.call('run')).exitCode, 0)
     answers['/api/projects/'] = { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null }
     const { commands } = planning(t, folder)
@@ -159,7 +159,7 @@ describe('the target of a planned import', () => {
     const { commands } = planning(t, folder)
     const refused = await commands.call('run')
     assert.equal(refused.exitCode, 2)
-    assert.match(refused.stderr + refused.stdout, /key's own project, Other, has another\..*run \S+ --rehearse-again/)
+    assert.match(refused.stderr + refused.stdout, /key's project, Other, has another key\..*run \S+ --rehearse-again/)
     answers['/api/projects/'] = { results: [other, project], next: null }
     assert.equal((await commands.call('run', '--rehearse-again')).exitCode, 0)
     const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
@@ -203,7 +203,7 @@ describe('the target of a planned import', () => {
     assert.equal(exitCode, 2)
     assert.match(stderr, /rejected the key in PENNON_PERSONAL_KEY: Unknown key\..*Nothing was sent/)
     const other = await server(t, { ...known, '/api/projects/': { results: [], next: null } })
-    assert.match((await planning(t).plan('--host', other)).stdout, /sees no project with the key phc_shop/)
+    assert.match((await planning(t).plan('--host', other)).stdout, /has no access to a project with the key phc_shop/)
   })
 })
 

@@ -335,7 +335,7 @@ describe('an import', () => {
     says(one({ key: 'a', filters: {} }), /active is missing/)
     says([{ key: 'a', filters: {} }], /entry 0 has no active/)
     const flagsOnly = fileOf([{ id: 1, key: 'a', name: '', active: true, filters: {} }])
-    assert.throws(() => readFlagFiles([flagsOnly], { cohorts: [flagsOnly] }), /is no list of cohorts/)
+    assert.throws(() => readFlagFiles([flagsOnly], { cohorts: [flagsOnly] }), /is not a list of cohorts/)
     assert.throws(() => readFlagFiles(['/nowhere.json'], {}), /\/nowhere\.json cannot be read: ENOENT/)
     assert.throws(() => readFlagFiles([fileOf(one({}))], { cohorts: ['x'] }), /pass it alone/)
   })

@@ -102,7 +102,7 @@ describe('a backup', () => {
     mkdirSync(join(target, 'log'), { recursive: true })
     mkdirSync(join(target, 'restoring'))
     const beside = await runCommand(settings, 'restore', file)
-    assert.match(beside.stderr, /target has log in it already/)
+    assert.match(beside.stderr, /target already contains log/)
     assert.deepEqual(await refusedStartNames(), ['log', 'restoring'])
 
     // Killed while unpacking.
@@ -130,7 +130,10 @@ describe('a backup', () => {
     await writeBackup(other, JSON.stringify(description), readFileSync(join(dataFolder, 'state.db')))
     const { exitCode, stderr } = await runCommand({}, 'backup', '--verify', other)
     assert.equal(exitCode, 2)
-    assert.match(stderr, /^pennon: \S+other\.tar is not as it should be: the state has 0 rows of person, .* 7\.\n$/)
+    assert.match(
+      stderr,
+      /^pennon: \S+other\.tar does not match its description: the state has 0 rows of person instead of 7\.\n$/,
+    )
     assert.deepEqual(readdirSync(folder).sort(), ['b.tar', 'data', 'other.tar'])
   })
 

@@ -184,7 +184,7 @@ describe('a backup beside a running instance', () => {
     await restored(folder, 'broken', file)
     const full = await runCommand(settingsOf(folder, 'broken'), 'restore', file)
     assert.equal(full.exitCode, 2)
-    assert.match(full.stderr, /has log, events, state\.db in it already/)
+    assert.match(full.stderr, /already contains log, events, state\.db/)
     writeFileSync(join(folder, 'notes.txt'), 'no backup')
     const other = await runCommand(settingsOf(folder, 'untouched'), 'restore', join(folder, 'notes.txt'))
     assert.deepEqual([other.exitCode, /notes\.txt is no backup/.test(other.stderr)], [2, true], other.stderr)

@@ -46,7 +46,7 @@ it('a first start, doctor and a stop print no warnings, and the stop reports its
   })
   assert.deepEqual(
     lines.map(({ level, process, msg }) => `${level} ${process}: ${msg}`),
-    ['info serve: GeoIP is on', 'info serve: stopping', 'info serve: stopped'],
+    ['info serve: GeoIP enabled', 'info serve: stopping', 'info serve: stopped'],
   )
 })
 

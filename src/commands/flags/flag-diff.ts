@@ -57,5 +57,5 @@ export function reachLine(reach: JsonObject): string {
   const affected = parts
     .filter(([number]) => number > 0)
     .map(([number, many, one]) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`)
-  return `Of ${formatCount(count('evaluated'), one, many)} stored, ${affected.length === 0 ? 'none gets another value' : affected.join(', ')}.`
+  return `Of ${formatCount(count('evaluated'), one, many)} stored, ${affected.length === 0 ? 'none changes value' : affected.join(', ')}.`
 }

@@ -17,9 +17,12 @@ it('a request for missing samples gets the days and names that have some', () =>
     noSamples({ of: 'Left', day: '2024-05-02' }, samples, report),
     'There are no samples of Left of the day 2024-05-02. There are samples of Left of the days: 2024-05-01.',
   )
-  assert.equal(noSamples({ of: 'Lft' }, samples, report), 'There are no samples of Lft. There are some of: Paid, Left.')
+  assert.equal(
+    noSamples({ of: 'Lft' }, samples, report),
+    'There are no samples of Lft. There are samples of: Paid, Left.',
+  )
   assert.equal(
     noSamples({ day: '2024-05-09' }, [sample('x', null)], report),
-    'There are no samples of the day 2024-05-09. There are some of: x.',
+    'There are no samples of the day 2024-05-09. There are samples of: x.',
   )
 })

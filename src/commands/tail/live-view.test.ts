@@ -117,7 +117,7 @@ describe('one connection to a live view', () => {
     const misread = await watched(t, refusing(400, errorBody('invalid_input', 'Must be one or more of main.', 'lane')))
     assert.deepEqual([misread.isFinal, misread.reason], [true, 'it answered 400: lane: Must be one or more of main.'])
     const page = await watched(t, refusing(200, '<html>', { 'content-type': 'text/html' }))
-    assert.deepEqual([page.isFinal, page.reason], [true, 'it answered text/html, which is no live view'])
+    assert.deepEqual([page.isFinal, page.reason], [true, 'it answered with text/html, which is not a live view'])
   })
 
   it('may be retried if the instance is busy, or a proxy answers in its place', async t => {

@@ -34,7 +34,7 @@ export async function confirmTarget(
     return
   }
   const inScript = `confirm the project: ${scripted} ${option} ${JSON.stringify(name)}`
-  if (!canAsk()) refuse(printable(reason === undefined ? inScript : `${reason} S${inScript.slice(1)}`))
+  if (!canAsk()) refuse(printable(reason === undefined ? inScript : `${reason} C${inScript.slice(1)}`))
   for (const fact of reason === undefined ? facts : [reason, ...facts]) process.stdout.write(`${printable(fact)}\n`)
   const typed = await ask(`Type the name of the ${whose} to ${what} (${name})`)
   if (typed !== name) refuse('the name does not match; nothing was changed')

@@ -254,7 +254,7 @@ function tooLarge(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
   const remedy = ' Split the rows into several requests: PATCH adds members.'
   const detail =
     endpoint.takesForms === true
-      ? `The request body is too large: a form may have ${bytesMax} bytes, a JSON body ${managementBodyBytesMax}.${remedy}`
+      ? `The request body is too large: a form may have at most ${bytesMax} bytes, a JSON body ${managementBodyBytesMax}.${remedy}`
       : `The request body exceeds ${bytesMax} bytes.`
   return wireError(413, 'payload_too_large', detail)
 }
