@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../tests/support/eventually.ts'
 import { Connections, connectionBound, unansweredMax } from './connections.ts'
 
-/** More than the system takes for a connection whose client reads nothing. */
+/** More than the system buffers for a connection whose client reads nothing. */
 const largeAnswer = Buffer.alloc(32 * 1024 * 1024)
 
 /**
@@ -58,7 +58,7 @@ async function boundedServer(t: TestContext, max: number) {
 const [crowd, other, third] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
 
 describe('the bound of connections', () => {
-  it('refuses the address that has most, and lets others in for one of its', async t => {
+  it('refuses newcomers of the address with most connections, and closes its connections for others', async t => {
     const { connections, ended, open, isGone } = await boundedServer(t, 4)
     const many = [await open(crowd), await open(crowd), await open(crowd), await open(crowd)]
     await isGone(await open(crowd))
@@ -72,7 +72,7 @@ describe('the bound of connections', () => {
     for (const client of [many[2]!, many[3]!, first, second]) assert.equal(client.closed, false)
   })
 
-  it('ends connections between two requests first, of a new one’s own address too', async t => {
+  it('closes idle connections first, even of the newcomer’s own address', async t => {
     const { ended, open, ask, isGone } = await boundedServer(t, 3)
     const [asking, idle, silent] = [await open(crowd), await open(crowd), await open(crowd)]
     await ask(asking, '/later')
@@ -85,14 +85,14 @@ describe('the bound of connections', () => {
     assert.equal(asking.closed || next.closed, false)
   })
 
-  it('breaks off an answer only of who has clearly more', async t => {
+  it('breaks off an answer only of an address with clearly more connections', async t => {
     const { ended, waiting, open, ask, isGone } = await boundedServer(t, 3)
     const busy = [await open(crowd), await open(crowd), await open(other)]
     for (const client of busy) await ask(client, '/later')
     const last = await open(third)
     await isGone(busy[0]!)
     assert.deepEqual(ended, ['crowded'])
-    // Each address has one connection now, and all of them matter equally.
+    // Each address has one connection now, so none gives way to another.
     const late = await open('127.0.0.4')
     await isGone(last)
     await ask(late, '/later')
@@ -102,7 +102,7 @@ describe('the bound of connections', () => {
     for (const response of waiting) response.end()
   })
 
-  it('is given back by whoever leaves', async t => {
+  it('admits a new connection after another one closes', async t => {
     const { connections, ended, open } = await boundedServer(t, 2)
     const [first] = [await open(crowd), await open(crowd)]
     first!.destroy()
@@ -111,7 +111,7 @@ describe('the bound of connections', () => {
     assert.deepEqual([ended.length, next.closed, connections.count], [0, false, 2])
   })
 
-  it('looks at some of very many only, and goes on behind them the next time', async t => {
+  it('examines only some of very many connections, and the following ones the next time', async t => {
     const { open, ask, isGone, ended } = await boundedServer(t, 100)
     const many: Socket[] = []
     for (let index = 0; index < 100; index++) many.push(await open(crowd))
@@ -122,12 +122,12 @@ describe('the bound of connections', () => {
     assert.deepEqual(ended, ['refused', 'idle'])
   })
 
-  it('leaves files for everything else', () => {
+  it('reserves open files for everything else', () => {
     assert.deepEqual([null, 1_000_000, 1_024, 700, 256, 64].map(connectionBound), [16_384, 16_384, 768, 444, 128, 32])
   })
 })
 
-describe('requests that come before the last one is answered', () => {
+describe('pipelined requests', () => {
   const requests = (path: string, count: number) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(count)
   const countAnswers = (client: Socket) => {
     let text = ''
@@ -138,7 +138,7 @@ describe('requests that come before the last one is answered', () => {
   }
 
   for (const path of ['/now', '/later'])
-    it(`end their connection where they are many, and the rest of them is not looked at (${path})`, async t => {
+    it(`end their connection if there are too many, and the rest is not parsed (${path})`, async t => {
       const { ended, open, isGone, requestCount } = await boundedServer(t, 4)
       const client = await open(crowd)
       client.write(requests(path, 8_000))
@@ -147,7 +147,7 @@ describe('requests that come before the last one is answered', () => {
       assert.equal(requestCount(), 1)
     })
 
-  it('are answered while they are few, however many come one after the other', async t => {
+  it('are answered while few are pending, however many come in all', async t => {
     const { ended, open } = await boundedServer(t, 4)
     const client = await open(crowd)
     const answers = countAnswers(client)
@@ -158,7 +158,7 @@ describe('requests that come before the last one is answered', () => {
     assert.deepEqual([ended, client.closed], [[], false])
   })
 
-  it('are begun one after the other, in their order', async t => {
+  it('are begun one at a time, in order', async t => {
     const { ended, waiting, open } = await boundedServer(t, 4)
     const client = await open(crowd)
     const answers = countAnswers(client)
@@ -172,11 +172,11 @@ describe('requests that come before the last one is answered', () => {
     assert.deepEqual([ended, client.closed], [[], false])
   })
 
-  it('are begun when the answer before them was taken', async t => {
+  it('are begun when the previous answer was taken by the system', async t => {
     const { open, ask, waiting, requestCount } = await boundedServer(t, 4)
     const client = await open(crowd)
     client.pause().write(requests('/large', 1) + requests('/later', 1))
-    // The requests of another connection are not held up.
+    // The requests of another connection are not delayed.
     await ask(await open(other), '/now')
     await eventually(() => requestCount() === 2)
     assert.equal(waiting.length, 0)
@@ -185,7 +185,7 @@ describe('requests that come before the last one is answered', () => {
     waiting[0]!.end()
   })
 
-  it('are left where the answer before them is the last of the connection', async t => {
+  it('are dropped if the previous answer closes the connection', async t => {
     const { open, isGone, requestCount } = await boundedServer(t, 4)
     const client = await open(crowd)
     const answers = countAnswers(client)

@@ -1,14 +1,14 @@
-// Bounds the connections of a process below its limit of open files: at that limit nothing can be opened any more, not
-// even by the thread that writes the log. At the bound, the address with the most connections loses one, so an address
-// with many connections pays for them itself, not the next newcomer. The requests of a connection are begun one after the
-// other: the next one when all of the last answer was taken by the system. A connection with too many that wait is closed.
+// Bounds the connections of a process below its limit of open files, beyond which nothing can be opened, not even by
+// the thread that writes the log. At the bound, the address with the most connections loses one, so an address pays for
+// its own connections. The requests of a connection are begun one at a time, each after the system has taken all of the
+// previous answer. A connection with too many waiting requests is closed.
 
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AnswerBudget } from '#http/answers/answer-budget.ts'
 import { networkOf, withoutMapping } from '#wire/address/client-address.ts'
 
-/** Open files kept free for the stores, the decode threads and queries; an idle front has some 60 open. */
+/** Open files reserved for the stores, the decode threads and queries; an idle front has some 60 open. */
 const filesReserved = 256
 /** Each connection may hold 16 KiB of unfinished headers, so all of them together hold at most 256 MiB. */
 const connectionsMax = 16_384
@@ -23,20 +23,20 @@ export function connectionBound(openFilesMax: number | null): number {
 }
 
 /**
- * Why a connection was closed. `idle`: it was between two requests. `crowded`: its address has the most connections.
+ * Why a connection was closed. `idle`: it was between requests. `crowded`: its address has the most connections.
  * `refused`: it was new, and its address has the most already. `pipelined`: it had too many unanswered requests.
  */
 export type ConnectionEnd = 'idle' | 'crowded' | 'refused' | 'pipelined'
 
 /**
- * How many requests of one connection may wait for the answer to the first. One read of 64 KiB may bring two thousand
- * requests, and Node hands over all of them before anything else runs. No SDK sends a second request before the first is
+ * How many requests of one connection may wait for the answer to the first. One read of 64 KiB may contain two thousand
+ * requests, and Node passes on all of them before anything else runs. No SDK sends a second request before the first is
  * answered.
  */
 export const unansweredMax = 16
 /**
- * How many of the requests that waited for an answer before theirs are begun in one turn of the event loop, so that those
- * of many connections do not hold up everybody else's.
+ * How many waiting requests are begun in one turn of the event loop, so that many pipelining connections do not delay
+ * all others.
  */
 const begunPerTurn = 8
 
@@ -44,8 +44,8 @@ interface Connection {
   readonly socket: Socket
   readonly network: Network
   /**
-   * The latest request that was begun, and its response. Null before the first one, and again after `release`: otherwise
-   * each collection of young objects would copy those of every idle connection.
+   * The latest request that was begun, and its response. Null before the first one, and again after `release`:
+   * otherwise each young-generation garbage collection would copy the objects of every idle connection.
    */
   request: IncomingMessage | null
   response: ServerResponse | null
@@ -66,14 +66,16 @@ interface Network {
   readonly connections: Set<Connection>
 }
 
-/** How many connections of the fullest networks one newcomer examines; the next one examines those after them. */
+/**
+ * How many connections of the fullest networks are examined for one newcomer; the next newcomer continues after them.
+ */
 const looksMax = 64
 
 export class Connections {
   readonly #answers: AnswerBudget | null
   readonly #max: number
   readonly #onEnd: (reason: ConnectionEnd) => void
-  /** What begins the next request of a connection, for those whose last answer was taken. */
+  /** Each begins the next request of a connection whose last answer was taken. */
   readonly #due: (() => void)[] = []
   readonly #networks = new Map<string, Network>()
   /** At index n, the networks that have n connections. */
@@ -82,8 +84,8 @@ export class Connections {
   #count = 0
 
   /**
-   * @param onEnd called for each connection that is ended for a bound.
-   * @param answers bounds what the connections have to take; unbounded when absent.
+   * @param onEnd called for each connection that is closed because of a bound.
+   * @param answers bounds the unread answers; unbounded when absent.
    */
   constructor(
     max: number,
@@ -99,7 +101,7 @@ export class Connections {
     return this.#count
   }
 
-  /** Options for the server that is to be watched. */
+  /** Options for the watched server. */
   get serverOptions(): ServerOptions {
     return this.#answers === null ? {} : { ServerResponse: this.#answers.responses }
   }
@@ -110,8 +112,8 @@ export class Connections {
   }
 
   /**
-   * Wraps `answer` so that each request is begun when it is its turn. With two listeners, Node would copy their list for
-   * each request.
+   * Wraps `answer` so that each request is begun in its turn. A second listener would make Node copy the list of
+   * listeners for each request.
    */
   noting(answer: RequestListener): RequestListener {
     return (request, response) => {
@@ -130,7 +132,7 @@ export class Connections {
     answer(request, response)
   }
 
-  /** Keeps a request for later; closes the connection when too many are unanswered. */
+  /** Queues a request; closes the connection when too many are unanswered. */
   #wait(connection: Connection, response: ServerResponse, answer: RequestListener): void {
     const { socket, waiting } = connection
     if (socket.destroyed) return
@@ -143,11 +145,11 @@ export class Connections {
     else this.#chargeWaiting(connection)
   }
 
-  /** Begins the next request of the connection after the answer to the last one, or once there is room for its answer. */
+  /** Begins the next request of the connection after the previous answer, once the answer budget allows. */
   #awaitPrevious(connection: Connection, answer: RequestListener): void {
     const { socket, response, waiting } = connection
     const begin = () => {
-      // The answer before may have been the last one of the connection.
+      // The previous answer may have been the last one of the connection.
       if (!socket.writable) return
       const next = waiting.shift()!
       this.#begin(connection, next.req, next, answer)
@@ -184,7 +186,7 @@ export class Connections {
     connection.isAnswered = true
   }
 
-  /** Whether a part of an answer was sent and the rest is to come: another answer would be taken for the rest. */
+  /** Whether an answer was sent in part: the client would take another answer for the rest. */
   isWithinAnswer(socket: Socket): boolean {
     const response = (socket as BoundSocket)[connectionOf]?.response ?? null
     return isUnfinished(response) && response.headersSent && !response.writableEnded
@@ -236,7 +238,7 @@ export class Connections {
   #endLeastNeeded(newcomers: Network | undefined): boolean {
     const size = newcomers?.connections.size ?? 0
     const fullest = this.#bySize[this.#fullestSize]!
-    // When the newcomer's own address has the most, only one of its own idle connections may make room.
+    // When the newcomer's address has the most connections, only an idle connection of that address may give way.
     const isFullest = newcomers !== undefined && size === this.#fullestSize
     const found = this.#look(isFullest ? [newcomers] : fullest)
     if (found === null || (isFullest && found.state !== 'idle')) return false
@@ -245,13 +247,13 @@ export class Connections {
     this.#onEnd(found.state === 'idle' ? 'idle' : 'crowded')
     this.#remove(found.connection)
     const { socket } = found.connection
-    // Without a reset the system would keep what it has of the answer, megabytes of it, for minutes.
+    // Without a reset the system would keep megabytes of the answer for minutes.
     if (found.state === 'answering') socket.resetAndDestroy()
     else socket.destroy()
     return true
   }
 
-  /** Finds, among the next few connections, the one whose loss does the least harm. */
+  /** Finds the least harmful connection to close among the next few. */
   #look(networks: Iterable<Network>): { connection: Connection; state: ConnectionState } | null {
     let found: { connection: Connection; state: ConnectionState } | null = null
     const looked: Connection[] = []
@@ -297,8 +299,8 @@ interface ParsedSocket {
 }
 
 /**
- * Keeps Node from parsing the rest of what it read from a destroyed connection, which takes a tenth of a second. If a
- * version of Node lacks the parser's hook, that time is all that is lost.
+ * Keeps Node from parsing the rest of what it read from a destroyed connection, which would take a tenth of a second.
+ * Without effect in a version of Node that lacks the parser's hook.
  */
 function stopParsing(socket: Socket): void {
   const { parser } = socket as ParsedSocket

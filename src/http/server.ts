@@ -1,5 +1,5 @@
-// The HTTP server: raw bodies, one route table, CORS, and JSON answers for every error.
-// It knows no endpoint; `compose/front/servers.ts` passes it the routes.
+// The HTTP server: raw bodies, one route table, CORS, and JSON answers for every error. `compose/front/servers.ts`
+// passes it the routes.
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type RequestListener, type Server } from 'node:http'
@@ -65,7 +65,10 @@ function unusedFactory(): never {
   throw new Error('routes must not have a schema for Fastify to compile')
 }
 
-/** Keep slow clients from holding what others need. An idle connection outlives the keep-alive of the usual proxies. */
+/**
+ * These keep slow clients from holding resources that others need. Idle connections outlive the keep-alive of common
+ * proxies.
+ */
 const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000, checkedEveryMs: 2_000 }
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
@@ -82,7 +85,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       ignoreDuplicateSlashes: true,
       caseSensitive: true,
     },
-    // Called for an address that cannot be read and therefore has no route.
+    // Called for a URL that cannot be parsed and therefore has no route.
     frameworkErrors: (error, request, reply) => {
       nameRequest(request, reply as unknown as FastifyReply)
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
@@ -216,7 +219,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     await handle(route, guarded, request, reply)
   }
 
-  /** Answers a refused body. The rest of it is read and dropped, so that the client gets to see the answer. */
+  /** Answers a refused body. Drains the rest, so that the client sees the answer. */
   function refuseBody(route: Route, request: FastifyRequest, reply: FastifyReply): void {
     bodyBudget.drain(request.raw, reply.raw)
     if (request.body === refusedBodies.too_large) {
@@ -294,7 +297,7 @@ function bareServer(answer: RequestListener, connections: Connections | undefine
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveMs,
-    // By default Node checks every 30 s, and would give headers that never end four times their time.
+    // Node's default of 30 s would allow headers that never end four times their limit.
     connectionsCheckingInterval: checkedEveryMs,
   }
   if (connections === undefined) return createServer(timeouts, answer)
@@ -307,10 +310,10 @@ function nameRequest({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): v
   reply.header(requestIdHeader, id)
 }
 
-/** A request that takes longer than this has a slow client; a stop has 10 s for everything. */
+/** A request that takes longer has a slow client; a shutdown has 10 s in all. */
 const lastRequestsMs = 3_000
 
-/** Stops accepting and lets requests finish; connections whose request takes longer than `lastRequestsMs` are cut. */
+/** Stops accepting and waits for open requests; cuts connections whose request takes longer than `lastRequestsMs`. */
 export async function closeServer(server: FastifyInstance): Promise<void> {
   const cut = setTimeout(() => server.server.closeAllConnections(), lastRequestsMs)
   try {

@@ -8,9 +8,9 @@ import { Connections } from '../connections.ts'
 import { AnswerBudget, keepOwnTime, readerLimits } from './answer-budget.ts'
 
 const MiB = 1024 * 1024
-/** More than the system takes for a connection whose client reads nothing. */
+/** More than the system buffers for a connection whose client reads nothing. */
 const answer = Buffer.alloc(32 * MiB)
-/** What has to wait of it in any case. */
+/** The least of `answer` that stays in this process. */
 const waitsMin = 16 * MiB
 
 interface Asked {
@@ -57,7 +57,7 @@ async function startServer(t: TestContext, bytesMax = 1_000 * MiB) {
     server.closeAllConnections()
     server.close()
   })
-  /** Sends a request and reads nothing of its answer. Resolves when it was begun. */
+  /** Sends a request and reads nothing of its answer. Resolves when the answer has begun. */
   const ask = async (sender: string, path = '/large'): Promise<Asked> => {
     const before = begunCount
     const client = connect({ port, host: '127.0.0.1' }).pause()
@@ -67,7 +67,7 @@ async function startServer(t: TestContext, bytesMax = 1_000 * MiB) {
     await eventually(() => begunCount > before)
     return { client, isEnded: () => client.destroyed }
   }
-  /** As many ticks, and what the budget does after each. */
+  /** Runs this many ticks, and whatever the budget does after each. */
   const ticks = async (count: number) => {
     for (let index = 0; index < count; index++) {
       tick()
@@ -83,7 +83,7 @@ async function startServer(t: TestContext, bytesMax = 1_000 * MiB) {
   return { budget, ended, ask, ticks, holdUnacknowledged, onAnswered: callOnAnswered, begunCount: () => begunCount }
 }
 
-/** Reads until so many bytes have come, then stops. */
+/** Reads until this many bytes have arrived, then stops. */
 async function readSome({ client }: Asked, bytes: number): Promise<void> {
   let left = bytes
   const onData = (part: Buffer) => {
@@ -95,7 +95,7 @@ async function readSome({ client }: Asked, bytes: number): Promise<void> {
   client.off('data', onData)
 }
 
-/** A client that reads nothing does not see that its connection has ended. */
+/** Starts reading first: a client that reads nothing does not see that its connection has ended. */
 async function endedOf(asked: readonly Asked[]): Promise<boolean[]> {
   for (const { client } of asked) client.resume()
   await eventually(() => asked.every(({ client }) => client.destroyed || client.bytesRead > answer.length))
@@ -103,7 +103,7 @@ async function endedOf(asked: readonly Asked[]): Promise<boolean[]> {
 }
 
 describe('the budget for answers', () => {
-  it('is taken by what waits for its reader, until it is read', async t => {
+  it('charges unread bytes until their reader takes them', async t => {
     const { budget, ask, ended } = await startServer(t)
     await ask('one', '/small')
     assert.equal(budget.heldBytes, 0)
@@ -114,14 +114,14 @@ describe('the budget for answers', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('is given back by whoever leaves', async t => {
+  it('frees the bytes of a client that disconnects', async t => {
     const { budget, ask } = await startServer(t)
     const { client } = await ask('one')
     client.destroy()
     await eventually(() => budget.heldBytes === 0)
   })
 
-  it('is taken by the requests behind such an answer, and by their bodies', async t => {
+  it('charges requests that wait behind an unread answer, and their bodies', async t => {
     const { budget, ask, begunCount } = await startServer(t)
     const { client } = await ask('one')
     const before = budget.heldBytes
@@ -130,7 +130,7 @@ describe('the budget for answers', () => {
     assert.equal(begunCount(), 1)
   })
 
-  it('when it is full, is taken from who has most, for others and for its own', async t => {
+  it('when full, ends a reader of the address that holds most, even for a new answer to that address', async t => {
     const { ask, ended } = await startServer(t, 80 * MiB)
     const crowd = [await ask('crowd'), await ask('crowd')]
     const other = await ask('other')
@@ -142,7 +142,7 @@ describe('the budget for answers', () => {
     assert.equal(all.filter(isEnded => isEnded).length, 2)
   })
 
-  it('is taken from the slowest of a sender', async t => {
+  it('ends the slowest reader of an address first', async t => {
     const { ask, ended, ticks } = await startServer(t, 80 * MiB)
     const reading = await ask('crowd')
     const standing = await ask('crowd')
@@ -153,7 +153,7 @@ describe('the budget for answers', () => {
     assert.deepEqual(await endedOf([reading, standing, next]), [false, true, false])
   })
 
-  it('lets requests wait for the end of the turn in which it was full, in their order', async t => {
+  it('when full, delays requests to a later turn of the event loop and keeps their order', async t => {
     const { budget, ask, ended, onAnswered } = await startServer(t, 48 * MiB)
     await ask('one')
     const seen: [string, boolean][] = []
@@ -172,8 +172,8 @@ describe('the budget for answers', () => {
   })
 })
 
-describe('a reader that takes nothing', () => {
-  it('is ended after half a minute', async t => {
+describe('a stalled reader', () => {
+  it('is disconnected after 30 seconds', async t => {
     const { ask, ended, ticks } = await startServer(t)
     await ask('one')
     await ticks(readerLimits.stalledTicks - 1)
@@ -182,7 +182,7 @@ describe('a reader that takes nothing', () => {
     assert.deepEqual(ended, ['stalled'])
   })
 
-  it('is served for as long as its peer acknowledges a byte now and then', async t => {
+  it('is kept as long as its peer acknowledges a byte now and then', async t => {
     const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     let unacknowledged = 1_000
     holdUnacknowledged(() => unacknowledged--)
@@ -191,7 +191,7 @@ describe('a reader that takes nothing', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('is ended with others although the system answers late, and is asked about once at a time', async t => {
+  it('is disconnected with others even if the system answers late, with one inquiry at a time', async t => {
     const { ask, ended, ticks, holdUnacknowledged } = await startServer(t)
     const asked: ((bytes: number) => void)[] = []
     holdUnacknowledged(() => new Promise(resolve => void asked.push(resolve)))
@@ -208,7 +208,7 @@ describe('a reader that takes nothing', () => {
     assert.deepEqual(ended, ['stalled', 'stalled', 'stalled'])
   })
 
-  it('is served where it reads now and then', async t => {
+  it('is kept if it reads now and then', async t => {
     const { ask, ended, ticks } = await startServer(t)
     const slow = await ask('one')
     for (let round = 0; round < 2; round++) {
@@ -219,7 +219,7 @@ describe('a reader that takes nothing', () => {
     assert.deepEqual(ended, [])
   })
 
-  it('has the time that its answer gives it', async t => {
+  it('is kept if its answer bounds the time itself', async t => {
     const { ask, ended, ticks } = await startServer(t)
     await ask('one', '/own-time')
     await ticks(3 * readerLimits.stalledTicks)

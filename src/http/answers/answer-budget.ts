@@ -1,6 +1,6 @@
-// Answers that are made and wait for their reader. They share a bound, so that memory suffices however many readers take
-// nothing: when it is reached, the address whose answers take most of it loses its slowest readers. A reader that takes
-// nothing for half a minute is ended in any case. Whoever keeps reading is served, however slowly.
+// Bounds the memory of answers that wait for their readers, however many readers take nothing. At the bound, the
+// address whose answers hold most loses its slowest readers. A reader that takes nothing for half a minute is
+// disconnected in any case; one that keeps reading is served, however slowly.
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,9 +9,9 @@ import { everySecond, type StartTicks } from '../shared/every-second.ts'
 const MiB = 1024 * 1024
 
 export const answerBudgetBytes = 256 * MiB
-/** The budget of a private API with its own port, whose answers come whatever happens on the public port. */
+/** For a private API with its own port, so that it answers whatever happens on the public port. */
 export const adminAnswerBudgetBytes = 64 * MiB
-/** That of the port for dashboards, which has few connections. */
+/** For the dashboard port, which has few connections. */
 export const eventsAnswerBudgetBytes = 32 * MiB
 
 /** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: others needed its bytes. */
@@ -22,7 +22,7 @@ export type ReadUnacknowledged = (files: ReadonlySet<number>) => Promise<Readonl
 
 export interface AnswerBudgetOptions {
   readonly bytesMax?: number
-  /** Whose answer it is: answers of one sender give way to those of others. */
+  /** Identifies the sender: when the budget is full, the sender that holds most gives way. */
   readonly senderOf: (request: IncomingMessage) => string
   readonly onEnded?: (reason: AnswerEnd) => void
   readonly readUnacknowledged?: ReadUnacknowledged
@@ -30,22 +30,24 @@ export interface AnswerBudgetOptions {
 }
 
 export const readerLimits = {
-  /** Ticks after which a reader that takes nothing is ended. A tick is a second unless the event loop was held. */
+  /**
+   * Ticks after which a reader that takes nothing is disconnected. A tick is a second unless the event loop was held.
+   */
   stalledTicks: 30,
-  /** Each time so many of them are over, the system is asked whether the peer still acknowledges something. */
+  /** Every this many ticks without progress, asks the system whether the peer still acknowledges bytes. */
   examinedTicks: 10,
-  /** A reader of fewer ticks has not shown yet how fast it is. */
+  /** The speed of a reader is unknown before this many ticks. */
   youngTicks: 2,
-  /** What is left of a full budget once readers were ended, so that the next answers need not look for others. */
+  /** Disconnects readers until at most this share is held, so that the next answers need not disconnect more. */
   shareLeft: 7 / 8,
 }
-/** What a request that waits behind an answer is charged beside its body. */
+/** Charged for each request that waits behind an answer, in addition to its body. */
 const waitingRequestBytes = 4 * 1024
 
 interface Reader {
   readonly answer: ServerResponse
   readonly socket: Socket
-  /** Answers of the connection whose requests wait for this one. */
+  /** Answers of the same connection whose requests wait for this one. */
   behind: readonly ServerResponse[]
   heldBytes: number
   /** Bytes that the system has taken from us for this connection. */
@@ -54,9 +56,12 @@ interface Reader {
   takenLately: number
   ticks: number
   stillTicks: number
-  /** Whether the system is to be asked about it. */
+  /** Whether the next examination includes this reader. */
   isDue: boolean
-  /** What the system held at the last look, null when it does not say; undefined before the first one since it took something. */
+  /**
+   * What the system held when last examined; null when it does not say, undefined if not examined since the last
+   * progress.
+   */
   unacknowledgedBytes: number | null | undefined
   isEnded: boolean
 }
@@ -77,7 +82,7 @@ export class AnswerBudget {
   #stopTicks: (() => void) | null = null
   readonly #readers = new Map<ServerResponse, Reader>()
   #heldBytes = 0
-  /** The part of `#heldBytes` that is about to be free: connections are closed at the end of a turn of the event loop. */
+  /** The part of `#heldBytes` that is about to be freed: connections close at the end of a turn of the event loop. */
   #endedBytes = 0
   readonly #waiting: (() => void)[] = []
   #isExamining = false
@@ -105,10 +110,10 @@ export class AnswerBudget {
     if (this.#waiting.push(begin) === 1) setImmediate(() => this.#beginWaiting())
   }
 
-  /** For the option `ServerResponse` of a server: notes what cannot be sent at once. */
+  /** For the option `ServerResponse` of a server: charges what cannot be sent at once. */
   readonly responses = responsesNotedBy(answer => this.note(answer))
 
-  /** Charges what waits of an answer. @param behind answers of its connection whose requests wait for it. */
+  /** Charges the unsent bytes of an answer. @param behind answers of its connection whose requests wait for it. */
   note(answer: ServerResponse, behind?: readonly ServerResponse[]): void {
     const { socket } = answer
     if (socket === null || socket.destroyed) return
@@ -165,7 +170,7 @@ export class AnswerBudget {
     if (this.#waiting.length > 0) setImmediate(() => this.#beginWaiting())
   }
 
-  /** Ends the slowest reader of whoever holds most, again and again, until the budget suffices. */
+  /** Disconnects the slowest reader of the sender that holds most, repeatedly, until the budget suffices. */
   #endSlowest(): void {
     const senders = new Map<string, { heldBytes: number; readers: Reader[] }>()
     for (const reader of this.#readers.values()) {
@@ -193,7 +198,7 @@ export class AnswerBudget {
     reader.isEnded = true
     this.#endedBytes += reader.heldBytes
     this.#onEnded(reason)
-    // Without a reset the system would keep its megabytes of the answer for minutes, and has a bound for all of them.
+    // Without a reset the system would keep megabytes of the answer for minutes, and its total is bounded.
     reader.socket.resetAndDestroy()
   }
 
@@ -213,8 +218,8 @@ export class AnswerBudget {
   }
 
   /**
-   * The system takes megabytes for a connection and then none before a third of them was acknowledged, which takes a slow
-   * reader longer than it may take nothing. So it is asked what it still holds.
+   * The system buffers megabytes for a connection, then takes no more until a third of them is acknowledged. A slow
+   * reader needs longer for that than `stalledTicks`, so ask the system how much it still holds.
    */
   async #examine(): Promise<void> {
     const files = new Map<Reader, number>()
@@ -262,22 +267,25 @@ function takeForMoving(reader: Reader): void {
   reader.unacknowledgedBytes = undefined
 }
 
-/** By how long a reader needs for what it holds; of those that take nothing, the one that holds most is last. */
+/**
+ * Orders by the time a reader needs for the bytes it holds; of readers that take nothing, the one that holds most is
+ * last.
+ */
 function slowestLast(a: Reader, b: Reader): number {
   return shareTaken(b) - shareTaken(a) || a.heldBytes - b.heldBytes
 }
 
-/** The share of its held bytes that a reader has lately taken per tick; 1 when it cannot be called slow. */
+/** The share of its held bytes that a reader has recently taken per tick; 1 while its speed is unknown. */
 function shareTaken({ ticks, takenLately, heldBytes }: Reader): number {
   return ticks < readerLimits.youngTicks ? 1 : takenLately / heldBytes
 }
 
-/** Undocumented: what `net.Socket` itself asks. */
+/** Undocumented; `net.Socket` itself uses it. */
 interface SocketHandle {
   readonly bytesWritten: number
-  /** Bytes of what was written that the system has not taken. */
+  /** Bytes written that the system has not taken. */
   readonly writeQueueSize: number
-  /** Negative where there are no numbers of files. */
+  /** Negative on platforms without file descriptors. */
   readonly fd: number
 }
 
@@ -285,7 +293,7 @@ function handleOf(socket: Socket): SocketHandle | null {
   return (socket as { _handle?: SocketHandle | null })._handle ?? null
 }
 
-/** Were the handle another one in some version of Node, this would be NaN, and no reader would seem to stand still. */
+/** If a version of Node changes the handle, this is NaN, and no reader counts as stalled. */
 function takenBytesOf(socket: Socket): number {
   const handle = handleOf(socket)
   return handle === null ? Number.NaN : handle.bytesWritten - handle.writeQueueSize

@@ -1,13 +1,13 @@
-// One body as it arrives. It is charged for what has arrived, never for what was announced: the first piece is kept as it
-// is, and a body in several pieces gets one buffer that doubles. A list of one-byte pieces would take a hundred times
-// their bytes.
+// One body as it arrives. Charges what has arrived, never what was announced. The first piece is kept without a copy; a
+// body in several pieces gets one buffer that doubles, since a list of one-byte pieces would take a hundred times their
+// bytes.
 
 import type { IncomingMessage } from 'node:http'
 import { freeBytes } from '#core/free-bytes.ts'
 import { type IncomingBody, Pace } from './slow-bodies.ts'
 
 /**
- * `busy`: there is no budget left now. `too_large`: the body is over the route's limit. `stalled`: it arrives too slowly.
+ * `busy`: no budget is left now. `too_large`: the body exceeds the route's limit. `stalled`: it arrives too slowly.
  * `broken`: its sender is gone.
  */
 export type BodyFault = 'busy' | 'too_large' | 'stalled' | 'broken'
@@ -16,7 +16,7 @@ export type BodyDone = (fault: BodyFault | null, body: Buffer) => void
 
 /** The budget that readers take memory from and return it to. */
 export interface ReaderBudget {
-  /** Takes budget for that many more bytes of a body; false when there is none. */
+  /** Takes budget for this many more bytes of a body; false when not enough is left. */
   grow(bytes: number, reader: BodyReader): boolean
   give(bytes: number): void
 }
@@ -39,7 +39,7 @@ export class BodyReader implements IncomingBody {
   readonly #bytesMax: number
   readonly #done: BodyDone
   #isOver = false
-  /** Fills memory of its own, or is empty. */
+  /** Fills its whole ArrayBuffer, or is empty. */
   #buffer: Buffer = emptyBody
   #length = 0
 
@@ -95,12 +95,12 @@ export class BodyReader implements IncomingBody {
     this.#done(fault, body)
   }
 
-  /** Moves the body into a buffer that holds `chunk` as well. False when there is no budget left. */
+  /** Moves the body into a buffer with space for `chunk`. False when no budget is left. */
   #grow(length: number, chunk: Buffer): boolean {
     const isFirst = this.#length === 0
     const capacity = isFirst ? length : this.#capacityFor(length)
     if (!this.#budget.grow(capacity - this.#buffer.length, this)) return false
-    // Node usually gives each piece memory of its own. A slice of a larger buffer would keep all of that buffer alive.
+    // Node usually allocates each piece separately. A slice of a larger buffer would keep that whole buffer alive.
     const isKept = isFirst && chunk.buffer.byteLength === length
     const grown = isKept ? chunk : isFirst ? Buffer.allocUnsafeSlow(capacity) : resizeBytes(this.#buffer, capacity)
     if (!isKept) this.#take(chunk, grown)
@@ -108,7 +108,7 @@ export class BodyReader implements IncomingBody {
     return true
   }
 
-  /** Copies a piece and frees it. The HTTP parser has finished with a piece when it passes it on. */
+  /** Copies a piece and frees it: the HTTP parser no longer uses a piece that it has passed on. */
   #take(piece: Buffer, into: Buffer): void {
     piece.copy(into, this.#length)
     freeBytes(piece)
@@ -120,7 +120,7 @@ export class BodyReader implements IncomingBody {
   }
 }
 
-/** Frees the memory that it replaces, as `freeBytes` does. */
+/** Frees the old memory, as `freeBytes` does. */
 function resizeBytes(bytes: Buffer, length: number): Buffer {
   return Buffer.from((bytes as Buffer<ArrayBuffer>).buffer.transfer(length))
 }

@@ -1,8 +1,8 @@
-// Whether a client still waits for its answer, so that work for a client that left can stop.
+// Stops work for clients that have disconnected.
 
 import type { FastifyReply } from 'fastify'
 
-/** Aborted when the connection of the request ends, or its answer is written. */
+/** Aborts when the request's connection ends or its answer is written. */
 export function clientGone({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController()
   if (raw.closed) gone.abort()

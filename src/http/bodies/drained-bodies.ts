@@ -1,6 +1,6 @@
-// Reads and drops the rest of refused bodies. When a connection is closed while its client is still sending, the client
-// sees a broken connection instead of the answer, and old SDKs then send the same request again for ever. So that this
-// cannot keep the server busy, all these bodies share a bounded rate, and each has a bound in bytes and in time.
+// Reads and drops the rest of refused bodies. If the connection were closed while the client is still sending, the
+// client would see a broken connection instead of the answer, and old SDKs would retry forever. All these bodies share
+// a bounded rate, and each is bounded in bytes and time, so that they cannot keep the server busy.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,15 +9,15 @@ import { PieceCount } from './tiny-pieces.ts'
 export const drainLimits = {
   /** Bounds one body at three times the largest that any path takes. */
   bytesMax: 75 * 1024 * 1024,
-  /** Shorter than the time that Node gives a request, so that Node does not send a second answer. */
+  /** Shorter than Node's request timeout, so that Node does not send a second answer. */
   msMax: 30_000,
 }
-/** 64 MiB a second, in reads of up to 64 KiB, so that refused bodies take nothing from others. */
+/** 64 MiB a second, in reads of up to 64 KiB, so that refused bodies do not slow down others. */
 const rounds = { everyMs: 10, bytes: 640 * 1024, requests: 10 }
 
 const draining = new WeakSet<Socket>()
 
-/** Whether the connection's request was answered and the rest of its body is only read to be dropped. */
+/** Whether the connection's request was answered and the rest of its body is being dropped. */
 export function isDraining(socket: Socket): boolean {
   return draining.has(socket)
 }
@@ -33,9 +33,9 @@ export class DrainedBodies {
   }
 
   /**
-   * Keeps reading slowly and drops what arrives; cuts the connection at the bounds.
-   * @param response not begun. When the client asked to close the connection, Node would close it after the answer,
-   * while the client is still sending. It is closed here instead, at the end of the body.
+   * Reads slowly and drops what arrives; cuts the connection at the bounds.
+   * @param response not begun. If the client asked to close the connection, Node would close it after the answer, while
+   * the client is still sending; it is closed at the end of the body instead.
    */
   add(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
@@ -60,7 +60,7 @@ export class DrainedBodies {
       request.pause()
       this.#waiting.push(request)
     })
-    // A sender that is gone needs no answer.
+    // The client has disconnected: there is nothing to answer.
     request.on('error', () => undefined)
     request.once('end', () => {
       end()
@@ -78,7 +78,7 @@ export class DrainedBodies {
     setTimeout(() => {
       this.#isRoundAwaited = false
       this.#bytesLeft = rounds.bytes
-      // A single body may take the whole round.
+      // One body may use the whole round.
       for (const request of this.#waiting.splice(0, rounds.requests)) request.resume()
       if (this.#waiting.length > 0) this.#awaitRound()
     }, rounds.everyMs).unref()

@@ -1,14 +1,14 @@
-// Large bodies take turns. Node reads up to 2 MiB from each connection in one turn of the event loop, so two hundred
-// connections with large bodies would hold it for seconds. Large bodies therefore share a bound for each turn. A body
-// that arrives beyond it waits for a later turn, first come, first served. Small requests are handled in between.
+// Bounds the bytes of large bodies that are read in one turn of the event loop. Node reads up to 2 MiB from each
+// connection per turn, so two hundred connections with large bodies would block it for seconds. At the bound, bodies
+// wait for a later turn, first come, first served; small requests are handled in between.
 
 import type { IncomingMessage } from 'node:http'
 
-/** Takes some 5 ms of reading and copying. */
+/** About 5 ms of reading and copying. */
 const turnBytesMax = 2 * 1024 * 1024
-/** The bytes that one read of a connection brings. */
+/** The most that one read of a connection returns. */
 const chunkBytes = 64 * 1024
-/** What a piece counts at least: handing over a small one takes as long as reading that much. */
+/** The least that a piece counts: passing on a small piece takes as long as reading this much. */
 const pieceBytesMin = 1024
 const requestsOfTurn = turnBytesMax / chunkBytes
 
@@ -17,7 +17,7 @@ export class ReadLimiter {
   #isTurnEndAwaited = false
   #waiting: IncomingMessage[] = []
 
-  /** Notes a piece of a body; pauses the request until a later turn when this turn has had enough. */
+  /** Counts a piece of a body; pauses the request until a later turn when this turn's bound is reached. */
   noteRead(request: IncomingMessage, bytes: number): void {
     this.#bytes += Math.max(bytes, pieceBytesMin)
     if (this.#bytes > turnBytesMax) {

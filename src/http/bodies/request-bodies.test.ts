@@ -29,7 +29,7 @@ const slow = new SlowBodies(onTick => {
 const ended: string[] = []
 const budget = new BodyBudget({ limits, slow, onEnded: reason => void ended.push(reason) })
 const agent = new Agent({ keepAlive: true })
-/** Requests whose handlers were called and have not answered. */
+/** Requests whose handlers have been called but have not answered. */
 let waiting: { reply: FastifyReply; body: Buffer; end: () => void }[] = []
 let server: FastifyInstance
 let url: string
@@ -120,7 +120,7 @@ async function answerAll(): Promise<void> {
 }
 
 describe('the budget for bodies', () => {
-  it('is held from the arrival of a body until its answer, in its very length', async () => {
+  it('charges exactly the length of a body, from its arrival until its answer', async () => {
     const answers = [
       send('/wait', bytes(1)),
       send('/wait', bytes(100 * KiB)),
@@ -137,7 +137,7 @@ describe('the budget for bodies', () => {
     )
   })
 
-  it('has what it lacks answered 503 with Retry-After, on a connection that stays', async () => {
+  it('answers 503 with Retry-After when a body does not fit, and keeps the connection', async () => {
     const held = [send('/wait', bytes(192 * KiB)), send('/wait', bytes(192 * KiB))]
     await eventually(() => waiting.length === 2)
     const refused = await send('/wait', bytes(100 * KiB))
@@ -154,17 +154,21 @@ describe('the budget for bodies', () => {
     await Promise.all(held)
   })
 
-  it('keeps a part for small bodies, so that flags are answered while large ones take what they may', async () => {
+  it('reserves a part for small bodies, so that flags are answered while large bodies use up their part', async () => {
     const held = [send('/wait', bytes(192 * KiB)), send('/wait', bytes(192 * KiB))]
     await eventually(() => waiting.length === 2)
     assert.equal((await send('/at-once', bytes(limits.smallBytesMax))).status, 200)
     assert.equal((await send('/at-once', bytes(limits.smallBytesMax + 1))).status, 503)
-    assert.equal((await send('/at-once', bytes(1), { chunked: true })).status, 503, 'nobody knows that it is small')
+    assert.equal(
+      (await send('/at-once', bytes(1), { chunked: true })).status,
+      503,
+      'its length is unknown, so it counts as large',
+    )
     await answerAll()
     await Promise.all(held)
   })
 
-  it('is not held by an announced length, only by what has come', async () => {
+  it('charges bytes that have arrived, not an announced length', async () => {
     const client = connect(Number(new URL(url).port), '127.0.0.1')
     client.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${256 * KiB}\r\n\r\nx`)
     await heldIs(1)
@@ -172,7 +176,7 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('counts a body of chunks of one byte each by what it takes', async () => {
+  it('charges a body of one-byte chunks for the memory it takes', async () => {
     const client = connect(Number(new URL(url).port), '127.0.0.1')
     client.write('POST /wait HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
     client.write('1\r\nx\r\n'.repeat(4_000))
@@ -183,7 +187,7 @@ describe('the budget for bodies', () => {
     await answerAll()
   })
 
-  it('takes a body of many small pieces, and ends one of countless tiny ones, whatever its path', async () => {
+  it('accepts a body of many small pieces, and ends one of countless tiny pieces on any path', async () => {
     const head = (path: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`
     const small = connect(Number(new URL(url).port), '127.0.0.1')
     small.write(`${head('/wait')}${`20\r\n${'x'.repeat(32)}\r\n`.repeat(8_000)}0\r\n\r\n`)
@@ -201,7 +205,7 @@ describe('the budget for bodies', () => {
     assert.deepEqual(ended.splice(0), ['tiny_pieces', 'tiny_pieces'])
   })
 
-  it('is given back for whatever ends a request', async () => {
+  it('frees the bytes of a request however it ends', async () => {
     assert.equal((await send('/throws', bytes(KiB))).status, 500)
     await heldIs(0)
     assert.equal((await send('/nowhere', bytes(KiB))).status, 404)
@@ -214,7 +218,7 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('is given back for a large body only when nobody works on it any more, though its client is gone', async () => {
+  it('frees a large body only after its handler finishes, even if its client has disconnected', async () => {
     const client = connect(Number(new URL(url).port), '127.0.0.1')
     client.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${100 * KiB}\r\n\r\n`)
     client.write(bytes(100 * KiB))
@@ -228,7 +232,7 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('keeps a part for small bodies that come in one piece, so that nobody fills it slowly', async () => {
+  it('reserves a part for small bodies that arrive in one piece, so that slow senders cannot fill it', async () => {
     const attack: Socket[] = []
     for (let held = 0; held + limits.smallBytesMax - 1 <= limits.partsBytesMax; held += limits.smallBytesMax - 1) {
       attack.push(partOf('/wait', limits.smallBytesMax, limits.smallBytesMax - 1))
@@ -241,11 +245,11 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('is taken from bodies that stand still, as soon as others need it, and from none that comes in steadily', async () => {
+  it('when full, ends stalled bodies for others but none that arrives steadily', async () => {
     const still = [1, 2].map(() => partOf('/own-words', 190 * KiB, 130 * KiB))
     const steady = partOf('/wait', 16 * KiB, 4 * KiB)
     await eventually(() => budget.arrivedBytes === 264 * KiB)
-    assert.equal((await send('/at-once', bytes(100 * KiB))).status, 503, 'nobody knows yet who is slow')
+    assert.equal((await send('/at-once', bytes(100 * KiB))).status, 503, 'no body has yet been measured as slow')
     for (let round = 1; round <= 5; round++) {
       steady.write(bytes(2 * KiB))
       await eventually(() => budget.arrivedBytes === (264 + 2 * round) * KiB)
@@ -264,7 +268,7 @@ describe('the budget for bodies', () => {
     steady.destroy()
   })
 
-  it('is not kept by a body that brings less than the least, and the connection ends', async () => {
+  it('ends a body below the minimum rate, and its connection', async () => {
     const still = partOf('/wait', 100 * KiB, 1)
     const silent = partOf('/wait', 100, 0)
     const slow = partOf('/wait', 100 * KiB, 1)
@@ -283,7 +287,7 @@ describe('the budget for bodies', () => {
     await heldIs(0)
   })
 
-  it('is given back when the answer is made, though its client never reads it', async () => {
+  it('frees a body when its answer is made, even if the client never reads it', async () => {
     const client = connect(Number(new URL(url).port), '127.0.0.1').pause()
     client.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${100 * KiB}\r\n\r\n`)
     client.write(bytes(100 * KiB))
@@ -296,7 +300,7 @@ describe('the budget for bodies', () => {
   })
 })
 
-/** A request of which only a part is sent. */
+/** Sends only a part of a request. */
 function partOf(path: string, announced: number, sent: number): Socket {
   const client = connect(Number(new URL(url).port), '127.0.0.1')
   client.on('error', () => undefined)
@@ -305,7 +309,7 @@ function partOf(path: string, announced: number, sent: number): Socket {
   return client
 }
 
-/** The first data that a client receives. */
+/** Resolves to the first data that a client receives. */
 async function answerOf(client: Socket): Promise<string> {
   const [text] = await once(client, 'data')
   return String(text)

@@ -1,6 +1,6 @@
-// The bodies of requests while they arrive and are worked on. They share a bound, so that memory suffices however many
-// large ones are sent at once. Before a body is refused because the budget is used up (503, after which its
-// sender retries), bodies that hold much and bring little are ended to free budget for it.
+// Bounds the memory of request bodies while they arrive and are processed, however many large ones are sent at once.
+// Before a body is refused because the budget is used up (503, after which its sender retries), slow bodies that hold
+// much are ended to free budget for it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderBudget } from './body-reader.ts'
@@ -72,14 +72,14 @@ export class BodyBudget implements ReaderBudget {
     return this.#slow.count
   }
 
-  /** Bytes that have arrived of those bodies. */
+  /** Bytes of those bodies that have arrived. */
   get arrivedBytes(): number {
     return this.#slow.arrivedBytes
   }
 
   /**
-   * Reads a whole body, which then takes up its length of the budget until `giveBack`. After `busy` or `too_large` the
-   * rest may still be arriving, and the caller has to `drain` it.
+   * Reads a whole body and charges its length until `giveBack`. After `busy` or `too_large` the rest may still be
+   * arriving, and the caller must `drain` it.
    * @param bytesMax the route's limit, in bytes as received.
    */
   read(request: IncomingMessage, bytesMax: number, done: BodyDone): void {
@@ -115,7 +115,7 @@ export class BodyBudget implements ReaderBudget {
       reader.add(chunk)
     }
     const onEnd = () => reader.end()
-    // An error of the request needs no listener of its own: it ends in `close` as well.
+    // An error of the request needs no separate listener: `close` follows it.
     const onGone = () => reader.fail('broken')
     const stopListening = () => {
       request.removeListener('data', onData)
@@ -134,7 +134,7 @@ export class BodyBudget implements ReaderBudget {
   }
 
   /**
-   * Returns the budget of a body that was read, once `work` on it is over and its answer is made. The body is not needed
+   * Frees the budget of a body that was read, once `work` has ended and its answer is made. The body is not needed
    * while the client reads the answer, however long that takes.
    */
   giveBack(bytes: number, response: ServerResponse, work: Promise<void> | null): void {
@@ -164,7 +164,7 @@ export class BodyBudget implements ReaderBudget {
     this.#heldBytes -= bytes
   }
 
-  /** Ends slow bodies, the slowest first, until that many more bytes fit; false when that does not help. */
+  /** Ends slow bodies, the slowest first, until this many more bytes fit; false when that does not free enough. */
   #endSlowest(bytes: number, limit: number, asker?: BodyReader): boolean {
     while (this.#heldBytes + bytes > limit) {
       const slowest = this.#slow.takeSlowest()

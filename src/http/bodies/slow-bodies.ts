@@ -1,6 +1,6 @@
-// Bodies that are still arriving, and how fast each one is. A body that brings next to nothing is ended, so that a
-// connection cannot be kept busy with a byte now and then. When the budget is short, the body that takes longest to bring
-// what it holds is ended first: a sender that holds much and brings little keeps others out, a steady one does not.
+// Measures how fast bodies arrive. A body that makes next to no progress is ended, so that a byte now and then cannot
+// keep a connection busy. When the budget is short, the slowest body in relation to the bytes it holds is ended first:
+// it keeps others out, while a steady body does not.
 
 import { everySecond, type StartTicks } from '../shared/every-second.ts'
 
@@ -8,9 +8,9 @@ import { everySecond, type StartTicks } from '../shared/every-second.ts'
 export interface IncomingBody {
   /** Bytes that have arrived. */
   readonly arrivedBytes: number
-  /** Not read at the moment because it is others' turn; that does not count as slowness of its sender. */
+  /** Not being read because others have their turn; this does not count as slowness of its sender. */
   readonly isPaused: boolean
-  /** Kept by the body, used by `SlowBodies` alone. */
+  /** Stored with the body, used only by `SlowBodies`. */
   readonly pace: Pace
   fail(fault: 'busy' | 'stalled'): void
 }
@@ -33,14 +33,17 @@ export class Pace {
 
 export const paceLimits = {
   /**
-   * In ten ticks (a tick is a second unless the event loop was held), a body has to bring this much. Half a kilobyte a
-   * second is less than any phone's connection carries, and an event of 2 KB has arrived long before the first check.
+   * A body must receive this many bytes in ten ticks (a tick is a second unless the event loop was held). Half a
+   * kilobyte a second is less than any phone's connection carries, and an event of 2 KB has arrived long before the
+   * first check.
    */
   windowTicks: 10,
   windowBytesMin: 5 * 1024,
-  /** When the budget is short, a body that needs more ticks than this to bring what it holds may be ended. */
+  /**
+   * When the budget is short, a body that would need more ticks than this to receive again what it holds may be ended.
+   */
   refillTicksMax: 10,
-  /** A body of fewer ticks has not shown yet how fast it is. */
+  /** The speed of a body is unknown before this many ticks. */
   youngTicks: 2,
 }
 
@@ -88,7 +91,7 @@ export class SlowBodies {
     this.#count--
   }
 
-  /** The slowest body of those that hold much and bring little; null when there is none. Once per body and tick. */
+  /** Returns the slowest body that may be ended, each at most once per tick; null when none is left. */
   takeSlowest(): IncomingBody | null {
     this.#slow ??= [...this.#bodies()]
       .filter(body => freshShare(body) * paceLimits.refillTicksMax < 1)
@@ -116,7 +119,7 @@ export class SlowBodies {
   }
 }
 
-/** Counts a tick, unless the body is waiting for its turn, and checks each full window. */
+/** Counts a tick, unless the body waits for its turn, and checks each full window. */
 function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   if (isPaused) return false
   pace.bytesLately = (pace.bytesLately + arrivedBytes - pace.bytesAtTick) / 2
@@ -127,7 +130,7 @@ function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   return broughtBytes < paceLimits.windowBytesMin
 }
 
-/** The share of its held bytes that a body has lately brought per tick; 1 when it cannot be called slow. */
+/** The share of its held bytes that a body has recently received per tick; 1 while its speed is unknown. */
 function freshShare({ pace, arrivedBytes, isPaused }: IncomingBody): number {
   if (isPaused || pace.ticks < paceLimits.youngTicks || arrivedBytes === 0) return 1
   return pace.bytesLately / arrivedBytes

@@ -1,11 +1,11 @@
-// A body in chunks may be cut into pieces of a byte each. Node hands over every piece by itself, which takes a few
-// microseconds, and all that came in one read of the connection in one turn of the event loop, which a pause does not
-// interrupt: 64 KiB of them hold it for 40 ms. No client sends such bodies, so the connection that brings one is ended.
+// A chunked body may be cut into pieces of one byte each. Node passes on each piece separately, in a few microseconds,
+// and all pieces of one read in one turn of the event loop, which pausing does not interrupt: 64 KiB of them block it
+// for 40 ms. No real client sends such bodies, so the connection is ended.
 
 export const pieceLimits = {
-  /** How many pieces a body may have whatever their size, as where texts are written piece by piece. */
+  /** Pieces allowed whatever their size, for clients that write text piece by piece. */
   freeCount: 4_096,
-  /** The least that all further pieces have to bring on average. */
+  /** The least average size of all further pieces. */
   averageBytesMin: 16,
 }
 
@@ -14,7 +14,7 @@ export class PieceCount {
   #count = 0
   #bytes = 0
 
-  /** Notes a piece; false when there are too many for what they bring. */
+  /** Counts a piece; false when there are too many for their size. */
   add(bytes: number): boolean {
     this.#bytes += bytes
     return ++this.#count <= pieceLimits.freeCount + this.#bytes / pieceLimits.averageBytesMin

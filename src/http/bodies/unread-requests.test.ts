@@ -42,7 +42,7 @@ interface Connection {
   readonly client: Socket
   /** Resolves when the server has read the headers. */
   send(path: string, bodyBytes: number, over?: { readonly method?: string; readonly origin?: string }): Promise<unknown>
-  /** Resolves to the answer that a request gets when its time is over. */
+  /** Times the request out. Resolves to its answer. */
   timeOut(): Promise<string>
 }
 
@@ -60,7 +60,7 @@ async function connection(t: TestContext): Promise<Connection> {
   const accepted = once(server.server, 'connection')
   const client = connect((server.server.address() as AddressInfo).port, '127.0.0.1')
   const [socket] = (await accepted) as [Socket]
-  // Node does this when a request's time is over; waiting for that would take a minute.
+  // Node emits this when a request times out, which would take a minute.
   const timeOut = async () => {
     const error = Object.assign(new Error('timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
     let answer = ''
@@ -81,7 +81,7 @@ async function connection(t: TestContext): Promise<Connection> {
 }
 
 describe('a request whose body never ends', () => {
-  it('is answered in the words of its route, where that has some', async t => {
+  it('is answered with the error of its route, if that has its own', async t => {
     const { send, timeOut } = await connection(t)
     await send('/special', 10)
     const answer = await timeOut()
@@ -92,7 +92,7 @@ describe('a request whose body never ends', () => {
     assert.ok(answer.endsWith('\r\n\r\n{"error":"body_read_timeout"}'))
   })
 
-  it('is answered in the words of the server on other routes, and after an answered request of that one', async t => {
+  it('is answered with the server’s error on other routes, and after an answered request of that route', async t => {
     const other = await connection(t)
     await other.send('/plain', 10)
     assert.match(await other.timeOut(), /"code":"invalid_request"/)
@@ -104,7 +104,7 @@ describe('a request whose body never ends', () => {
     assert.match(await timeOut(), /"code":"invalid_request"/)
   })
 
-  it('is answered so that the page that sent it can read that, where pages of other origins have any business', async t => {
+  it('is answered with CORS headers where pages of other origins are allowed', async t => {
     const origin = 'https://shop.example'
     const allowed = /^access-control-allow-origin: https:\/\/shop\.example\r$/m
     for (const [path, method, isAllowed] of [
@@ -119,7 +119,7 @@ describe('a request whose body never ends', () => {
       assert.equal(allowed.test(answer), isAllowed, `${method} ${path}`)
       assert.equal(/^vary: origin/m.test(answer), isAllowed)
     }
-    // The server knows nothing of a next request that never arrived.
+    // The server knows nothing about a next request that never arrived.
     const { client, send, timeOut } = await connection(t)
     const answered = once(client, 'data')
     await send('/pages', 3, { origin })
@@ -128,8 +128,8 @@ describe('a request whose body never ends', () => {
   })
 })
 
-describe('what is no request', () => {
-  it('is not answered in the middle of an answer', async t => {
+describe('an unreadable request', () => {
+  it('is not answered in the middle of another answer', async t => {
     const { client } = await connection(t)
     let received = ''
     client.setEncoding('utf8').on('data', text => {
@@ -143,7 +143,7 @@ describe('what is no request', () => {
     assert.match(received, /begun/)
   })
 
-  it('is a request for several hosts, whatever its path and its body, and the next one is served', async t => {
+  it('may name several hosts: it is refused whatever its path and body, and the next request is served', async t => {
     const { client } = await connection(t)
     let received = ''
     client.setEncoding('utf8').on('data', text => {

@@ -15,7 +15,7 @@ const requestFaults: Record<string, WireError> = {
 }
 const notHttp = wireError(400, 'invalid_request', 'Not a valid HTTP request.')
 
-/** What a route decides itself about the answer to a request that stalls. */
+/** The fields of a route that shape the answer to a stalled request. */
 type OwnAnswers = Partial<Pick<Route, 'stalled' | 'encodeError' | 'retryAfterSeconds' | 'echoes'>>
 
 interface UnreadRequest {
@@ -25,9 +25,10 @@ interface UnreadRequest {
 }
 
 /**
- * Set on a connection from the headers of a request to its answer, when the route has its own words or a page asks: a
- * page sees an answer only when it names the page's origin. Before the headers are read, the origin is unknown, so a
- * page sees a 408 at that point, and the 400 and 431 of unreadable requests, as a failed connection.
+ * Set on a connection from the headers of a request until its answer, if the route has its own error or the request
+ * comes from a page: a page sees an answer only when it names the page's origin. Before the headers are read, the
+ * origin is unknown, so a page sees a 408 at that point, and the 400 and 431 of unreadable requests, as a failed
+ * connection.
  */
 const unreadRequest = Symbol('unread request')
 
@@ -49,10 +50,10 @@ export function noteAnswered({ raw }: FastifyRequest): void {
   socket[unreadRequest] = undefined
 }
 
-/** How long a client may take to read its answer and close; then the connection is cut, so none stays half open. */
+/** How long a client may take to read its answer and close the connection before it is cut. */
 const lingerMs = 2_000
 
-/** Answers a request whose body arrives too slowly as if its time were over. */
+/** Answers a request whose body arrives too slowly as if it had timed out. */
 export function answerStalledRequest({ socket }: IncomingMessage): void {
   answerUnreadableRequest(Object.assign(new Error('stalled'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket)
 }

@@ -19,7 +19,7 @@ export function hideUnreadableContentType(request: FastifyRequest, _reply: Fasti
 
 const hiddenContentTypes = new WeakMap<IncomingHttpHeaders, string>()
 
-/** Gives the handler the header as it was sent. */
+/** Restores the header as it was sent. */
 export function showContentType({ raw: { headers } }: FastifyRequest): void {
   if (headers['content-type'] !== undefined) return
   const hidden = hiddenContentTypes.get(headers)

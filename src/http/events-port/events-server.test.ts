@@ -39,8 +39,8 @@ async function connection(t: TestContext, rows: Buffer) {
 
 const query = 'GET /?user=project_1&password=of-the-dashboards&query=SELECT+1 HTTP/1.1\r\nHost: x\r\n'
 
-it('answers of the port for dashboards that wait for their readers are charged to a budget', async t => {
-  // More than the system takes for a connection whose client reads nothing.
+it('unread answers of the dashboard port are charged to a budget', async t => {
+  // More than the system buffers for a connection whose client reads nothing.
   const rows = Buffer.alloc(24 * 1024 * 1024)
   const { client, metrics } = await connection(t, rows)
   client.pause().write(`${query}\r\n`)
@@ -50,7 +50,7 @@ it('answers of the port for dashboards that wait for their readers are charged t
   await eventually(async () => (await heldBytes()) === 0, { what: 'the end of it' })
 })
 
-it('a request for several hosts is refused on the port for dashboards too', async t => {
+it('a request for several hosts is refused on the dashboard port too', async t => {
   const { client } = await connection(t, Buffer.from('1\n'))
   client.write(`${query}hOST: y\r\n\r\n`)
   let answer = ''

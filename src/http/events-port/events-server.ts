@@ -1,6 +1,6 @@
-// The read-only port for dashboards and notebooks: enough of ClickHouse's HTTP interface for its clients. A user name per
-// project, one password; SQL is checked and run as that of `POST …/query/` (docs/decisions/0052). Nothing that a client
-// sends reaches the engine but its SQL, its parameters and the format that it wants.
+// The read-only port for dashboards and notebooks: enough of ClickHouse's HTTP interface for its clients. Each project
+// has a user name; all share one password. SQL is checked and run as in `POST …/query/` (docs/decisions/0052). Only the
+// SQL, its parameters and the requested format reach the engine.
 
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -25,10 +25,10 @@ export interface EventsServerOptions {
   readonly timeouts?: Partial<typeof defaultTimeouts>
 }
 
-/** A download may take long, but not stand still: whoever does not read makes others of the project wait. */
+/** A download may take long but not stall: others of the project wait for it. */
 const defaultTimeouts = { headersMs: 10_000, requestMs: 30_000, stalledMs: 30_000, downloadMs: 120_000 }
 
-/** Errors as ClickHouse's clients read them: its own codes and names. */
+/** Errors with ClickHouse's own codes and names, which its clients expect. */
 interface EngineError {
   readonly status: number
   readonly code: number
@@ -64,7 +64,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (hasSeveralHosts(request)) return refuse(request, response, severalHosts)
-    // Not resolved against a base: `//` would have to be followed by a host.
+    // Prefixed, not resolved against a base, which would read a host after `//`.
     const url = request.url?.startsWith('/') ? URL.parse(`http://x${request.url}`) : null
     if (url === null) return refuse(request, response, notFound)
     const isRead = request.method === 'GET' || request.method === 'HEAD'
@@ -99,7 +99,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
       keepOwnTime(response)
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
       response.writeHead(200, passed.value.headers)
-      // Whatever breaks off the body breaks off the connection before the end of the answer, which clients notice.
+      // If the body breaks off, so does the connection, before the end of the answer, and clients notice.
       await pipeline(passed.value.body, response)
     } catch (error) {
       if (response.headersSent || response.destroyed) response.destroy()
@@ -109,7 +109,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     }
   }
 
-  /** The project that the user name is of; null for a wrong password, too. */
+  /** The project of the user name; null also for a wrong password. */
   function projectOf(request: IncomingMessage, url: URL): number | null {
     const { user, password } = credentialsOf(request, url)
     const isRight = timingSafeEqual(digestOf(password), passwordDigest)
@@ -118,7 +118,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
   }
 }
 
-/** As ClickHouse takes them: an Authorization, its own headers, or parameters. */
+/** In ClickHouse's three forms: `Authorization`, its own headers, or parameters. */
 function credentialsOf({ headers }: IncomingMessage, { searchParams }: URL): { user: string; password: string } {
   const basic = /^basic ([A-Za-z0-9+/=]{1,1000})$/i.exec(headers.authorization ?? '')
   if (basic !== null) {
@@ -131,22 +131,22 @@ function credentialsOf({ headers }: IncomingMessage, { searchParams }: URL): { u
   return { user: String(user ?? ''), password: String(password ?? '') }
 }
 
-/** Compared as digests, so that the time says nothing about the password or its length. */
+/** Digests are compared so that the time reveals neither the password nor its length. */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** Parameters of the interface that say how the answer is written, and those of the query. All others are left out. */
+/** The interface's parameters for the form of the answer. Others are dropped, except those of the query. */
 const formatParams: Readonly<Record<string, RegExp>> = {
   default_format: /^[A-Za-z0-9]{1,64}$/,
   compress: /^[01]$/,
-  // Drivers that take the number of rows from a header ask for it, and read none where it is not there yet.
+  // Requested by drivers that read the number of rows from a header, which must then be complete.
   wait_end_of_query: /^[01]$/,
   client_protocol_version: /^[0-9]{1,9}$/,
 }
 const queryParam = /^param_[A-Za-z_][A-Za-z0-9_]{0,99}$/
 
-/** A format that stands in the query wins over both of these, and a header over the parameter. */
+/** A format in the SQL takes precedence over the header, and the header over the parameter. */
 function passedParams({ searchParams }: URL, { headers }: IncomingMessage): [string, string][] {
   const format = headers['x-clickhouse-format']
   const asked: [string, string][] = [...searchParams]
@@ -222,7 +222,7 @@ function storeErrorOf(error: PortError): EngineError {
   return { status: 503, code: 210, name: 'NETWORK_ERROR', text: 'The event store is unavailable. Try again.' }
 }
 
-/** For a request whose body may not have been read. */
+/** Refuses a request whose body may not have been read. */
 function refuse(request: IncomingMessage, response: ServerResponse, error: EngineError): void {
   if (!request.complete && request.method !== 'GET') response.setHeader('Connection', 'close')
   sendError(response, error)

@@ -1,4 +1,4 @@
-// Reads a body that is SQL: at most as much as a query may have, compressed or not.
+// Reads SQL from a body, compressed or not, up to the maximum length of a query.
 
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'

@@ -1,5 +1,5 @@
-// The v0 capture endpoints: one handler behind all their names. It reads the request, passes it to the capture service
-// and encodes the outcome; bodies that would hold the event loop are decoded in a thread.
+// The v0 capture endpoints: one handler for all their paths. It reads the request, passes it to the capture service and
+// encodes the outcome; bodies that would hold the event loop are decoded in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
@@ -45,7 +45,7 @@ export interface CaptureRouteDeps {
   readonly random: RandomUint32
   /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
-  /** Absent in tests that import nothing: the headers of imports mean nothing then. */
+  /** Absent in tests without imports; the headers of imports are then ignored. */
   readonly imports?: ImportRequestDeps
 }
 
@@ -61,7 +61,7 @@ const capturePaths = [
 ] as const
 type CapturePath = (typeof capturePaths)[number]
 
-/** Sent with exactly 200: after any other 2xx, browsers and python send again. Source: docs/wire/ingestion.md 1.6. */
+/** Sent with exactly 200: after any other 2xx, browsers and python retry. Source: docs/wire/ingestion.md 1.6. */
 const accepted = '{"status":"Ok"}'
 const retryAfterSecondsMax = 30
 
@@ -86,14 +86,14 @@ export function captureRoutes(deps: CaptureRouteDeps): Route[] {
   })
 }
 
-/** All that answering needs, kept while events wait for the disk; the parsed request is not needed any more then. */
+/** Everything needed to answer; kept, without the parsed request, while events wait for the disk. */
 interface Exchange {
   readonly reply: FastifyReply
   readonly random: RandomUint32
   readonly read: AnswerReading<VerboseAnswer>
-  /** What the request says about the import that it belongs to; null for nearly every request. */
+  /** The request's import headers; null for nearly every request. */
   readonly import: ImportRequest | null
-  /** The job that it names. */
+  /** The job that `import` names. */
   readonly job: NamedJob | null
 }
 
@@ -102,7 +102,10 @@ const emptyAnswer: VerboseAnswer = { status: 204, body: '' }
 
 const readVerdicts: AnswerReading<VerboseAnswer> = table => inSlices(encodeVerdicts(table))
 const readOk: AnswerReading<VerboseAnswer> = () => okAnswer
-/** A beacon gets the full answer when a quota or import-only left no event. Source: docs/wire/ingestion.md 1.6. */
+/**
+ * A beacon gets the full answer when a quota or import-only mode dropped every event. Source: docs/wire/ingestion.md
+ * 1.6.
+ */
 const readBeacon: AnswerReading<VerboseAnswer> = table => (leftOutReason(table) === null ? emptyAnswer : okAnswer)
 
 function handleCapture(
@@ -281,14 +284,16 @@ async function answerWhenStored(
   }
 }
 
-/** Random delays make clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
+/** Random delays spread the clients' retries. Source: docs/wire/ingestion.md 1.3, 8.4. */
 function refuseForNow({ reply, random }: Pick<Exchange, 'reply' | 'random'>, reason?: string): void {
   reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
   const { transient } = captureErrors
   sendError(reply, reason === undefined ? transient : { ...transient, detail: `${transient.detail}: ${reason}` })
 }
 
-/** What the reject store gets of a request whose query is refused; a body that is quickly read names its project. */
+/**
+ * What the reject store keeps of a request whose query is refused. If the body is cheap to read, it names the project.
+ */
 function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedInput {
   const refusal = { reason: code, field: attr ?? '' }
   const decoded = decodeInline({ ...input, verbose: false })

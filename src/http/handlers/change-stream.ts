@@ -1,4 +1,4 @@
-// The change stream: a response that stays open and reports when definitions changed. The hub decides which client gets
+// The change stream: a response that stays open and reports changed definitions. The hub decides which client gets
 // which report; this file handles the socket. Source: docs/wire/ofrep.md 5.
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'

@@ -9,7 +9,7 @@ import { createHttpServer } from '../server.ts'
 import { flagDefinitionsRoutes } from './flag-definitions.ts'
 
 describe('the definitions of a project', () => {
-  it('are made anew when they could not be made for who asked before', async t => {
+  it('are encoded again after an earlier request failed to encode them', async t => {
     const compiled = compileProject(emptyDefinitions(aProject({ apiToken: 'phc_test' }), 1))
     let makeCount = 0
     let isBroken = true
@@ -28,7 +28,7 @@ describe('the definitions of a project', () => {
     assert.deepEqual(await Promise.all([ask(), ask()]), [200, 200])
     const madeBefore = makeCount
     assert.equal(await ask(), 200)
-    assert.equal(makeCount, madeBefore, 'what was made is kept')
+    assert.equal(makeCount, madeBefore, 'the successful result is cached')
   })
 })
 

@@ -1,5 +1,5 @@
 // Definitions for SDKs that evaluate locally, and the list of flags for SDKs from before 2022: one body per project and
-// revision, made at the first request; 304 for a client that already has it.
+// revision, encoded at the first request; 304 for a client that already has it.
 // Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 2, 7.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -29,7 +29,7 @@ export interface FlagDefinitionsOptions extends ServerKeyDeps {
 }
 
 interface PreparedBody {
-  /** All answers share it. */
+  /** Shared by all answers. */
   readonly bytes: Buffer
   readonly etag: string
 }
@@ -114,7 +114,7 @@ async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody>
   return { bytes: Buffer.from(text), etag: `W/"${contentHash(text)}"` }
 }
 
-/** The project key from the query, or from the header of clients that keep keys out of addresses. */
+/** The project key from the query, or from the header of clients that keep keys out of URLs. */
 function projectKeyOf(request: FastifyRequest): string | null {
   const { token } = request.query as { token?: string | string[] }
   const named = Array.isArray(token) ? token[0] : token

@@ -15,7 +15,7 @@ async function ask(query: string, readiness: Partial<Readiness> = {}) {
 }
 
 describe('/_readiness', () => {
-  it('is 200 while flags are served, and for a part that is required only while that works too', async () => {
+  it('is 200 while flags are served and each required part works', async () => {
     const full = { capture: 'log_or_disk_full' }
     assert.deepEqual(await ask('', full), {
       status: 200,
@@ -36,7 +36,7 @@ describe('/_readiness', () => {
       assert.equal((await ask(query, readiness)).status, status, query)
   })
 
-  it('takes an instance for imports alone for one that works: nothing is refused there', async () => {
+  it('counts an import-only instance as working, since it refuses nothing', async () => {
     const importOnly = { capture: 'import_only' }
     assert.deepEqual(await ask('?require=capture', importOnly), {
       status: 200,
@@ -45,7 +45,7 @@ describe('/_readiness', () => {
     assert.equal((await ask('?require=capture', { ...importOnly, flags: 'starting' })).status, 503)
   })
 
-  it('refuses a part that does not exist, and a parameter that is `require` but for a slip', async () => {
+  it('refuses an unknown part, and a misspelling of `require`', async () => {
     const unknown = await ask('?require=foo')
     assert.deepEqual([unknown.status, unknown.body.code, unknown.body.attr], [400, 'invalid_input', 'require'])
     assert.match(unknown.body.detail, /flags, capture, processing/)
@@ -56,7 +56,7 @@ describe('/_readiness', () => {
     }
   })
 
-  it('takes what load balancers add', async () => {
+  it('ignores parameters that load balancers add', async () => {
     assert.equal((await ask('?_=1700000000&cb=x&t=1&probe=lb')).status, 200)
   })
 })

@@ -10,13 +10,13 @@ export interface Readiness {
   readonly flags: string
   readonly capture: string
   readonly processing: string
-  /** Whether the event store still has what was stored in it. */
+  /** Whether the event store still has its stored events. */
   readonly events: string
-  /** A sentence for people: why `capture` does not work, and which setting or file is the cause. */
+  /** A message for operators: why `capture` does not work, and which setting or file is the cause. */
   readonly capture_reason?: string
   /** The same for `processing`, when it does not work because the state's files are missing. */
   readonly processing_reason?: string
-  /** A sentence for people, present only while imports are refused and live events are not. */
+  /** A message for operators, present only while imports are refused and live events are not. */
   readonly imports_refused?: string
   /** Present only while the primary database answers in place of the replica of `DATABASE_READ_URL`. */
   readonly read_replica?: 'unavailable'
@@ -62,8 +62,8 @@ const parameter = 'require'
 const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies readonly (keyof Readiness)[]
 
 /**
- * The error for an unknown part or a misspelt parameter, which would otherwise be answered 200 whatever was meant.
- * Other parameters do not matter: load balancers add some against caches.
+ * The error for an unknown part or a misspelt parameter, which would otherwise be ignored and answered 200. Other
+ * parameters are allowed: load balancers add some to bypass caches.
  * Source: ours, docs/operating/overload.md.
  */
 function misreadQuery(query: Query): WireError | null {
@@ -88,7 +88,7 @@ const workingStates: ReadonlySet<string> = new Set(['ok', 'import_only'])
 /** Names of the parts of `Readiness`, without the fields that explain them. */
 export const readinessParts = parts
 
-/** Whether the state of a part means that it does what it is set up to do. */
+/** Whether a part in this state does what it is configured to do. */
 export function isWorking(state: string): boolean {
   return workingStates.has(state)
 }

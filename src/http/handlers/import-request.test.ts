@@ -14,8 +14,8 @@ function prepare() {
   }
 }
 
-describe('guesses at import jobs', () => {
-  it('are counted for a /64 of IPv6 as one sender, and for each address of IPv4', async () => {
+describe('requests that guess job ids', () => {
+  it('are counted per /64 of IPv6 and per address of IPv4', async () => {
     for (const [addressOf, neighbour, stranger] of [
       [(n: number) => `2001:db8:1:2::${n.toString(16)}`, '2001:db8:1:2:ffff::1', '2001:db8:1:3::1'],
       [() => '192.0.2.1', '192.0.2.1', '192.0.2.2'],
@@ -27,7 +27,7 @@ describe('guesses at import jobs', () => {
     }
   })
 
-  it('of others from its network do not make a job unknown that was found before', async () => {
+  it('from the same network do not block a job that was found before', async () => {
     const headers: Record<string, string> = {}
     const reply = { header: (name: string, value: string) => Object.assign(headers, { [name]: value }) }
     const deps = { findProject: () => ({ id: 1 }), openJobs: { find: async () => 'too_many' } }

@@ -1,5 +1,5 @@
-// What is special about a `/batch/` that names an import job or asks for an import report: the job is checked, the
-// answer says how fast to go on, and a worker that falls far behind asks importers alone to pause.
+// Handles a `/batch/` that names an import job or asks for an import report: checks the job, answers with the rate to
+// send at, and asks importers, not live senders, to pause when the worker falls far behind.
 
 import type { FastifyReply } from 'fastify'
 import { liveWindowMs } from '#core/events/live-window.ts'
@@ -31,11 +31,11 @@ export interface NamedJob {
   readonly id: number
   readonly projectId: number
   readonly publicId: number
-  /** Who counts as its sender. */
+  /** Failed lookups are counted per network. */
   readonly network: string
 }
 
-/** Sets the rate, and says whether the importer has to pause. @returns the refusal, or null. */
+/** Sends the rate, and asks the importer to pause if needed. @returns the refusal, or null. */
 export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply, projectId: number): WireError | null {
   reply.header(importRateHeader, String(pace.rate(projectId)))
   const pauseSeconds = pace.pauseSeconds(projectId)
@@ -45,8 +45,8 @@ export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply, pro
 }
 
 /**
- * The same for a prepared request that names no job: its body told the project. A live batch does not wait for imports, and
- * an unknown key is refused as such.
+ * The same for a prepared request without a job, whose project is known from its body. Live batches are never paced,
+ * and an unknown key gets its own error.
  */
 export function pacePrepared(
   deps: ImportRequestDeps,
@@ -58,7 +58,7 @@ export function pacePrepared(
 }
 
 /**
- * Finds the job that a request names, before anything of its body is read.
+ * Finds the job that a request names, before the body is read.
  * @throws PortError when the state cannot be asked.
  */
 export async function findNamedJob(
@@ -67,7 +67,7 @@ export async function findNamedJob(
   publicJobId: number,
   address: string,
 ): Promise<Result<NamedJob, WireError>> {
-  // One machine may own 2^64 addresses of IPv6, so that a guesser could change them with each guess.
+  // One machine may own 2^64 IPv6 addresses and could use another one for each guess.
   const network = networkOf(address)
   const job = await openJobs.find(publicJobId, network)
   if (job === 'too_many') return err(tooManyUnknown(reply))
@@ -82,8 +82,8 @@ function tooManyUnknown(reply: FastifyReply): WireError {
 }
 
 /**
- * Why a prepared request is refused for its job; null when it is not, or when it will be refused for its key. Decoding may
- * have taken a while, so the job's state is looked at again.
+ * Why a prepared request is refused because of its job; null when it is not, or when its key is unknown and it is
+ * refused for that. Checks the job's state again, since decoding may have taken a while.
  * @throws PortError when the state cannot be asked.
  */
 export async function refusedForJob(
@@ -101,7 +101,10 @@ export async function refusedForJob(
   return isOpen(job.state) ? null : importErrors.closedJob
 }
 
-/** A thread that decoded the batch has read the report too; after that, only an unknown key changes what becomes of an import. */
+/**
+ * Uses the report of the decode thread, if it made one; after decoding, only an unknown key changes the outcome of an
+ * import.
+ */
 export function reportReading(
   { findProject }: ImportRequestDeps,
   { token, historicalMigration, report }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
@@ -117,8 +120,8 @@ export function recentFrom(receivedAtMs: number): number {
 }
 
 /**
- * Counts the events that are stored already as duplicates. That is advice: when the store does not answer in time, or would
- * have to look for too many, only the repeats of the request itself are counted. Live events are not looked for.
+ * Counts events that are already stored as duplicates. The count is advisory: when the store does not answer in time,
+ * or would have to search for too many, only repeats within the request are counted. Live events are not checked.
  */
 export function storedCounting(
   { findProject, events }: ImportRequestDeps,
@@ -141,7 +144,7 @@ export function encodedReport(outcome: CaptureOutcome<ImportReport>): CaptureOut
 
 async function countStored(events: ImportRequestDeps['events'], projectId: number, batch: AskedBatch): Promise<number> {
   const { count } = batch.summary
-  // Anybody with a project's public key can ask for it.
+  // Bounded, since any holder of a project's public key can request this.
   if (count === 0 || count > importBatchEventsMax) return 0
   return events.countStored(projectId, batch).catch(ignoreStore)
 }

@@ -31,10 +31,10 @@ export interface OfrepRoutesOptions {
   readonly decide: DecideService
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
-  /** Knows whether the change stream has room for another client of a project. */
+  /** Whether the change stream has capacity for another client of a project. */
   readonly changes: Pick<ChangeHub, 'hasCapacity'>
   readonly findProject: (apiKey: string) => CompiledProject | null
-  /** Resolves when this front serves what other processes have written until now, or cannot. */
+  /** Resolves when this front serves what other processes have written until now, or has failed to load it. */
   readonly lookForChanges: () => Promise<void>
 }
 
@@ -102,13 +102,13 @@ async function answer(
   else sendJson(reply, 200, result.answer.value)
 }
 
-/** Whether the client knows of a revision that this front does not serve: another front may have reported it. */
+/** Whether the client names a revision that this front does not serve yet: another front may have reported it. */
 function heardOfOthers(compiled: CompiledProject | null, request: FastifyRequest): boolean {
   const heard = tagHeardOf(request.query as RawQuery)
   return heard !== null && compiled !== null && heard !== changeTag(compiled.project.uuid, compiled.revision)
 }
 
-/** Empty when the stream has no room: a client whose stream is refused asks for its flags and the stream again. */
+/** Empty when the stream is at capacity: a client whose stream is refused requests its flags and the stream again. */
 function eventStreamsOf(
   { changes }: OfrepRoutesOptions,
   project: CompiledProject,
@@ -145,7 +145,7 @@ function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, 
   }
 }
 
-/** Providers ask for nothing until then; with a bound, a raised quota takes effect before the month ends. */
+/** Providers send no requests until then; the bound lets a raised quota take effect before the month ends. */
 const quotaRetrySecondsMax = 300
 
 /** Seconds until the quota's month ends, at most `quotaRetrySecondsMax`. @param nowMs epoch ms. */

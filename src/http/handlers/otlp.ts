@@ -1,4 +1,4 @@
-// The endpoints of OpenTelemetry. They read and count what is sent, and answer that it was not stored, so that SDKs and
+// The OpenTelemetry endpoints. They decode and count the items sent, and answer that none was stored, so that SDKs and
 // collectors neither retry nor fail. Bodies that would hold the event loop are read in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'

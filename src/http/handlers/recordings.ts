@@ -139,7 +139,7 @@ function answer(
   }
 }
 
-/** Random delays make clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
+/** Random delays spread the clients' retries. Source: docs/wire/ingestion.md 1.3, 8.4. */
 function refuseForNow(reply: FastifyReply, random: RandomUint32): void {
   reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
   sendError(reply, captureErrors.transient)

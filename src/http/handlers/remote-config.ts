@@ -1,6 +1,6 @@
 // `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script followed by the
-// library. Each text is made at its first request, once per revision of the project. A project that records only some
-// pages has one for those and one for the others, and again others while its quota of recordings is used up.
+// library. Each text is encoded at its first request, once per revision of the project. A project that records only
+// some pages has one text for those and one for the others, and other texts while its recording quota is used up.
 // Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -36,7 +36,9 @@ interface PreparedConfig {
   readonly etag: string
   readonly script: Buffer
   readonly scriptHash: string
-  /** When the text was made, in whole epoch seconds. Sent only in later seconds, so that no two texts share a date. */
+  /**
+   * When the text was encoded, in whole epoch seconds. Sent only in later seconds, so that no two texts share a date.
+   */
   readonly madeAtSecond: number
 }
 
@@ -59,7 +61,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     { ...common, method, path: '/array/:token/array.js', handler: withToken(answerBundle) },
   ])
 
-  /** Answers every project's key, whatever its form; any other text is refused unless it has the form of a key. */
+  /** Serves any project's key, whatever its form; other texts are refused unless they have the form of a key. */
   function withToken(
     answer: (token: string, request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
   ): Route['handler'] {

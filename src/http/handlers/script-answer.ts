@@ -51,7 +51,9 @@ export async function sendScript(
   else sendPieces(reply, pieces)
 }
 
-/** Fastify takes one buffer or a stream; a copy or a stream for each request is what many slow readers would hold. */
+/**
+ * Fastify takes one buffer or a stream; with many slow readers, a copy or a stream per request would take much memory.
+ */
 function sendPieces(reply: FastifyReply, pieces: readonly Buffer[]): void {
   const { raw, statusCode } = reply.hijack()
   raw.writeHead(statusCode, reply.getHeaders() as OutgoingHttpHeaders)

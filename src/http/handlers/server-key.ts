@@ -42,7 +42,7 @@ export type ServerKeyHandler = (
   reply: FastifyReply,
 ) => void | Promise<void>
 
-/** How many secret keys each route keeps digests of: as many as are usually in use. */
+/** How many secret keys' digests each route caches: as many as are usually in use. */
 const keptDigestsMax = 1_000
 
 export function withServerKey(
@@ -52,7 +52,7 @@ export function withServerKey(
 ): Route['handler'] {
   const acceptsKeyInQuery = route.acceptsKeyInQuery === true
   const digests = createSecretDigests(keptDigestsMax)
-  // Avoid promises where none is needed: SDKs ask for unchanged definitions all the time.
+  // Avoid needless promises: SDKs poll unchanged definitions all the time.
   return (request, reply) => {
     const answer = (caller: Result<ServerCaller, WireError>) =>
       caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)

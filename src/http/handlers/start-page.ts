@@ -1,5 +1,5 @@
 // Answers `/`: a browser gets a page that says what runs here and how to point an SDK at it; any other client gets the
-// text that load balancers set up for PostHog look for. The page holds no key and no script, and loads nothing.
+// text that load balancers configured for PostHog check. The page holds no key and no script, and loads nothing.
 
 import { createHash } from 'node:crypto'
 import type { AddressBase } from '../management/kit/address-base.ts'
@@ -46,7 +46,7 @@ function asksForHtml(accept = ''): boolean {
 /** Does not match `q=0`. */
 const htmlRange = /^\s*text\/html\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i
 
-/** Null when the address is not absolute, or has characters that may not stand in a page. */
+/** Null when the address is not absolute or has characters that are unsafe in a page. */
 function printableAddress(base: string): string | null {
   return /^https?:\/\/[\w.:[\]/~-]+$/.test(base) ? base : null
 }

@@ -1,8 +1,8 @@
-// Which packings of a body a client accepts, of those that we may have made ahead.
+// Which of the precompressed packings a client accepts.
 
 import type { ScriptPacking } from '#ports/browser-scripts.ts'
 
-/** The packings that an `Accept-Encoding` accepts and we may have, smallest first. `q=0` refuses one. */
+/** The packings that an `Accept-Encoding` accepts, smallest first. `q=0` refuses one. */
 export function acceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
   const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
   const offers = String(header ?? '')

@@ -1,4 +1,4 @@
-// A tick once a second for whatever watches the pace of clients. It keeps no process alive.
+// A tick once a second, for code that watches the pace of clients. It does not keep the process alive.
 
 /** Calls its argument at each tick until the function that it returned is called; tests pass their own. */
 export type StartTicks = (tick: () => void) => () => void

@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify'
 import { corsMethods } from './cors.ts'
 import type { Route, RouteGroup } from './route.ts'
 
-/** A path of the table; its group and echoed headers are those of its first route. */
+/** A path of the table, with the group and echoed headers of its first route. */
 export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
   /** With parameters, as Fastify registers it. */
   readonly path: string
@@ -15,15 +15,15 @@ export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
 }
 
 /**
- * Whether the methods that a path does not offer are registered on it too. Others are left to the not-found handler, since
- * each registration takes time at every start. Pages may ask with OPTIONS; and addresses such as `flags/my_flags` and `flags/`
- * would otherwise be taken for a `flags/:id` that offers the method.
+ * Whether a path also registers the methods that it does not offer. Most paths leave them to the not-found handler,
+ * since each registration takes time at every start. Paths that pages may call need OPTIONS; and addresses such as
+ * `flags/my_flags` and `flags/` would otherwise match a `flags/:id` that offers the method.
  */
 export function registersAllMethods(path: KnownPath, known: readonly KnownPath[]): boolean {
   return corsMethods[path.group] !== null || known.some(other => other !== path && isAddressOf(other, path.segments))
 }
 
-/** What `registersAllMethods` means; other methods reach only the not-found handler. */
+/** The methods that `registersAllMethods` is about; others reach only the not-found handler. */
 export const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 export function knownPathsOf(routes: readonly Route[]): readonly KnownPath[] {
@@ -56,7 +56,7 @@ export function findKnownPath(
   return known.find(path => offersOthers(path) && isAddressOf(path, segments))
 }
 
-/** The path with and without a slash at its end; only as it is when it is the root, a file or a prefix. */
+/** The path with and without a trailing slash; unchanged if it is the root, a file or a prefix. */
 export function spellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
@@ -78,8 +78,8 @@ const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>([
 ])
 
 /**
- * Load balancers and scripts ask with HEAD. Wire routes do not get it from their GET: there a GET may send events, and
- * HEAD has rules of its own.
+ * Load balancers and scripts send HEAD. Wire routes do not derive it from their GET: there a GET may send events, and
+ * HEAD has separate rules.
  */
 export function answersHead(route: Pick<Route, 'method' | 'group'>): boolean {
   return route.method === 'GET' && headAnswered.has(route.group)

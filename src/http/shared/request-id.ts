@@ -1,11 +1,13 @@
-// The id that links an answer, its log lines and the caller's own records: the caller's `X-Request-Id` when it is
+// The id that links an answer, its log lines and the caller's records: the caller's `X-Request-Id` when it is
 // well-formed, else a new UUID. Every answer returns it as `X-Request-Id`.
 
 import type { IncomingMessage } from 'node:http'
 
 export const requestIdHeader = 'x-request-id'
 
-/** Fits what proxies and platforms send (UUIDs, hexadecimal, base64), and nothing that breaks a header or log line. */
+/**
+ * Matches what proxies and platforms send (UUIDs, hexadecimal, base64), and nothing that breaks a header or log line.
+ */
 const wellFormed = /^[\w.:+/=@-]{1,128}$/
 
 /** Makes Fastify's `genReqId`. @param newUuid returns a version-4 UUID. Source: ours. */

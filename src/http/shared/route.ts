@@ -6,15 +6,15 @@ import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 /**
  * Who may call a route. `open`: any client (health, fixed answers). `project_key`: holders of the public key, which the
  * handler checks. `personal_key`: holders of a personal key in `Authorization`, checked before the handler.
- * `server_key`: holders of a personal key or of a secret key of the project; the handler checks it and answers in the
- * wire's own words. `operator`: a process on this machine that is neither a proxy nor a page, or a personal key.
+ * `server_key`: holders of a personal key or of a secret key of the project; the handler checks it and answers with the
+ * wire's own errors. `operator`: a process on this machine that is neither a proxy nor a page, or a personal key.
  */
 export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]
 
 /**
  * The surface a route belongs to: it labels the route's metrics and decides what CORS allows. `changes`, `live` and
- * `exports` are groups of their own because their responses stay open, so their durations say nothing about speed.
+ * `exports` are separate groups because their responses stay open, so their durations say nothing about speed.
  */
 export const routeGroups = [
   'flags',
@@ -50,7 +50,7 @@ export interface Route {
   readonly tooLarge?: WireError
   /** Called with that 413, so that refused events can be kept. */
   readonly refused?: (request: FastifyRequest, error: WireError) => void
-  /** Body of the 503 while other requests' bodies use up the budget; the server has a generic one. */
+  /** Body of the 503 when other requests' bodies use up the budget; the server has a generic one. */
   readonly busy?: WireError
   /** A GET may bring a body, which is read for the handler. */
   readonly takesBodyOfGet?: true
@@ -64,7 +64,7 @@ export interface Route {
   readonly beforeBody?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Encodes errors found outside the handler, in the protocol's own format; `encodeWireError` when absent. */
   readonly encodeError?: (error: WireError) => string
-  /** Answers those errors itself, where their form depends on the request; those of broken connections are not. */
+  /** Answers those errors itself, if their form depends on the request; not called for broken connections. */
   readonly answerError?: (request: FastifyRequest, reply: FastifyReply, error: WireError) => void
   /** Answers through `reply`. `request.body` is a Buffer, empty when the request had no body. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>

@@ -1,5 +1,5 @@
-// What the exports have in common: their parameters, their places, and the answer, which begins only when the first
-// rows are there, so that whatever fails before is an ordinary error.
+// Shared by all exports: their parameters, their places, and the answer, which begins only with the first rows, so that
+// earlier failures are ordinary errors.
 
 import type { FastifyReply } from 'fastify'
 import Type from 'typebox'
@@ -31,7 +31,7 @@ export type ExportDeps = Pick<ManagementDeps, 'keyCheck' | 'servedProject' | 'lo
 
 export const unlimited = Number.MAX_SAFE_INTEGER
 
-/** Beside the filters. */
+/** In addition to the filters. */
 export const exportParams = {
   format: formatParam(),
   limit: withDefault(
@@ -54,19 +54,19 @@ function formatParam(): QueryParam<ExportFormat> {
 }
 
 export interface ExportToAnswer<Row> {
-  /** Begins the name of the file. */
+  /** Prefix of the file name. */
   readonly name: string
   readonly scope: string
   readonly limit: number
-  /** Beside those that every export has. */
+  /** In addition to those of every export. */
   readonly headers?: Readonly<Record<string, string>>
   readonly encoder: ExportEncoder<Row>
   readonly format: ExportFormat
   readonly cursorOf: (row: Row) => string
-  /** Begins to read. @throws PortError */
+  /** Starts reading. @throws PortError */
   readonly open: () => Promise<{
     readonly batches: AsyncIterable<Iterable<Row>>
-    /** Null when it is not known. */
+    /** Null when unknown. */
     readonly rowCountMax: number | null
   }>
 }
@@ -84,7 +84,7 @@ export async function answerExport<Row>(
     'content-disposition': `attachment; filename="${asked.name}-project${project.id}-${day}.${asked.format}"`,
     'cache-control': 'no-store, no-transform',
     vary: 'accept-encoding',
-    // Otherwise nginx would hold megabytes back, in files of its own, whatever the reader takes.
+    // Otherwise nginx would buffer megabytes in temporary files, however slowly the client reads.
     'x-accel-buffering': 'no',
   }
   if (request.method === 'HEAD') return { stream: reply => void reply.code(200).headers(headers).send() }

@@ -1,4 +1,4 @@
-// Which format is written by what.
+// Chooses the encoder of a format.
 
 import type { OpenParquetFile } from '#ports/parquet-files.ts'
 import type { ExportColumn, ExportEncoder, ExportFormat } from '#wire/exports/export-column.ts'

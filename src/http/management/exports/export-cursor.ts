@@ -1,5 +1,5 @@
-// The cursor of an export of events: that of a list, and for an event of a day that is read in the order of its key that
-// key as well, as base64url of JSON.
+// The cursor of an export of events: the cursor of a list. For days that are read in key order, the event's key
+// follows, as base64url of JSON.
 
 import Type from 'typebox'
 import { err, ok } from '#core/result.ts'

@@ -1,4 +1,4 @@
-// Downloads of all events that fit the filters of the list.
+// Downloads of all events that match the filters of the list.
 
 import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
@@ -53,7 +53,7 @@ export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
   })
 }
 
-/** A span such as -7d means another instant when the same export is gone on with. */
+/** Resolve spans now: when the export is resumed, -7d would mean another instant. */
 function boundHeaders(bounds: TimeBounds): Record<string, string> {
   const pinned = Object.entries(pinnedBounds(bounds))
   return Object.fromEntries(pinned.map(([name, value]) => [`pennon-export-${name}`, value]))

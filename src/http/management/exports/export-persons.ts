@@ -1,4 +1,4 @@
-// Downloads of all persons that fit the filters of the list.
+// Downloads of all persons that match the filters of the list.
 
 import Type from 'typebox'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
@@ -71,7 +71,7 @@ export function exportPersonsRoutes(deps: ExportPersonsDeps): ManagementRoute[] 
   })
 }
 
-/** A condition was checked before, so that nothing it needs is missing. */
+/** Throws on unknown: the condition was checked before, so nothing it needs can be missing. */
 function holdsOrThrow(holds: Result<boolean, UnknownReason>): boolean {
   if (!holds.ok) throw new Error(`the filters cannot be evaluated: ${holds.error}`)
   return holds.value

@@ -7,7 +7,7 @@ import { createExportPlaces } from '#services/exports/export-places.ts'
 import { eventually } from '../../../../tests/support/eventually.ts'
 import { openExportResponse } from './export-target.ts'
 
-it('ends an export whose reader takes nothing when another one needs its place', async t => {
+it('an export whose reader has stalled ends when another export needs its place', async t => {
   let nowMs = 0
   const places = createExportPlaces({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
   const entered = places.enter(1)
@@ -43,7 +43,7 @@ it('ends an export whose reader takes nothing when another one needs its place',
 })
 
 for (const isGzip of [false, true])
-  it(`ends ${isGzip ? 'a packed export' : 'an export'} whose reader takes nothing of its end`, async t => {
+  it(`${isGzip ? 'a gzipped export' : 'an export'} ends if its reader stalls at the end`, async t => {
     let nowMs = 0
     const places = createExportPlaces({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
     const entered = places.enter(1)

@@ -1,5 +1,5 @@
-// The response that an export is written to: gzip if asked for, a digest of all bytes, and an end that no client can
-// take for a complete one when the export broke off.
+// The response that an export is written to: gzip if requested, a digest of all bytes, and, if the export breaks off,
+// an end that no client can mistake for completion.
 
 import { createHash } from 'node:crypto'
 import { type EventEmitter, once } from 'node:events'
@@ -14,13 +14,13 @@ import { waitOrStop } from '#services/shared/back-off.ts'
 export interface ExportResponse extends ExportTarget {
   /** Completes the response. Resolves when the system has taken all of it. */
   end(trailers: Readonly<Record<string, string>>): Promise<void>
-  /** Sends the last words, if any, and breaks the connection off. */
+  /** Sends the last text, if any, and cuts the connection. */
   breakOff(lastText: string | null): Promise<void>
 }
 
-/** A reader that takes nothing for so long is taken for gone: its place may be another's. */
+/** A reader that takes nothing for this long counts as gone, and another export may take its place. */
 const stuckMs = 120_000
-/** How long a broken export waits for its last words to leave. */
+/** How long a broken export waits until its last text is sent. */
 const lastTextMs = 2_000
 const trailerNames = ['content-digest', 'pennon-export-count', 'pennon-export-cursor', 'pennon-export-next']
 
@@ -36,7 +36,7 @@ export interface OpenResponseOptions {
 export function openExportResponse(response: ServerResponse, options: OpenResponseOptions): ExportResponse {
   const { headers, isGzip, signal, place } = options
   keepOwnTime(response)
-  // HTTP/1.0, as nginx speaks it to what is behind it unless told otherwise, has neither chunks nor trailers.
+  // HTTP/1.0, nginx's default for upstreams, has neither chunks nor trailers.
   const hasTrailers = response.req.httpVersion !== '1.0'
   response.writeHead(200, {
     ...headers,
@@ -53,7 +53,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
   const gzip = isGzip ? gzipInto(response, send) : null
   const first: ServerResponse | Gzip = gzip ?? response
 
-  /** Waits for an event that comes once the reader has taken more. */
+  /** Waits for an event that shows that the reader has taken more. */
   async function readerTook(stream: EventEmitter, event: 'drain' | 'end' | 'finish'): Promise<void> {
     const late = AbortSignal.timeout(options.stuckMs ?? stuckMs)
     const endWait = place.waitForReader()
@@ -72,7 +72,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
     async write(bytes) {
       signal.throwIfAborted()
       if (bytes.length === 0) return
-      // They are sent even when the place has been lost: the cursor of the closing error already counts these rows.
+      // Send the bytes even if the place was lost: the cursor of the closing error already counts these rows.
       const canWriteMore = gzip === null ? send(bytes) : gzip.write(bytes)
       place.signal.throwIfAborted()
       if (!canWriteMore) await readerTook(first, 'drain')
@@ -91,9 +91,9 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
       await readerTook(response, 'finish')
     },
     async breakOff(lastText) {
-      // Behind the end of the file no words have a place.
+      // Nothing may follow the end of the file.
       if (!signal.aborted && !first.writableEnded) {
-        // What was written before has to be out as well, or the client would get less than was read.
+        // Flush what was written before, or the client would get fewer rows than were read.
         const isOut = new Promise<void>(resolve => {
           if (gzip === null) response.write(lastText ?? '', () => resolve())
           else {
@@ -114,7 +114,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
   }
 }
 
-/** @param send returns false while the reader has to be waited for. */
+/** @param send returns false when the writer must wait for the reader. */
 function gzipInto(response: ServerResponse, send: (bytes: Uint8Array) => boolean): Gzip {
   const gzip = createGzip({ level: constants.Z_BEST_SPEED })
   gzip.on('data', (bytes: Buffer) => {
@@ -124,7 +124,7 @@ function gzipInto(response: ServerResponse, send: (bytes: Uint8Array) => boolean
   return gzip
 }
 
-/** Whether a client wants gzip: named, or everything, and not with `q=0`. */
+/** Whether the header accepts gzip: by name or `*`, and not with `q=0`. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   const codings = new Map(
     (acceptEncoding ?? '').split(',').map(part => {

@@ -43,7 +43,7 @@ async function exported(batches: AsyncGenerator<readonly Row[]>, limits: Paramet
 }
 
 describe('a Parquet file', () => {
-  it('is sent group by group, and has its directory and its sign at the end', async () => {
+  it('is sent group by group and ends with its footer and magic number', async () => {
     const limits = { groupCharsMax: 2_000, groupRowsMax: 1_000, groupCountMax: 1_000 }
     const { next, progress, bytes, pieces } = await exported(batchesOf(5, 600), limits)
     assert.deepEqual([next, progress.rowCount], [null, 3_000])
@@ -52,7 +52,7 @@ describe('a Parquet file', () => {
     assert.ok(bytes.includes('pennon.export.complete'))
   })
 
-  it('ends after so many groups, and says where the next one goes on', async () => {
+  it('ends after the maximum number of groups, with the cursor of the next file', async () => {
     const limits = { groupCharsMax: 2_000, groupRowsMax: 1_000, groupCountMax: 3 }
     const { next, progress, bytes } = await exported(batchesOf(5, 600), limits)
     assert.equal(next, String(progress.rowCount - 1))
@@ -60,7 +60,7 @@ describe('a Parquet file', () => {
     assert.ok(bytes.includes('pennon.export.next'))
   })
 
-  it('has no rows where there are none', async () => {
+  it('has no rows if there are none', async () => {
     const limits = { groupCharsMax: 2_000, groupRowsMax: 1_000, groupCountMax: 3 }
     const { next, bytes } = await exported(batchesOf(0, 0), limits)
     assert.deepEqual([next, bytes.subarray(-4).toString()], [null, 'PAR1'])

@@ -1,5 +1,5 @@
-// Exports as Parquet. A file has its directory at the end, for which something of each group is kept, so a file ends
-// after so many groups, and says where the next one goes on.
+// Exports as Parquet. The footer of a file describes every row group, which takes memory per group; so a file ends
+// after a number of groups, with the cursor of the next file.
 
 import type { OpenParquetFile, ParquetFile, ParquetValue } from '#ports/parquet-files.ts'
 import type { ExportColumn, ExportEncoder } from '#wire/exports/export-column.ts'
@@ -12,7 +12,7 @@ export interface ParquetLimits {
 }
 
 const usualLimits: ParquetLimits = { groupCharsMax: 16 * 1024 * 1024, groupRowsMax: 100_000, groupCountMax: 2_000 }
-/** Rows that are handed over in one message, which takes about a millisecond. */
+/** Rows sent to the thread in one message, which takes about a millisecond. */
 const rowsPerMessage = 200
 const messageCharsMax = 1024 * 1024
 

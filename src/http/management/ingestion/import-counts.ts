@@ -1,4 +1,4 @@
-// Counts of an import job in pages: ten thousand event names over ten years are more than a front answers at once.
+// Counts of an import job in pages: ten thousand event names over ten years are too many for one answer.
 
 import Type from 'typebox'
 import type { DescribedImportJob } from '#core/imports/import-job.ts'
@@ -8,12 +8,12 @@ import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { invalid } from '../kit/answers.ts'
 import { optional, type QueryParam } from '../kit/query-params.ts'
 
-/** Each page reads what is stored of its days and of those behind it, so pages are larger than those of other lists. */
+/** Each page reads all stored rows from its first day on, so pages are larger than in other lists. */
 const countsPerPageMax = 10_000
 /** Names are chosen by clients, up to 200 characters each. */
 const pageBytesMax = 1024 * 1024
 
-/** @returns the counts from behind the cursor on, and the cursor of those that follow; null where none do. */
+/** @returns the counts after the cursor, and the cursor of the next page; null on the last page. */
 export async function pageOfCounts(
   events: Pick<ImportedRows, 'listImportedCounts'>,
   { job, cursor }: { readonly job: DescribedImportJob; readonly cursor: DayAndEvent | null },

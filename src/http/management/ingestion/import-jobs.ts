@@ -1,5 +1,5 @@
 // Import jobs: created and reported on by importers, published or discarded as a whole. The worker does both; the
-// answers say how far it is.
+// answers report its progress.
 
 import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
@@ -281,7 +281,7 @@ const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
     'The job was published at least 30 days ago: the data needed to undo it has been deleted, so it can no longer be discarded.',
 }
 
-/** To a key that may write. */
+/** Answers a caller whose key may write. */
 function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   if (result.ok) {
     const { state } = result.value
@@ -291,7 +291,7 @@ function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))
 }
 
-/** What ends by waiting or by ending a job is a `conflict`; of what hardly does, clients can tell by its code. */
+/** Limits that clear by waiting or by ending a job are a `conflict`; one that hardly clears has a separate code. */
 function tooManyOf(which: TooManyJobs): WireError {
   return wireError(409, which === 'too_many_kept' ? 'too_many_import_jobs' : 'conflict', tooManyJobs[which])
 }

@@ -1,5 +1,5 @@
-// How far the worker has processed the log, so that scripts and tests can wait for their events; and what became of a
-// project's events: what the worker did with their records, and what fronts answered without making a record.
+// How far the worker has processed the log, so that scripts and tests can wait for their events; and the outcomes of a
+// project's events: by the worker for their records, and by fronts for events without a record.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import { dayMs } from '#core/time.ts'
@@ -53,7 +53,7 @@ export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRout
 }
 
 async function streamStatus(deps: IngestionStatusDeps, stream: LogStream): Promise<StreamStatusJson> {
-  // Read the position first: records appended meanwhile make the lag larger, never negative.
+  // Read the position first: records appended in between make the lag larger, never negative.
   const { doneOffset: offset } = await findProgress(deps.management, stream)
   const { endOffset, appendedAtMs } = await deps.log.status(stream, offset)
   const lagMs = offset < endOffset && appendedAtMs !== null ? deps.clock.nowMs() - appendedAtMs : 0

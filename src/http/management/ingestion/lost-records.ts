@@ -1,4 +1,4 @@
-// Records that the log has lost, for the operator: which projects they belonged to cannot be known.
+// Records that the log has lost, for the operator: their projects cannot be known.
 
 import type { LogLoss } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'

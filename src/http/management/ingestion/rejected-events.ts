@@ -1,4 +1,4 @@
-// Rejects, which arrived and were not stored: lists them, and takes them through capture again.
+// Lists rejected events and passes them through capture again.
 
 import Type, { type Static } from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
@@ -240,7 +240,7 @@ function readFilter(
   return ok(given)
 }
 
-/** The suggestion for a misspelt reason. Null for an unknown one: rejects kept by another version may have it. */
+/** The suggestion for a misspelt reason. Null for an unknown one: another version may have stored rejects with it. */
 function reasonMeantBy(reason: string): string | null {
   return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
 }

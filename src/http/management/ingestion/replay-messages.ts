@@ -1,4 +1,4 @@
-// Recordings, read only: the messages of each session, and their snapshots while they are kept. There is no player.
+// Recordings, read only: the messages of each session, and their snapshots until they expire. There is no player.
 
 import Type from 'typebox'
 import { unpackItems } from '#core/capture/packed-items.ts'
