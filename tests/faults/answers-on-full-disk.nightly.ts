@@ -1,5 +1,5 @@
-// The disk of the event store fills. An answer that no longer fits anywhere is a failure of the store, never one that is
-// empty; what fits in memory is answered as before.
+// The disk of the event store fills up. An answer that no longer fits must be a failure, never an empty result; answers
+// that fit in memory still work.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -9,7 +9,7 @@ import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { aStoredEvent } from '../support/values.ts'
 
 describe('an event store without space on its disk', { skip: noSmallDisk() }, () => {
-  it('answers what fits in memory, and says that it cannot answer more', async t => {
+  it('answers that fit in memory are given, and larger ones fail', async t => {
     const disk = mountSmallDisk(400 * 2 ** 20)
     t.after(disk.remove)
     const engine = await startEngine({}, disk.path)
@@ -35,7 +35,7 @@ describe('an event store without space on its disk', { skip: noSmallDisk() }, ()
     const freeDisk = fillDisk(disk.path)
     assert.equal(await countListed(5), 5)
     await assert.rejects(countListed(40), { name: 'PortError', code: 'unavailable' })
-    // As drivers of ClickHouse ask: the whole answer goes to a file.
+    // As ClickHouse drivers ask: the whole answer goes to a file.
     const listed = ['TSV', 'RowBinaryWithNamesAndTypes'].map(format => `SELECT properties FROM events FORMAT ${format}`)
     for (const sql of listed) await assert.rejects(pass(sql), { name: 'PortError', code: 'unavailable' })
     assert.equal(await pass('SELECT properties FROM events FORMAT Null'), '')

@@ -1,6 +1,6 @@
 // Senders that behave like SDKs: each repeats a request, with the same uuids, until it is answered 200. The check
-// afterwards requires that every acknowledged event is stored once, that each person is as the last event said, and
-// that what the log accepted equals what was stored, dropped and rejected.
+// afterwards requires that every acknowledged event is stored once, that each person is as of its last event, and that
+// the events accepted by the log equal those stored, dropped and rejected.
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,7 +14,7 @@ export interface Target {
 
 export interface CheckedLoad {
   readonly acknowledgedCount: () => number
-  /** How many requests were answered with each status; 0 stands for no answer. */
+  /** The number of answers by status; 0 stands for no answer. */
   readonly answers: ReadonlyMap<number, number>
   /** Ends the load; resolves when all pending requests are acknowledged. */
   stop(): Promise<Sent>
@@ -25,7 +25,7 @@ export interface CheckedLoad {
 export interface Sent {
   /** Acknowledged events, by uuid; each may have been sent several times. */
   readonly uuids: readonly string[]
-  /** How many acknowledged events, including log-ins, are not imports: each of these is charged once. */
+  /** The number of acknowledged events, including log-ins, that are not imports: each of these is charged once. */
   readonly liveCount: number
   /** The expected property `n` of each person, by distinct id. */
   readonly lastOf: ReadonlyMap<string, number>
@@ -34,7 +34,7 @@ export interface Sent {
 }
 
 const requestMsMax = 30_000
-/** Name of all events, so that they can be counted in the event store. */
+/** Common name of all events, to count them in the event store. */
 const eventName = 'fault test'
 
 /** @param run distinguishes the persons of several loads. @param pauseMs between two requests of a sender. */
@@ -55,7 +55,7 @@ export function startCheckedLoad(
       const status = await target()
         .post(path, body, path.startsWith('/i/v1/') ? v1Headers() : {})
         .then(async response => {
-          // On v1, a log that accepts nothing leads to a 200 that says so for each event.
+          // On v1, a log that accepts no events gives a 200 that says so for each event.
           const isTaken = !(await response.text()).includes('"result":"retry"')
           return isTaken ? response.status : 503
         })
@@ -78,7 +78,7 @@ export function startCheckedLoad(
         timestamp: new Date().toISOString(),
         properties: { $set: { n: n * 100 + index } } as object,
       }))
-      // The person had another id before it logged in.
+      // The person used another id before it logged in.
       if (n % 20 === 0) {
         const anonymous = `${id} anonymous ${n}`
         events.unshift({ ...events[0]!, uuid: randomUUID(), distinct_id: anonymous, properties: {} })
@@ -94,7 +94,7 @@ export function startCheckedLoad(
     }
   }
 
-  /** A recording and an import, which have their own streams. */
+  /** A recording and an import, which go to separate streams. */
   async function sendBeside(n: number, id: string): Promise<void> {
     const session = id.replaceAll(' ', '-')
     const recording = { $session_id: session, distinct_id: id, $snapshot_data: [{ type: 3, n }] }
@@ -141,7 +141,7 @@ function requestOf(n: number, events: readonly object[]): [path: string, body: o
   return events.length === 1 ? ['/e/', { api_key: testProjectKey, ...events[0] }] : ['/batch/', batch]
 }
 
-/** Each attempt has its own send time, as with SDKs: the times of events are corrected by it. */
+/** As in SDKs, each attempt has its own send time, by which the times of events are corrected. */
 function v1Headers(): Record<string, string> {
   return {
     authorization: `Bearer ${testProjectKey}`,
@@ -156,10 +156,10 @@ function v1Headers(): Record<string, string> {
 export interface Findings {
   readonly missing: readonly string[]
   readonly doubled: readonly string[]
-  /** Persons that do not have the properties of their last event. */
+  /** Persons whose properties differ from those of their last event. */
   readonly wrongPersons: readonly string[]
   readonly missingRecordings: readonly string[]
-  /** Records that the log accepted, minus those that were stored, dropped or rejected. */
+  /** Accepted records minus stored, dropped and rejected ones. */
   readonly unaccounted: number
   readonly refused: readonly string[]
 }
@@ -211,7 +211,7 @@ interface IngestionStatus {
   readonly outcomes: readonly { outcome: string; reason: string; count: number }[]
 }
 
-/** Retries a read: it may fail for a while, until what was disturbed has recovered. */
+/** Retries a read, which may fail until the disturbed part has recovered. */
 async function caughtUp(target: Target, timeoutMs: number): Promise<IngestionStatus> {
   const deadline = Date.now() + timeoutMs
   let last: unknown
@@ -254,7 +254,7 @@ async function countRecordings(target: Target, sessionId: string): Promise<numbe
   return count
 }
 
-/** `post` of an instance, with a time limit: a hanging instance must not hold up a sender. */
+/** `post` of an instance with a time limit, so that a hanging instance does not block a sender. */
 export function patientTarget(instance: { readonly url: string; api: Target['api'] }): Target {
   return {
     api: instance.api,

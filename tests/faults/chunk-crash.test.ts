@@ -18,7 +18,7 @@ import { fixedClock } from '../support/fixed-clock.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { aCapturedEvent, aNewProject, encodedEvents, noSalts } from '../support/values.ts'
 
-// A worker that crashes between two steps of a chunk, on the real log, state and engine, and the worker after it.
+// A worker that crashes between two steps of a chunk, and its successor, on the real log, state and engine.
 
 const steps = ['read', 'load', 'apply', 'insert', 'commit'] as const
 type Step = (typeof steps)[number]
@@ -29,7 +29,7 @@ interface Crash {
 
 const chunkSize = 5
 const clock = fixedClock('2026-09-21T10:00:00Z')
-/** All runs share the engine, so each has its own project. */
+/** All runs share the engine, so each has a separate project. */
 const runCountMax = 20
 const untouched = tempDir({ after })
 let engine: TestEngine
@@ -47,9 +47,7 @@ before(async () => {
 })
 after(() => engine.stop())
 
-/**
- * Three chunks in which persons are created, personless, updated, linked and merged in a chain, and groups described.
- */
+/** Three chunks that create, update, link and chain-merge persons, with personless events, and describe groups. */
 function story(projectId: number): CapturedEvent[] {
   const event = (n: number, over: Partial<CapturedEvent>) => aCapturedEvent(n, { projectId, ...over })
   return [
@@ -82,7 +80,8 @@ function story(projectId: number): CapturedEvent[] {
 }
 
 /**
- * Appends the story, lets a first worker crash when it passes a step the n-th time, lets a second finish, and checks.
+ * Appends the story, crashes the first worker when it passes a step the n-th time, lets a second one finish, and
+ * returns the result.
  */
 async function tell(
   t: Parameters<typeof tempDir>[0],
@@ -107,10 +106,7 @@ function makeState(dataFolder: string): number {
   return ++runCount
 }
 
-/**
- * Runs a worker until everything is committed or until it crashes: its connections are then closed, and it never
- * resumes.
- */
+/** Runs a worker until everything is committed or it crashes: its connections are then closed, and it never resumes. */
 async function work(dataFolder: string, crash: Crash | null, recordCountMax = chunkSize): Promise<void> {
   const state = openSqliteChunkStore({ dataFolder })
   const log = openSqliteLogReader({ folder: join(dataFolder, 'log') })
@@ -199,26 +195,26 @@ describe('a worker that stops between two steps of a chunk', () => {
     undisturbed = await tell({ after }, null)
   })
 
-  it('is compared with one that is not disturbed', () => {
+  it('a worker without a crash gives the expected result', () => {
     const seen = undisturbed as { events: { person: unknown }[]; persons: unknown[]; outcomes: unknown }
     assert.equal(seen.events.length, 13)
-    assert.equal(seen.persons.length, 1, 'all ended as one person')
+    assert.equal(seen.persons.length, 1, 'all ids ended as one person')
     assert.ok(seen.events.every(event => JSON.stringify(event.person) === '["ada","anon","bob","eve","tab"]'))
     assert.deepEqual(seen.outcomes, [{ outcome: 'stored', reason: '', count: 13 }])
   })
 
   for (const at of steps) {
     for (const passing of [1, 2, 3]) {
-      it(`leaves no trace when it stops after “${at}” of chunk ${passing}`, async t => {
+      it(`a stop after “${at}” of chunk ${passing} leaves no trace`, async t => {
         assert.deepEqual(await tell(t, { at, passing }), undisturbed)
       })
     }
   }
 
   for (const chunkSizeAfter of [1, 3, 13])
-    it(`leaves no override ahead when it wrote rows and the next one takes ${chunkSizeAfter} at a time`, async t => {
+    it(`a stop after writing rows leaves no override ahead when the next worker takes ${chunkSizeAfter} events at a time`, async t => {
       const seen = await tell(t, { at: 'insert', passing: 2 }, chunkSizeAfter)
-      // The overrides that the first worker wrote for later merges are superseded in the meantime.
+      // Overrides that the first worker wrote for later merges are superseded by then.
       assert.deepEqual(withoutVersions(seen), withoutVersions(undisturbed))
       const versions = versionsOf(seen)
       for (const [distinctId, version] of versionsOf(undisturbed)) assert.ok(versions.get(distinctId)! >= version)
@@ -236,12 +232,12 @@ function versionsOf(seen: object): Map<string, number> {
   return new Map((seen as Persons).persons.flatMap(({ distinctIds }) => distinctIds))
 }
 
-describe('an event that stands twice in the log, in two segments of it', () => {
-  it('is found and counted once', async t => {
+describe('an event that is twice in the log, in two segments', () => {
+  it('the event is stored once, and both records are counted as processed', async t => {
     const dataFolder = tempDir(t)
     const projectId = makeState(dataFolder)
     const folder = join(dataFolder, 'log')
-    // Segments that one frame fills, so that the repeats and the story are in different files.
+    // One frame fills a segment, so that repeats and originals are in different files.
     const log = await openSqliteLogWriter({ folder, nowMs: clock.nowMs, logBytesMax: 2 ** 30, segmentBytesMax: 1 })
     const told = story(projectId).slice(0, 5)
     for (const event of [...told, ...told]) await log.append('live', encodedEvents([event]))
@@ -254,6 +250,10 @@ describe('an event that stands twice in the log, in two segments of it', () => {
       seen.events.map(event => event.uuid).toSorted(),
       told.map(event => event.uuid),
     )
-    assert.deepEqual(seen.outcomes, [{ outcome: 'stored', reason: '', count: 10 }], 'repeats included (the balance)')
+    assert.deepEqual(
+      seen.outcomes,
+      [{ outcome: 'stored', reason: '', count: 10 }],
+      'repeats are included in the balance',
+    )
   })
 })

@@ -1,5 +1,5 @@
-// A host whose clock is set while events arrive: an hour back, a day ahead, and back across midnight. Some events have
-// their own times; others get time and uuid from the instance.
+// A host whose clock is changed while events arrive: an hour back, a day ahead, and back across midnight. Some events
+// have their own times; others get time and uuid from the instance.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,10 +11,10 @@ import { type Findings, findFaults, startCheckedLoad, type Target } from './chec
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 
-/** @param seconds under load after each jump. @returns what is wrong with the events of the load; asserts the rest. */
+/** @param seconds under load after each jump. @returns the faults found in the load's events; asserts the rest. */
 export async function jumpClock(seconds: number): Promise<Findings> {
   const instances = createInstances()
-  // Ten minutes past midnight on an earlier day: the load dates its own events with the real clock.
+  // Ten minutes past midnight on an earlier day: the load dates its own events by the real clock.
   const startMs = Math.floor(Date.now() / dayMs) * dayMs - dayMs + 10 * 60_000
   try {
     return await instances.with({ projectKey: testProjectKey, nowMs: startMs, worker: true }, async instance => {
@@ -23,7 +23,7 @@ export async function jumpClock(seconds: number): Promise<Findings> {
       const days = new Map<string, number>()
       let undatedCount = 0
       try {
-        // It ends on the last of the days, since usage does not report future days.
+        // Ends on the last of the days, since usage does not report future days.
         for (const nowMs of [startMs, startMs - hourMs, startMs + dayMs, startMs - 20 * 60_000, startMs + dayMs]) {
           instance.setClock(nowMs)
           await sleep(seconds * 500)
@@ -49,7 +49,7 @@ export async function jumpClock(seconds: number): Promise<Findings> {
 
 const undatedPerJump = 20
 
-/** Sends events without time and uuid, which get both from the instance's clock. */
+/** Sends events without time and uuid, which the instance takes from its clock. */
 async function sendUndated(target: Target, nowMs: number): Promise<number> {
   const batch = Array.from({ length: undatedPerJump }, () => ({
     event: 'undated',
@@ -67,7 +67,7 @@ interface Undated {
   readonly properties: { readonly nowMs: number }
 }
 
-/** Checks that each has its time of arrival, a uuid of version 7 with that time, and that none replaced another. */
+/** Checks that each event has its time of arrival and a version 7 uuid of that time, and that none replaced another. */
 async function assertUndated(target: Target, count: number): Promise<void> {
   const { results } = await target.api<{ results: Undated[] }>(
     'GET',

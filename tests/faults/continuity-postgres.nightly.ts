@@ -20,7 +20,7 @@ import {
   withoutRows,
 } from './continuity-questions.ts'
 
-describe('experience continuity with its state in PostgreSQL', { skip: noPostgres() }, () => {
+describe('experience continuity with the state in PostgreSQL', { skip: noPostgres() }, () => {
   let postgres: TestPostgres
   let url: string
   let front: RunningFront
@@ -47,7 +47,7 @@ describe('experience continuity with its state in PostgreSQL', { skip: noPostgre
     return true
   }
 
-  it('ends with one row and one answer when many devices of a person ask at once', async () => {
+  it('concurrent requests from many devices of a person end with one row and one answer', async () => {
     assert.ok(await eventually(() => isWhole('visitor-9'), { what: 'sessions with the server' }))
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, index) => ask(front.url, 'visitor-0', `device-${index}`)),
@@ -60,11 +60,11 @@ describe('experience continuity with its state in PostgreSQL', { skip: noPostgre
     assert.equal(rows.length, 1)
     const { featureFlags: expected } = await ask(front.url, 'visitor-0', null)
     const inTime = answers.filter(({ errorsWhileComputingFlags }) => !errorsWhileComputingFlags)
-    assert.ok(inTime.length > 0, 'a busy machine may let some wait for too long, not all')
+    assert.ok(inTime.length > 0, 'on a busy machine some may time out, but not all')
     for (const { featureFlags } of inTime) assert.deepEqual(featureFlags, expected)
   })
 
-  it('fails flags without a row while the rows are locked, and keeps those that have one', async () => {
+  it('while the rows are locked, flags without a row fail, and those with one keep their value', async () => {
     const release = await holdTable(url, 'flag_hash_key_override', 'EXCLUSIVE')
     assert.equal((await ask(front.url, 'visitor-0', anonymousId)).errorsWhileComputingFlags, false)
     await assertBounded(front.url, () => ask(front.url, knownId, anonymousId), withoutRows)
@@ -72,7 +72,7 @@ describe('experience continuity with its state in PostgreSQL', { skip: noPostgre
     await eventually(() => isWhole(knownId), { what: 'the row' })
   })
 
-  it('waits a bounded time for a server that does not move, and goes on when it does', async () => {
+  it('a frozen server delays requests for a bounded time, and flags recover when it resumes', async () => {
     assert.ok(await isWhole('visitor-2'))
     const sessions = await postgres.query<{ pid: number }>('SELECT pid FROM pg_stat_activity')
     const pids = [postgres.pid, ...sessions.map(({ pid }) => pid)]
@@ -81,7 +81,7 @@ describe('experience continuity with its state in PostgreSQL', { skip: noPostgre
         try {
           process.kill(pid, name)
         } catch (cause) {
-          // The session that requested the list is in it, and has ended.
+          // The session that requested the list is part of it, and has ended.
           if ((cause as { code?: string }).code !== 'ESRCH') throw cause
         }
     }

@@ -1,4 +1,4 @@
-// The requests for tests of experience continuity under failure: people with and without a row, flags that need one and
+// Requests for testing experience continuity under failures: persons with and without a row, flags that need one and
 // flags that need nothing.
 
 import assert from 'node:assert/strict'
@@ -7,7 +7,7 @@ import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { testProjectKey } from '../support/pennon.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/values.ts'
 
-/** `user-1` is in, `user-2` is out, of a rollout of 50 % of `rollout-50`. Source: vectors I02 and I03. */
+/** `user-1` is in the rollout of 50 % of `rollout-50`, and `user-2` is not. Source: vectors I02 and I03. */
 export const anonymousId = 'user-1'
 export const knownId = 'user-2'
 
@@ -17,7 +17,7 @@ export const continuityFlags: readonly JsonObject[] = [
   { key: 'plain', filters: { groups: [{ rollout_percentage: 100 }] } },
 ]
 
-/** What is answered when rows can be neither read nor written. */
+/** The answer when rows can be neither read nor written. */
 export const withoutRows = { everybody: true, plain: true }
 export const whole = { ...withoutRows, 'rollout-50': true }
 
@@ -42,7 +42,7 @@ export interface Decided {
   readonly errorsWhileComputingFlags: boolean
 }
 
-/** Requests flags once; the answer has to be 200 whatever has failed. */
+/** Requests flags once; the status must be 200 whatever has failed. */
 export async function ask(url: string, distinctId: string, anonDistinctId: string | null): Promise<Decided> {
   const response = await fetch(`${url}/flags?v=1`, {
     method: 'POST',
@@ -54,7 +54,7 @@ export async function ask(url: string, distinctId: string, anonDistinctId: strin
 }
 
 /**
- * Sends twelve requests one after the other, which have to be answered while their store hangs (the caller ends that),
+ * Sends twelve requests one after another, which must be answered while their store hangs (the caller ends the hang),
  * and then many at once, which must not call the store any more.
  * @param url of the instance, for its metrics.
  */
@@ -68,7 +68,7 @@ export async function assertBounded(url: string, askOnce: () => Promise<Decided>
   await assertLeftAlone(url, assertAnswer)
 }
 
-/** Checks that a store that has failed often enough is not called: of many requests, one a second tries it again. */
+/** Checks that a store that failed often enough is left alone: of many requests, only one a second tries it again. */
 export async function assertLeftAlone(url: string, askOnce: () => Promise<unknown>): Promise<void> {
   const before = await failureCount(url)
   assert.ok(before >= 5, `${before} failures do not leave a store alone`)

@@ -31,7 +31,7 @@ import {
 const flagsPath = '/api/projects/@current/feature_flags/'
 
 describe('experience continuity while the state file is written by another process', () => {
-  it('waits a bounded time for the lock, then no more, and goes on when it is free', async t => {
+  it('a held lock delays requests for a bounded time and then not at all, and flags recover when it is released', async t => {
     const dataFolder = tempDir(t)
     const front = await startFront({ PENNON_DATA: dataFolder })
     t.after(() => front.close())
@@ -50,15 +50,15 @@ describe('experience continuity while the state file is written by another proce
       assert.deepEqual(featureFlags, index === 0 ? whole : withoutRows)
       assert.equal(errorsWhileComputingFlags, index !== 0, 'a stored row still counts')
     }
-    assert.equal((await ask(front.url, knownId, null)).errorsWhileComputingFlags, false, 'nothing is to be written')
+    assert.equal((await ask(front.url, knownId, null)).errorsWhileComputingFlags, false, 'no row needs to be written')
 
     await release()
     const isBack = async () => !(await ask(front.url, knownId, anonymousId)).errorsWhileComputingFlags
     await eventually(isBack, { what: 'the row' })
-    assert.deepEqual((await ask(front.url, knownId, null)).featureFlags, whole, 'by the row that was stored')
+    assert.deepEqual((await ask(front.url, knownId, null)).featureFlags, whole, 'from the stored row')
   })
 
-  it('reports a flag whose row waits too long as failed, never with another value, and gives the one before the log-in later', async t => {
+  it('a flag whose row waits too long fails instead of changing, and later has its value from before the log-in', async t => {
     const dataFolder = tempDir(t)
     const front = await startFront({ PENNON_DATA: dataFolder })
     t.after(() => front.close())
@@ -85,11 +85,14 @@ describe('experience continuity while the state file is written by another proce
     const before = await answerFor(anonymousId, null)
     const ofUsers = await Promise.all(userIds.map(userId => answerFor(userId, null)))
     const visitors = userIds.filter((_, index) => ofUsers[index] !== before)
-    assert.ok(visitors.length >= 6, 'chance, but a fixed one: without their rows these would see something else')
+    assert.ok(
+      visitors.length >= 6,
+      'depends on a fixed random choice: without their rows these would get another value',
+    )
     const logIn = () => Promise.all(visitors.map(visitor => answerFor(visitor, anonymousId)))
 
     const release = await holdState(t, dataFolder)
-    // They are answered while the lock is held, so none of their rows can be written.
+    // Answered while the lock is held, so none of their rows can be written.
     assert.deepEqual(new Set(await logIn()), new Set(['failed']))
     await release()
     const seen = await eventually(async () => {
@@ -103,7 +106,7 @@ describe('experience continuity while the state file is written by another proce
 })
 
 describe('experience continuity while the state thread dies', () => {
-  it('fails the flags without a row alone, and goes on with the next thread', async t => {
+  it('only flags without a row fail, and they recover with the next thread', async t => {
     const dataFolder = tempDir(t)
     const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 2_000, logger: silentLogger() })
     t.after(() => thread.close())
@@ -124,7 +127,7 @@ describe('experience continuity while the state thread dies', () => {
         keepHashKey: assignment => thread.call('keepHashKey', [assignment]) as Promise<readonly HashKeyRow[]>,
       },
     })
-    // A call that is not on the list is a bug in the test: it ends the thread.
+    // Calling a method that is not on the list is fatal to the thread.
     const fatal = assert.rejects(thread.call('constructor' as StateMethod, []))
     const dying = await Promise.all(Array.from({ length: 20 }, () => ask(server.base, knownId, anonymousId)))
     for (const { featureFlags } of dying) {

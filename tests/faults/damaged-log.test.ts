@@ -1,5 +1,5 @@
-// Log files that are damaged, cut or removed, between two starts and under a running writer. No acknowledged record is
-// lost silently: each is processed, or set aside with its bytes, or counted with its place.
+// Log files that are damaged, truncated or removed, between two starts and under a running writer. No acknowledged
+// record is lost silently: each is processed, or set aside with its bytes, or counted with its position.
 
 import assert from 'node:assert/strict'
 import {
@@ -41,7 +41,7 @@ const segmentBytesMax = 150_000
 
 describe('a log with damaged files', () => {
   for (const stream of streams) {
-    it(`loses of stream ${stream} no more than lies in the 4 KiB that were overwritten, wherever they are`, async t => {
+    it(`overwriting any 4 KiB of stream ${stream} loses no more than the records in them`, async t => {
       const random = seededRandom(7)
       const good = await aFilledLog(t, [stream])
       for (const at of [0, pageBytes, 2 * pageBytes, 3 * pageBytes + 4_096 * Math.floor(random() * 8)]) {
@@ -59,7 +59,7 @@ describe('a log with damaged files', () => {
     })
   }
 
-  it('loses nothing when only the header of a file is damaged', async t => {
+  it('damage to file headers alone loses nothing', async t => {
     const folder = await aFilledLog(t, ['main'])
     for (const { path } of listSegments(join(folder, 'main'))) overwrite(path, 0, 100)
     await appendedTo(t, folder, 'main', 1)
@@ -68,7 +68,7 @@ describe('a log with damaged files', () => {
     assert.ok(listSegments(join(folder, 'main')).filter(({ form }) => form === 'damaged').length >= 3)
   })
 
-  it('goes on with one stream while the files of the other cannot be read at all', async t => {
+  it('an unreadable stream does not stop the other stream', async t => {
     const folder = await aFilledLog(t, streams)
     for (const { path } of listSegments(join(folder, 'main'))) overwrite(path, 0, statSync(path).size)
     await appendedTo(t, folder, 'main', 1)
@@ -77,7 +77,7 @@ describe('a log with damaged files', () => {
     assert.deepEqual(lostOf(losses), [eventCount])
   })
 
-  it('keeps a side file of which SQLite does not see the end, and has all but what is damaged in it', async t => {
+  it('a side file whose end SQLite does not see is kept, and everything undamaged in it is read', async t => {
     const folder = join(tempDir(t), 'log')
     const { writer } = await openedWriter(t, {}, folder)
     await fill(writer, 'main')
@@ -92,7 +92,7 @@ describe('a log with damaged files', () => {
         const { path } = listSegments(join(copy, 'main'))[0]!
         overwrite(`${path}-wal`, at, bytes)
         const evidence = readFileSync(`${path}-wal`)
-        // Whoever looks at a stopped instance leaves it as it is.
+        // Inspecting a stopped instance must not change it.
         const config = readConfig({ PENNON_DATA: dataFolder })
         assert.ok(config.ok)
         const [found] = findLogDamage(config.value)
@@ -106,13 +106,13 @@ describe('a log with damaged files', () => {
         const missing = losses.reduce((sum, loss) => sum + loss.toOffset - loss.fromOffset, 0)
         const outcome = `${what}: ${stored.main} stored, ${damaged} damaged, ${missing} missing`
         assert.equal(stored.main! + damaged + missing, eventCount + unitEvents, outcome)
-        // A page has some thirty of these records, and the page before it in the side file most of the same.
+        // A page has some thirty of these records, and the page before it in the side file has mostly the same ones.
         assert.ok(damaged + missing <= 2 * unitEvents, outcome)
         for (const { file, body } of losses) assert.ok(body !== undefined || file === aside.path, what)
       }
   })
 
-  it('knows what was lost with a file that was cut, and with files that were removed', async t => {
+  it('the loss from a truncated file and from removed files is known', async t => {
     const good = await aFilledLog(t, ['main'])
     const [first, second, third] = listSegments(join(good, 'main')) as [SegmentName, SegmentName, SegmentName]
     const inFolder = (folder: string, { path }: SegmentName) => path.replace(good, folder)
@@ -134,11 +134,11 @@ describe('a log with damaged files', () => {
     for (const name of readdirSync(join(emptied, 'main'))) rmSync(join(emptied, 'main', name))
     const { writer } = await openedWriter(t, {}, emptied)
     const afterEmptying = await processed(t, emptied)
-    assert.deepEqual(lostOf(afterEmptying.losses), [eventCount], 'before anything new comes')
+    assert.deepEqual(lostOf(afterEmptying.losses), [eventCount], 'known before a new record arrives')
     await writer.append('live', encodedEvents([aCapturedEvent(9_999)]))
   })
 
-  it('shows a record whose checksum fails, with its bytes, to whoever runs the instance, and to nobody else', async t => {
+  it('a record with a wrong checksum is shown with its bytes to the operator only', async t => {
     const folder = await aFilledLog(t, ['main'])
     const { path, firstOffset } = listSegments(join(folder, 'main'))[1]!
     const segment = new Database(path)
@@ -163,7 +163,7 @@ describe('a log with damaged files', () => {
       assert.equal((await api.call('GET', '/api/instance/lost_records/', { key })).status, 403)
   })
 
-  it('goes on with a folder whose mark is gone, also where its newest segment is damaged', async t => {
+  it('a folder without its mark still works, even with a damaged newest segment', async t => {
     const folder = await aFilledLog(t, ['main'])
     rmSync(markPath(join(folder, 'main')))
     const plain = copyOf(t, folder)
@@ -176,11 +176,11 @@ describe('a log with damaged files', () => {
     assert.deepEqual([stored.main, losses], [eventCount + unitEvents, []])
   })
 
-  it('takes events on while a page of the segment that they go to is damaged under it', async t => {
+  it('events are accepted again after a page of the current segment was damaged', async t => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, { segmentBytesMax: 1e9 }, folder)
     await fill(writer, 'main')
-    // SQLite does not read from the file what is in its write-ahead log.
+    // SQLite does not read from the file what its write-ahead log has.
     const { path } = listSegments(join(folder, 'main')).at(-1)!
     for (const file of [path, `${path}-wal`])
       overwrite(file, Math.min(4 * pageBytes, statSync(file).size - 4_096), 4_096)
@@ -201,7 +201,7 @@ describe('a log with damaged files', () => {
   })
 })
 
-describe('a log whose files go away under a running writer', () => {
+describe('a log whose files are removed under a running writer', () => {
   const ways: Readonly<Record<string, (folder: string, segment: string) => void>> = {
     'the folder is removed': folder => rmSync(folder, { recursive: true }),
     'the folder is renamed': folder => renameSync(folder, `${folder}-away`),
@@ -217,7 +217,7 @@ describe('a log whose files go away under a running writer', () => {
     'its side file is removed': (_folder, segment) => rmSync(`${segment}-wal`),
   }
   for (const [way, take] of Object.entries(ways)) {
-    it(`refuses events and says why when ${way}, with and without events that come`, async t => {
+    it(`appends are refused with the reason when ${way}`, async t => {
       const folder = join(tempDir(t), 'log')
       const { writer } = await openedWriter(t, {}, folder)
       await writer.append('live', encodedEvents([aCapturedEvent(1)]))
@@ -232,7 +232,7 @@ describe('a log whose files go away under a running writer', () => {
     })
   }
 
-  it('notices it by itself', async t => {
+  it('the removal is noticed without an append', async t => {
     const folder = join(tempDir(t), 'log')
     const { writer } = await openedWriter(t, {}, folder)
     await writer.append('live', encodedEvents([aCapturedEvent(1)]))
@@ -251,7 +251,7 @@ async function aFilledLog(t: TestContext, filled: readonly LogStream[]): Promise
   return folder
 }
 
-/** Events of about 1 KB: some thirty in a page. */
+/** Events of about 1 KB: some thirty per page. */
 async function fill(writer: EventLogWriter, stream: LogStream, units = unitCount, first = 0): Promise<void> {
   for (let unit = 0; unit < units; unit++)
     await writer.append(

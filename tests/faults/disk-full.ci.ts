@@ -17,7 +17,7 @@ import {
   startCheckedLoad,
 } from './checked-load.ts'
 
-// A disk that fills up under load: first up to the reserve, then to its last byte.
+// A disk that fills up under load: first up to the reserve, then to the last byte.
 
 const MiB = 1024 * 1024
 const diskBytes = 640 * MiB
@@ -85,12 +85,12 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     return { appended: sum('appended'), processed: sum('processed') }
   }
 
-  it('stops taking events before the disk is full, says so, serves flags, and processes what it has', async () => {
+  it('events are refused with a reason before the disk is full, flags are served, and accepted events processed', async () => {
     const load = startLoad('reserve ')
     await eventually(() => load.acknowledgedCount() > 200)
     let refused!: Response
     await eventually(async () => {
-      fillBelowReserve() // once more where merges or logs gave bytes back
+      fillBelowReserve() // repeated for space freed by merges or logs
       refused = await capture(1)
       return refused.status === 503 && (await readiness()).capture === 'log_or_disk_full'
     })
@@ -111,14 +111,14 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     assert.deepEqual(await findFaults(patientTarget(pennon), sent), nothingFound)
   })
 
-  it('loses and doubles nothing when the disk is full to the last byte, and goes on by itself', async () => {
-    // Without a reserve, the log itself runs out of disk in the middle of a commit.
+  it('a completely full disk loses and duplicates nothing, and the instance recovers by itself', async () => {
+    // Without a reserve, the log itself runs out of space in the middle of a commit.
     assert.equal(await pennon.stop(), 0)
     pennon = await start(0)
     const pids = [pennon.pid, ...Object.values(pennon.childPids())]
     const load = startLoad('full ')
     await eventually(() => load.acknowledgedCount() > 200)
-    // So that there is something to process when nothing can be written.
+    // Leaves something to process when no writes are possible.
     process.kill(pennon.childPids().work!, 'SIGSTOP')
     const behind = load.acknowledgedCount()
     await eventually(() => load.acknowledgedCount() > behind + 200)
@@ -128,7 +128,7 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     await eventually(async () => /^waiting_for/.test((await readiness()).processing))
     for (let time = 0; time < 10; time++) {
       await assertFlagsAreServed()
-      writeBallast(ballastPath, Number.POSITIVE_INFINITY) // what was freed meanwhile
+      writeBallast(ballastPath, Number.POSITIVE_INFINITY) // space freed in between
       await sleep(300)
     }
     rmSync(ballastPath)
@@ -138,10 +138,10 @@ describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, 
     await eventually(() => load.acknowledgedCount() > before + 50)
     sent.push(await load.stop())
     assert.deepEqual(await findFaults(patientTarget(pennon), sent), nothingFound)
-    assert.deepEqual([pennon.pid, ...Object.values(pennon.childPids())], pids, 'no process was started anew')
+    assert.deepEqual([pennon.pid, ...Object.values(pennon.childPids())], pids, 'no process was restarted')
   })
 
-  it('leaves files that SQLite finds whole', async () => {
+  it('SQLite finds all files intact', async () => {
     assert.equal(await pennon.stop(), 0)
     const paths = execFileSync('find', [disk, '-name', '*.db', '-not', '-name', 'lock.db'], { encoding: 'utf8' })
     for (const path of paths.trim().split('\n')) {

@@ -7,14 +7,14 @@ import { startPennon, testProjectKey } from '../support/pennon.ts'
 import { hasStrace } from '../support/strace.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-// Every sync and every write of all processes of an instance, in order, as the kernel sees them while one event passes.
+// Traces every sync and write of all processes of an instance in order, as seen by the kernel, while one event passes.
 
 interface Call {
   readonly seconds: number
   readonly text: string
 }
 
-it('syncs the log before the first byte of the 200, and the rows before the position', async t => {
+it('the log is synced before the first byte of the 200, and the rows before the position', async t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
   const folder = tempDir(t)
   const tracePath = join(folder, 'trace')
@@ -67,8 +67,8 @@ it('syncs the log before the first byte of the 200, and the rows before the posi
 })
 
 /**
- * Waits until the writes of every start (claiming the position, computing usage) are done; later writes are the
- * event's.
+ * Waits until the writes of the start (claiming the position, computing usage) are done; later writes belong to the
+ * event.
  */
 async function quietState(tracePath: string): Promise<void> {
   const quietSeconds = 1.5

@@ -11,7 +11,7 @@ import { runCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 for (const fronts of ['1', '2']) {
-  test(`says that the event store is away while its configuration cannot be written, with fronts: ${fronts}`, async t => {
+  test(`a lost engine is reported while its configuration cannot be written, with fronts: ${fronts}`, async t => {
     const pennon = await started(t, fronts)
     const killed = pennon.childPids().events!
     // Makes writing fail as on a full disk.
@@ -29,7 +29,7 @@ for (const fronts of ['1', '2']) {
     assert.equal(await pennon.stop(), 0)
   })
 
-  test(`writes down again where the engine listens, and says so until then, with fronts: ${fronts}`, async t => {
+  test(`a removed endpoint file is reported and written again when possible, with fronts: ${fronts}`, async t => {
     const pennon = await started(t, fronts)
     const { events } = pennon.childPids()
     const file = join(pennon.dataFolder, 'events', 'endpoint.json')
@@ -57,14 +57,14 @@ async function started(t: TestContext, fronts: string): Promise<Pennon> {
   return pennon
 }
 
-/** The status of readiness when events are required, and its text about events. */
+/** The readiness status when events are required, and its value for events. */
 async function readiness(pennon: Pennon): Promise<string> {
   const response = await fetch(`${pennon.url}/_readiness?require=events`)
   const { events } = (await response.json()) as { events: string }
   return `${response.status} ${events}`
 }
 
-test('says soon, and by itself, that nobody answers at CLICKHOUSE_URL', async t => {
+test('an unreachable CLICKHOUSE_URL is reported soon, without a request', async t => {
   const settings = { CLICKHOUSE_URL: 'http://pennon:secret@127.0.0.1:9/pennon' }
   const pennon = await startPennon({ settings, waitForProcessing: false })
   t.after(() => pennon.killTree())

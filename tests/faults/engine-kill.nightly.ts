@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { testSeed } from '../support/seeded-random.ts'
 import { killEngineRounds } from './engine-rounds.ts'
 
-it('keeps every acknowledged row over 8 kills during inserts', async t => {
+it('every acknowledged row survives 8 kills during inserts', async t => {
   const seed = testSeed()
   t.diagnostic(`seed ${seed}`)
   assert.ok((await killEngineRounds(8, seed)) > 0)

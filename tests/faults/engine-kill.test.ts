@@ -11,13 +11,13 @@ import { aStoredEvent } from '../support/values.ts'
 import { killEngineRounds } from './engine-rounds.ts'
 
 describe('the embedded engine', () => {
-  it('keeps every acknowledged row when it is killed during inserts', async t => {
+  it('every acknowledged row survives kills during inserts', async t => {
     const seed = testSeed()
     t.diagnostic(`seed ${seed}`)
     assert.ok((await killEngineRounds(5, seed)) > 0)
   })
 
-  it('goes on after signals while its parent is there, and ends at once on its message, losing nothing', async t => {
+  it("the engine ignores signals while its parent lives, and stops without loss on the parent's message", async t => {
     const engine = await startEngineForTests(t)
     const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
     t.after(() => store.close())
@@ -35,10 +35,10 @@ describe('the embedded engine', () => {
     assert.deepEqual([exitCode, signal], [0, null])
 
     await engine.restart()
-    assert.equal((await store.findEvent(1, event.uuid))?.uuid, event.uuid) // by the new port and passwords
+    assert.equal((await store.findEvent(1, event.uuid))?.uuid, event.uuid) // at the new port and with the new passwords
   })
 
-  it('ends when its parent is killed, so that nobody holds the folder', async t => {
+  it('the engine stops when its parent is killed, so that the folder is free', async t => {
     const parent = fork(new URL('../support/engine-parent.ts', import.meta.url))
     t.after(() => parent.kill('SIGKILL'))
     const [{ pid, dataFolder }] = (await once(parent, 'message')) as [{ pid: number; dataFolder: string }]
@@ -48,7 +48,7 @@ describe('the embedded engine', () => {
     await eventually(() => titleOf(pid) === null, { what: 'The end of the engine' })
   })
 
-  it('ends as failed, after saying why, where another engine holds the folder, which goes on', async t => {
+  it('an engine exits with a failure and the reason when another engine holds the folder, which is unaffected', async t => {
     const engine = await startEngineForTests(t)
     const folder = `${engine.dataFolder}/events`
     const second = fork(new URL('../support/engine-child.ts', import.meta.url), [folder, '1'], {
@@ -61,8 +61,8 @@ describe('the embedded engine', () => {
     })
     const [exitCode, signal] = (await once(second, 'close')) as [number | null, string | null]
     t.diagnostic(`it ended with ${signal ?? exitCode}`)
-    // When its query fails, libchdb tears itself down in its own thread while our process ends. Now and then that thread
-    // crashes first, by a signal: only our last line is missing then.
+    // When its query fails, libchdb shuts down in its own thread while our process exits. Sometimes that thread crashes
+    // first with a signal: then only our last line is missing.
     assert.notEqual(exitCode, 0)
     assert.match(errors, /Cannot lock file/)
     if (signal === null) assert.match(errors, /pennon events: the engine ended/)
@@ -72,7 +72,7 @@ describe('the embedded engine', () => {
   })
 })
 
-/** Title of a running process, or null; on Linux from /proc, where a zombie's is empty. */
+/** The title of a running process, or null; on Linux from /proc, where a zombie's is empty. */
 function titleOf(pid: number): string | null {
   const path = `/proc/${pid}/cmdline`
   if (!existsSync(path)) return null

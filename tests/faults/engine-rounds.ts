@@ -1,4 +1,4 @@
-// Rounds of kill -9 on the engine while rows are inserted: every acknowledged row has to be stored afterwards.
+// Rounds of kill -9 on the engine while rows are inserted: every acknowledged row must be stored afterwards.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -12,7 +12,7 @@ import { aStoredEvent } from '../support/values.ts'
 /** Rows per insert; two inserts run at once. */
 const batchRows = 200
 
-/** @returns how many rows were acknowledged. @throws when one of them is missing or stored twice. */
+/** @returns the number of acknowledged rows. @throws when one of them is missing or stored twice. */
 export async function killEngineRounds(roundCount: number, seed: number): Promise<number> {
   const random = seededRandom(seed)
   const engine = await startEngine()

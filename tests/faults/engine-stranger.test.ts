@@ -13,7 +13,7 @@ import { startStranger } from '../support/stranger-process.ts'
 import { aStoredEvent } from '../support/values.ts'
 
 describe('clients of the event store', () => {
-  it('send a stranger on the port of a killed engine nothing, and go on with the next engine', async t => {
+  it('nothing is sent to a stranger on the port of a killed engine, and the next engine is used', async t => {
     const engine = await startEngineForTests(t)
     const store = open(t, engine.endpoint)
     await store.migrate()
@@ -33,7 +33,7 @@ describe('clients of the event store', () => {
     assert.equal((await store.findEvent(1, uuid))?.uuid, uuid)
   })
 
-  it('ask nobody once the engine is known to have ended', async t => {
+  it('no requests are sent once the engine is known to have exited', async t => {
     const engine = await startEngineForTests(t)
     const store = open(t, () => engine.endpoint() ?? null)
     await store.migrate()
@@ -47,7 +47,7 @@ describe('clients of the event store', () => {
     assert.equal((await stranger.received()).length, before)
   })
 
-  it('believe no engine of another start, and no proof that was made for somebody else', async t => {
+  it('engines of other starts, and proofs made for other clients, are rejected', async t => {
     const engine = await startEngineForTests(t)
     const another = open(t, () => ({ ...engine.endpoint(), secret: 'of-another-start' }))
     await assert.rejects(another.countRejected({ projectId: 1 }), isUnavailable)
@@ -57,7 +57,7 @@ describe('clients of the event store', () => {
     const { port } = await listening(
       t,
       createServer((_request, response) => {
-        response.write(answer) // in a chunk, as the engine's
+        response.write(answer) // chunked, as the engine does
         response.end()
       }),
     )
@@ -66,10 +66,10 @@ describe('clients of the event store', () => {
   })
 
   for (const [what, summary] of [
-    ['says nothing of rows', undefined],
-    ['wrote fewer rows than it was sent', '{"written_rows":"0"}'],
+    ['reports no rows', undefined],
+    ['reports fewer rows than were sent', '{"written_rows":"0"}'],
   ] as const) {
-    it(`do not take a 200 for an insert from a server that ${what}`, async t => {
+    it(`a 200 is not accepted as an insert from a server that ${what}`, async t => {
       const { port } = await listening(
         t,
         createServer((request, response) => {

@@ -1,5 +1,5 @@
-// A whole instance is killed (kill -9) again and again after persons were erased by its API. The erasures are done in the end,
-// nothing of the persons is left, everybody else is as before, and no loss of rows is told of.
+// A whole instance is killed (kill -9) repeatedly after persons were erased through its API. In the end the erasures
+// are complete, no trace of the persons is left, all others are unchanged, and no loss of rows is reported.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const rounds = 4
 const persons = '/api/projects/@current/persons'
 
-it('an erasure is carried out however often the instance is killed', async t => {
+it('an erasure completes however often the instance is killed', async t => {
   const dataFolder = tempDir(t)
   let pennon = await start()
   async function start(): Promise<Pennon> {
@@ -35,13 +35,13 @@ it('an erasure is carried out however often the instance is killed', async t => 
   for (let round = 1; round <= rounds; round++) {
     assert.equal((await send(`gone-${round}`, `stays-${round}`)).status, 200)
     await pennon.caughtUp()
-    // Accepted before, and perhaps not processed when the person goes.
+    // Accepted before the erasure, and perhaps still unprocessed.
     assert.equal((await send(`gone-${round}`)).status, 200)
     const erased = await pennon.api<{ persons_deleted: number }>('POST', `${persons}/bulk_delete/`, {
       ...{ distinct_ids: [`gone-${round}`], delete_events: true },
     })
     assert.equal(erased.persons_deleted, 1)
-    // Each round ends at another step: from before the worker has seen the erasure to after it is done.
+    // Each round is killed at another step: from before the worker has seen the erasure until after it is complete.
     await sleep((round - 1) * 400)
     await pennon.killTree()
     pennon = await start()
@@ -56,7 +56,7 @@ it('an erasure is carried out however often the instance is killed', async t => 
   const listed = await pennon.api<{ results: { distinct_ids: string[] }[] }>('GET', `${persons}/`)
   assert.deepEqual(listed.results.flatMap(({ distinct_ids }) => distinct_ids).toSorted(), stays)
 
-  // The same id again.
+  // The same id is used again.
   assert.equal((await send('gone-1')).status, 200)
   await pennon.caughtUp()
   assert.deepEqual(await idsOfEvents(), ['gone-1', ...stays])

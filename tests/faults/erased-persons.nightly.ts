@@ -1,5 +1,5 @@
-// Erasing a person, over a real event store: nothing is left of it in any table of either store, wherever a worker ends in
-// between, and nothing of anybody else is touched.
+// Erasing a person with a real event store: no table of either store keeps a trace of it, wherever a worker stops in
+// between, and the data of others is unchanged.
 
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
@@ -43,16 +43,16 @@ async function openErasures(management: ManagementStore): Promise<readonly Perso
   return management.readErasures((await management.listOpenErasures(0)).map(({ id }) => id))
 }
 
-/** All that may name it: its ids while the log has records of them. */
+/** Tables that may still contain its ids while the log has records of them. */
 async function assertGone(world: ErasureWorld): Promise<void> {
   assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
 }
 
 function erasedPersons(state: string, openState: OpenSqlState, points: readonly ErasureFaultPoint[]): void {
-  describe(`an erased person, with the state in ${state}`, () => {
+  describe(`erasing a person, with the state in ${state}`, () => {
     const open = (t: TestContext) => erasureWorld(t, openState, engine)
 
-    it('is gone from every table, and counted', async t => {
+    it('removes the person from every table, and counts what was removed', async t => {
       const world = await open(t)
       assert.deepEqual(await world.tablesWith(mark), [
         'events.events',
@@ -91,7 +91,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
         ],
       )
       assert.notEqual(results[0]!.doneAtMs, null)
-      // Publishing finds as many rows as the job has.
+      // Publishing expects the reduced number of rows.
       const [job] = await world.query(`SELECT stored_rows FROM import_job WHERE id = ${world.pendingJob}`)
       assert.equal(Number(job!.stored_rows), Number(stored_rows) - 1)
       await world.publishPending()
@@ -103,13 +103,13 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       )
     })
 
-    it(`is gone when workers end after the steps ${points.join(', ')}, one after the other`, async t => {
+    it(`completes when successive workers stop after the steps ${points.join(', ')}`, async t => {
       const world = await open(t)
       const others = await world.others()
       await world.append(world.event(`visitor-${mark}`, 'waits'))
       await world.erase()
       for (const point of points) {
-        // The last step waits for what the log has.
+        // The last step waits until the log has been processed.
         if (point === 'marked') await world.process()
         await assert.rejects(
           world.finish(name => {
@@ -126,12 +126,12 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       assert.equal(erased!.removed!.events, 7)
     })
 
-    it('takes what was accepted before and not yet processed with it, and the balance says so', async t => {
+    it('drops accepted but unprocessed events of the person, and the balance shows them', async t => {
       const world = await open(t)
       await world.append(
         world.event(`user-${mark}`, 'waits'),
         world.event('third', 'waits'),
-        // Would have linked somebody else with it.
+        // Would have linked another person with it.
         world.event('third', '$identify', { propertiesJson: `{"$anon_distinct_id":"user-${mark}"}` }),
       )
       await world.append(world.event(`user-${mark}`, 'waits', world.ofJob(world.pendingJob)))
@@ -149,11 +149,11 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
       )
       const [third] = (await world.management.listPersons(1, { distinctId: 'third', limit: 1, offset: 0 })).results
       assert.equal(third!.distinctIdCount, 1)
-      // What somebody else sent of it stays that one's.
+      // Events of others that mention it stay with them.
       assert.deepEqual(await world.tablesWith(mark), ['events.events', 'state.erased_distinct_id'])
     })
 
-    it('may come again: what is accepted afterwards makes a new person, and stays', async t => {
+    it('lets events accepted later create a new person, which stays', async t => {
       const world = await open(t)
       await world.append(world.event(`user-${mark}`, 'of before'))
       await world.erase()
@@ -177,7 +177,7 @@ function erasedPersons(state: string, openState: OpenSqlState, points: readonly 
         `SELECT properties FROM pennon.persons FINAL WHERE uuid = '${person!.uuid}' AND is_deleted = 0`,
       )
       assert.equal(mirrored.length, 1)
-      // Once more, with all that is new.
+      // Erased again, with all the new data.
       await world.erase()
       await world.finish()
       await assertGone(world)
@@ -190,7 +190,7 @@ function takesGivenIds(
   newDatabase: (t: TestContext) => Promise<string>,
   query: (text: string, url: string) => Promise<unknown[]>,
 ): void {
-  it('an id that a worker is giving an erased person goes with it', async t => {
+  it('an id that a worker is just linking to an erased person is erased too', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
     const chunks = openPostgresChunkStore({ url, logger })
@@ -200,7 +200,7 @@ function takesGivenIds(
     await commit(chunks, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
     const worker = new pg.Client({ connectionString: url })
     await worker.connect()
-    worker.on('error', () => {}) // the database goes with the test, when that fails before the end of this session
+    worker.on('error', () => {}) // if the test fails, the database is dropped before this session ends
     await worker.query('BEGIN')
     await worker.query(`SELECT id FROM person FOR NO KEY UPDATE`)
     await worker.query(`INSERT INTO person_distinct_id SELECT project_id, 'given', id, 0 FROM person`)
@@ -218,12 +218,12 @@ function takesGivenIds(
   })
 }
 
-/** What does not depend on the engine of the state. */
+/** Behaviour independent of the state's engine. */
 function lostAndKept(): void {
-  describe('the event store of an erased person', () => {
+  describe('erasing a person from the event store', () => {
     const open = (t: TestContext) => erasureWorld(t, openSqliteState, engine)
 
-    it('does not come back with the log when the event store is lost, nor with an older copy of it', async t => {
+    it('neither refilling a lost event store nor an older copy brings the person back', async t => {
       const world = await open(t)
       const others = await world.others()
       await world.erase()
@@ -234,7 +234,7 @@ function lostAndKept(): void {
       await world.finish()
       await assertGone(world)
       assert.equal((await world.others()).stored.length, others.stored.length)
-      // A copy of before has rows that no log knows.
+      // An older copy has rows that no log has.
       await world.command('TRUNCATE TABLE pennon.worker_marks')
       await world.command(
         `INSERT INTO pennon.events (project_id, uuid, event, distinct_id, timestamp, captured_at)
@@ -245,7 +245,7 @@ function lostAndKept(): void {
       await assertGone(world)
     })
 
-    it('is emptied of it when the state is an older copy, which knows fewer erasures than rows tell of', async t => {
+    it('works with an older copy of the state, which knows fewer erasures than the rows', async t => {
       const world = await open(t)
       const others = await world.others()
       const olderMark = await world.management.findEventStoreMark()
@@ -269,7 +269,7 @@ function lostAndKept(): void {
       assert.deepEqual(await world.others(), others)
     })
 
-    it('gets overrides of a page that was read before the erasure only while that waits', async t => {
+    it('waits for overrides that were read before the erasure and are written after it', async t => {
       const world = await open(t)
       await world.command('TRUNCATE TABLE pennon.person_distinct_id_overrides')
       let isSettled = false
@@ -288,7 +288,7 @@ function lostAndKept(): void {
       await assertGone(world)
     })
 
-    it('is not looked at while the erasure waits for the log', async t => {
+    it('does not run while it waits for the log', async t => {
       const world = await open(t)
       await world.append(world.event(`user-${mark}`, 'waits'))
       await world.erase()
@@ -316,7 +316,7 @@ function lostAndKept(): void {
       await eventually(async () => (await world.events.countErased(erasures)) !== 'under_way')
     })
 
-    it('leaves no hole that is taken for a loss either when parts merge while they are looked at', async t => {
+    it('keeps account of emptied ranges when parts merge during the removal', async t => {
       const world = await open(t)
       await world.erase()
       const merges = (what: 'START' | 'STOP') => world.command(`SYSTEM ${what} MERGES pennon.deduplicated_flag_calls`)
@@ -356,7 +356,7 @@ function lostAndKept(): void {
       )
     })
 
-    it('leaves no hole that is taken for a loss, and its ids are forgotten with the records of the log', async t => {
+    it('is not mistaken for a loss of rows, and its ids are forgotten with the records of the log', async t => {
       const world = await open(t)
       await world.erase()
       const keeper = world.keeper()
@@ -373,7 +373,7 @@ function lostAndKept(): void {
       assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
     })
 
-    it('goes by the latest of several erasures of an id that are carried out together, and what came after stays', async t => {
+    it('removes events up to the latest of several erasures of an id, and keeps later ones', async t => {
       const world = await open(t)
       await world.erase()
       await world.append(world.event(`user-${mark}`, 'between', { propertiesJson: '{}' }))
@@ -390,14 +390,14 @@ function lostAndKept(): void {
         ['after'],
       )
       const { results } = await world.management.listErasedPersons(1, { limit: 10, offset: 0 })
-      // The new person of the id has none of the visitor's.
+      // The new person of the id has none of the visitor's events.
       assert.deepEqual(
         results.toSorted((a, b) => a.erasureId - b.erasureId).map(({ removed }) => removed!.events),
         [2, 7, 6],
       )
     })
 
-    it('may be kept, without its events', async t => {
+    it('can keep the person and remove only its events', async t => {
       const world = await open(t)
       await world.erase({ ...everything, keepsPerson: true })
       await world.finish()
@@ -410,7 +410,7 @@ function lostAndKept(): void {
       )
     })
 
-    it('may go without its events, which are then those of their distinct ids', async t => {
+    it('can remove the person and keep its events, under their distinct ids', async t => {
       const world = await open(t)
       await world.erase({ keepsPerson: false, deletesEvents: false, deletesRecordings: false })
       await world.finish()

@@ -1,5 +1,5 @@
-// A project with a person of whom everything is stored that can be, in a real state and a real event store, with the log in
-// memory; and workers on it that crash where a test says so.
+// A project with a person of whom everything that can be stored is stored, in a real state and a real event store with
+// the log in memory, and workers that crash where a test says.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -37,7 +37,7 @@ export class Crash extends Error {}
 
 export const everything: ErasureTerms = { keepsPerson: false, deletesEvents: true, deletesRecordings: true }
 
-/** Stands in all that is of the erased person, and nowhere else. */
+/** Contained in all data of the erased person, and in no other. */
 export const mark = 'of-the-erased'
 
 const never = new AbortController().signal
@@ -75,7 +75,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   }
   const ofJob = (jobId: number) => ({ lane: 'historical', historicalMigration: true, importJobId: jobId }) as const
 
-  /** Processes what the log has. */
+  /** Processes everything in the log. */
   async function process(): Promise<void> {
     const stopping = new AbortController()
     const ownerId = `worker-${++workerCount}`
@@ -149,7 +149,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   const pendingJob = await createJob(1)
   const publishedJob = await createJob(2)
   const secret = `{"$set":{"email":"${mark}@example.com"},"text":"${mark}"}`
-  // Both have the same: an anonymous visit, a log-in, imports of before, a recording, a reject, a warning.
+  // Both persons have the same data: an anonymous visit, a log-in, earlier imports, a recording, a reject, a warning.
   for (const name of [mark, 'other']) {
     const propertiesJson = name === mark ? secret : '{"$set":{"email":"other@example.com"}}'
     const alias = `{"$anon_distinct_id":"visitor-${name}","$set":{"plan":"${name}"}}`
@@ -207,7 +207,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
         { management, log, clock },
         { projectId: 1, persons: { distinctIds: [distinctId] }, by: 'the key', ...terms },
       ),
-    /** Works until nothing is left; a crash is thrown. */
+    /** Works until nothing is left to do; a crash is thrown. */
     finish: async (faultPoint?: (name: ErasureFaultPoint) => void | Promise<void>) => {
       const erasing = erasures(faultPoint)
       const crashes: Crash[] = []
@@ -225,7 +225,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
       )
       for (const crash of crashes) throw crash
     },
-    /** The tables of either store, `state.…` or `events.…`, with rows in which the text stands. */
+    /** The tables of either store, `state.…` or `events.…`, that have rows with the text. */
     tablesWith: async (text: string): Promise<string[]> => {
       const found: string[] = []
       for (const table of await stateTables(query))
@@ -235,7 +235,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
         if (JSON.stringify(await rows(`SELECT * FROM pennon.${name}`)).includes(text)) found.push(`events.${name}`)
       return found.sort()
     },
-    /** What is not of the erased person, in the tables that persons have to do with. */
+    /** The data of others, in the tables related to persons. */
     others: async () => {
       const stored = await rows<Record<string, unknown>>(
         `SELECT * EXCEPT (created_at, row_version, erasures_before) FROM pennon.events FINAL
@@ -266,7 +266,7 @@ export async function erasureWorld(t: TestContext, open: OpenSqlState, server: E
   }
 }
 
-/** SQLite has a table of tables; so has PostgreSQL, by another name. */
+/** SQLite has a table of tables, and so has PostgreSQL, under another name. */
 async function stateTables(query: (text: string) => Promise<Record<string, unknown>[]>): Promise<string[]> {
   const names = await query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").catch(
     () => query("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'"),

@@ -1,6 +1,6 @@
-// The event store is removed, cut or replaced by an older copy between two starts, while the state and the log remain.
-// What the log still has is restored, nothing is counted twice, no person changes, and what the log no longer has is
-// reported.
+// The event store is removed, truncated or replaced by an older copy between two starts, while the state and the log
+// remain. What the log still has is restored, nothing counts twice, no person changes, and what the log no longer has
+// is reported.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -19,8 +19,8 @@ interface Found {
   readonly outcomes: readonly object[]
 }
 
-// One data folder, on which each test goes on where the one before it ended: starts take most of the time.
-describe('an event store that is not as it was left', () => {
+// The tests share one data folder, and each continues where the previous one ended: starts take most of the time.
+describe('an event store that changed since the last run', () => {
   const dataFolder = tempDir({ after })
   const events = join(dataFolder, 'events')
   let pennon: Pennon
@@ -32,7 +32,7 @@ describe('an event store that is not as it was left', () => {
   }
   after(() => pennon?.killTree())
 
-  it('is filled again from the log when it was removed after the instance was killed, or stopped', async t => {
+  it('a removed event store is refilled from the log, after a kill and after a stop', async t => {
     before = await fill(t, dataFolder, 'killed')
     for (const _ of ['killed', 'stopped']) {
       rmSync(events, { recursive: true })
@@ -44,7 +44,7 @@ describe('an event store that is not as it was left', () => {
     }
   })
 
-  it('is filled again when parts of it are cut, or gone', async () => {
+  it('truncated and removed parts are refilled', async () => {
     const files = globSync(join(events, 'store/store/*/*/*_*_*/data.bin'))
     assert.ok(files.length > 3)
     for (const file of files) truncateSync(file, statSync(file).size >> 1)
@@ -59,7 +59,7 @@ describe('an event store that is not as it was left', () => {
     assert.equal(await pennon.stop(), 0)
   })
 
-  it('is brought up to date when it is an older copy', async t => {
+  it('an older copy is brought up to date', async t => {
     const copy = join(tempDir(t), 'events')
     cpSync(events, copy, { recursive: true })
     before = await fill(t, dataFolder, 'stopped', 'later')
@@ -71,7 +71,7 @@ describe('an event store that is not as it was left', () => {
     assert.equal(await pennon.stop(), 0)
   })
 
-  it('says which span it lost that the log does not have, in readiness and doctor, until that is accepted', async () => {
+  it('a lost span that the log no longer has is reported by readiness and doctor until it is accepted', async () => {
     rmSync(events, { recursive: true })
     for (const file of readdirSync(join(dataFolder, 'log/main'))) rmSync(join(dataFolder, 'log/main', file))
     await startAgain()
@@ -91,7 +91,7 @@ describe('an event store that is not as it was left', () => {
 })
 
 describe('an event store of CLICKHOUSE_URL', () => {
-  it('is filled again when its database was emptied or dropped, and says what the log does not have', async t => {
+  it('an emptied or dropped database is refilled, and what the log no longer has is reported', async t => {
     const engine = await startEngineForTests(t)
     const { url, writer, database } = engine.endpoint()
     const settings = {
@@ -131,7 +131,7 @@ describe('an event store of CLICKHOUSE_URL', () => {
     const { events, persons } = await found(lacking)
     assert.deepEqual(persons, before.persons)
     const names = events.map(event => (event as { event: string }).event)
-    assert.deepEqual(names, ['first imported', 'first bad'], 'what was imported is in another log, which is there')
+    assert.deepEqual(names, ['first imported', 'first bad'], 'imports come from another log stream, which still exists')
   })
 })
 
@@ -152,7 +152,7 @@ function send(pennon: Pennon, event: string, more: object = {}) {
   })
 }
 
-/** Makes live and imported events, a person with two ids and a reject; ends the instance once all is processed. */
+/** Makes live and imported events, a person with two ids and a reject, and ends the instance once all are processed. */
 async function fill(
   t: TestContext,
   dataFolder: string,
@@ -192,7 +192,7 @@ async function found(pennon: Pennon): Promise<Found> {
   return { events: [...events.map(withoutStoring), ...rejected], persons, outcomes }
 }
 
-/** Leaves out when a row was stored and its person's properties, which change when it is stored again. */
+/** Leaves out the time of storing and the person's properties, which change when a row is stored again. */
 function withoutStoring(event: object): object {
   const {
     created_at: _createdAt,

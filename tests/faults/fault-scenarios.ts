@@ -1,5 +1,5 @@
-// Faults of a running instance, each under load and for as long as the caller says. Every scenario repairs what it
-// broke; `checked-load.ts` checks the result.
+// Faults of a running instance, each under load and as long as the caller says. Every scenario repairs its fault;
+// `checked-load.ts` checks the result.
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -14,13 +14,13 @@ import type { CheckedLoad } from './checked-load.ts'
 export interface Scene {
   readonly pennon: Pennon
   readonly load: CheckedLoad
-  /** Within how many ms half of the answers with flags have to come, on a machine that does nothing else. */
+  /** Limit for the median answer time of flags, ms, on an otherwise idle machine. */
   readonly flagsMsMax?: number
 }
 
 export const flagOfScene = { key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } }
 
-/** Stops the worker: nothing reads the log, but events are accepted and flags served, and readiness reports it. */
+/** Stops the worker: the log is not read, but events are accepted and flags served, and readiness reports it. */
 export async function stopWorker(scene: Scene, seconds: number): Promise<void> {
   const { pennon } = scene
   const pid = pennon.childPids().work!
@@ -56,8 +56,8 @@ export async function lockState(scene: Scene, seconds: number): Promise<void> {
 }
 
 /**
- * The log accepts nothing for longer than a commit waits: captures get 503 with Retry-After, and flags are answered.
- * @param seconds more than 5, which is how long a commit waits.
+ * The log refuses events for longer than a commit waits: captures get 503 with Retry-After, and flags are answered.
+ * @param seconds more than 5, the time that a commit waits.
  */
 export async function lockLog(scene: Scene, seconds: number): Promise<void> {
   const { pennon, load } = scene
@@ -77,7 +77,7 @@ export async function lockLog(scene: Scene, seconds: number): Promise<void> {
   })
 }
 
-/** Kills everything at once; it has to recover by itself. */
+/** Kills everything at once; the instance must recover by itself. */
 export async function settle({ pennon, load }: Scene): Promise<void> {
   await eventually(
     async () => {
@@ -87,16 +87,16 @@ export async function settle({ pennon, load }: Scene): Promise<void> {
     { what: 'readiness' },
   )
   const before = load.acknowledgedCount()
-  await eventually(() => load.acknowledgedCount() > before, { what: 'an event that is taken' })
+  await eventually(() => load.acknowledgedCount() > before, { what: 'an accepted event' })
 }
 
 async function whileServing(scene: Scene, seconds: number): Promise<void> {
   const before = scene.load.acknowledgedCount()
   await whileServingFlags(scene, seconds)
-  await eventually(() => scene.load.acknowledgedCount() > before, { what: 'an event that is taken meanwhile' })
+  await eventually(() => scene.load.acknowledgedCount() > before, { what: 'an event accepted during the fault' })
 }
 
-/** Flags depend on nothing that is disturbed: an answer that came before the fault was repaired has not waited for it. */
+/** Flags depend on nothing that is disturbed: an answer that came before the repair has not waited for it. */
 async function whileServingFlags({ pennon, flagsMsMax = Infinity }: Scene, seconds: number): Promise<void> {
   const untilMs = performance.now() + seconds * 1_000
   const tookMs: number[] = []

@@ -19,18 +19,18 @@ describe('an instance under load', () => {
   })
 
   const faults = {
-    'whose worker stands still': () => stopWorker({ pennon, load }, 3),
-    'whose event store is killed again and again': () => killEngine({ pennon, load }, 2),
+    'whose worker is stopped': () => stopWorker({ pennon, load }, 3),
+    'whose event store is killed repeatedly': () => killEngine({ pennon, load }, 2),
     'whose state is locked by another process': () => lockState({ pennon, load }, 3),
-    'whose log takes nothing': () => lockLog({ pennon, load }, 6),
+    'whose log accepts nothing': () => lockLog({ pennon, load }, 6),
   }
   for (const [name, fault] of Object.entries(faults))
-    it(`${name} serves flags, and goes on by itself`, async () => {
+    it(`an instance ${name} serves flags, and recovers by itself`, async () => {
       await fault()
       await settle({ pennon, load })
     })
 
-  it('has each event once, persons as the last event said, and a balance, after all of that', async () => {
+  it('after all faults, each event is stored once, persons are as of the last event, and the balance holds', async () => {
     assert.deepEqual(await findFaults(patientTarget(pennon), [await load.stop()]), nothingFound)
   })
 })

@@ -1,5 +1,5 @@
-// The lock of a data folder, with real instances where process ids prove nothing: in containers, which count processes
-// from 1 again, under a process 1 that does not reap children, and next to what a killed front left behind.
+// The lock of a data folder, with real instances where process ids prove nothing: in containers, which number processes
+// from 1 again, under a process 1 that does not reap children, and with processes that outlive a killed front.
 
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { worksIn } from '../support/processes-in-folders.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** A container: its first process has pid 1 in it, and all others end with that process. */
+/** A container: its first process has pid 1, and all others end with it. */
 const container = ['unshare', ...(process.getuid?.() === 0 ? [] : ['-r']), '-pf', '--mount-proc', '--kill-child']
 
 async function start(t: TestContext, dataFolder: string, launcher: readonly string[]): Promise<Pennon> {
@@ -27,9 +27,9 @@ function lockedPid(dataFolder: string): number {
   return (JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as { pid: number }).pid
 }
 
-// Side by side, since a start that is refused waits up to 30 s before it is.
+// Run concurrently, since a refused start waits up to 30 s.
 describe('a data folder', { concurrency: true }, () => {
-  it('is refused beside a container that serves on it, and taken by a fresh one, in which every number is given again', async t => {
+  it('the folder is refused while a container serves on it, and free for a fresh one that reuses every pid', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, container)
     assert.equal(lockedPid(dataFolder), 1)
@@ -41,7 +41,7 @@ describe('a data folder', { concurrency: true }, () => {
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('is taken again under a process 1 that reaps nobody', async t => {
+  it('the folder is free again under a process 1 that reaps no children', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [...container, 'sh', '-c', '"$@" & exec sleep 600', 'sh'])
     const [processOne] = childProcessesOf(first.pid)
@@ -54,11 +54,11 @@ describe('a data folder', { concurrency: true }, () => {
     const second = await start(t, dataFolder, [
       ...['nsenter', `--target=${processOne}`, '--pid', '--mount', `--wdns=${process.cwd()}`],
     ])
-    assert.ok(killed.every(isZombie), 'they were there all the time')
+    assert.ok(killed.every(isZombie), 'the zombies were there all the time')
     assert.ok(!second.output().includes('the data folder is in use'), second.output())
   })
 
-  it('is refused while named children of a killed front live on, then taken, and kept without the files of its locks', async t => {
+  it('the folder is refused while children of a killed front live, and then kept even without its lock files', async t => {
     const dataFolder = tempDir(t)
     const first = await start(t, dataFolder, [])
     const { work, events } = first.childPids()
@@ -75,7 +75,7 @@ describe('a data folder', { concurrency: true }, () => {
     await staysWithoutItsFiles(await starting)
   })
 
-  it('is waited for while a backup has it', async t => {
+  it('a start waits while a backup uses the folder', async t => {
     const dataFolder = tempDir(t)
     const backup = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
     assert.ok(backup.ok)
@@ -92,7 +92,7 @@ describe('a data folder', { concurrency: true }, () => {
   })
 })
 
-/** Removes the files of the locks: the instance keeps its folder, and goes on until it is stopped. */
+/** Removes the lock files: the instance keeps its folder and runs until it is stopped. */
 async function staysWithoutItsFiles(pennon: Pennon): Promise<void> {
   for (const name of ['lock.db', 'children.db']) rmSync(join(pennon.dataFolder, name))
   await eventually(() => pennon.output().includes('lock.db was removed or replaced while in use'))

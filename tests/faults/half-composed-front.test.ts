@@ -1,4 +1,4 @@
-// A front that cannot be composed or cannot listen closes again what it opened before the fault.
+// A front that cannot be composed or cannot listen must close everything it opened before the fault.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ const host: FrontOptions['host'] = {
 
 const cleanUps: (() => unknown)[] = []
 let config: Config
-/** Threads of Node's own pool start with the first use and stay. */
+/** Threads of Node's pool start with the first use and stay. */
 let threadCountBefore: number
 
 before(async () => {
@@ -59,7 +59,7 @@ function openFiles(): string[] {
       const path = readlinkSync(`/proc/self/fd/${descriptor}`)
       return path.startsWith(config.dataFolder) ? [path] : []
     } catch {
-      return [] // the descriptor that the listing itself had
+      return [] // the descriptor of the listing itself
     }
   })
 }
@@ -76,13 +76,13 @@ async function closesAll(options: Partial<FrontOptions>, reason: RegExp): Promis
 }
 
 describe('a front that cannot be composed closes what it opened', { skip: process.platform !== 'linux' }, () => {
-  it('when the event store cannot be opened, behind the state', () =>
+  it('when the event store cannot be opened, after the state', () =>
     closesAll({ config: { ...config, clickhouseUrl: 'no address' } }, /URL/))
 
-  it('when a setting is wrong, behind the stores', () =>
+  it('when a setting is wrong, after the stores', () =>
     closesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
 
-  it('when definitions cannot be read, behind the counters, and with them a state that was handed over', async () => {
+  it('when definitions cannot be read, after the counters, including a state that was passed in', async () => {
     const open = await openManagement(config, silentLogger())
     let closeCount = 0
     const management = {
@@ -98,7 +98,7 @@ describe('a front that cannot be composed closes what it opened', { skip: proces
     assert.deepEqual(openFiles(), [])
   })
 
-  it('when the log cannot be opened, behind the definitions', async () => {
+  it('when the log cannot be opened, after the definitions', async () => {
     const [streamFolder, aside] = [join(config.dataFolder, 'log', 'main'), join(config.dataFolder, 'aside')]
     mkdirSync(streamFolder, { recursive: true })
     renameSync(streamFolder, aside)
@@ -108,7 +108,7 @@ describe('a front that cannot be composed closes what it opened', { skip: proces
     renameSync(aside, streamFolder)
   })
 
-  it('when the servers cannot be made, behind the log and the decode threads', () => {
+  it('when the servers cannot be made, after the log and the decode threads', () => {
     const metrics = createMetrics()
     metrics.requestSeconds.labels = () => {
       throw new Error('no such series')
@@ -117,7 +117,7 @@ describe('a front that cannot be composed closes what it opened', { skip: proces
   })
 })
 
-it('a front that cannot listen on one of its ports leaves no listener on the other once it is closed', async () => {
+it('a front that cannot listen on one port leaves no listener on the other once it is closed', async () => {
   const taken = createServer()
   await once(taken.listen(0, '127.0.0.1'), 'listening')
   try {
@@ -126,7 +126,7 @@ it('a front that cannot listen on one of its ports leaves no listener on the oth
     await assert.rejects(front.listen(), { code: 'EADDRINUSE' })
     await front.close()
     const listening = process.getActiveResourcesInfo().filter(name => name === 'TCPServerWrap')
-    assert.equal(listening.length, 1, 'the one that this test has')
+    assert.equal(listening.length, 1, 'the one of this test')
   } finally {
     taken.close()
   }

@@ -13,9 +13,9 @@ export type Victim = (typeof victims)[number]
 
 export interface KillRoundsOptions {
   readonly rounds: number
-  /** More environment variables of the instance, such as the place of its state. */
+  /** More environment variables for the instance, such as the place of its state. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Also kills something outside the instance in the middle of each round; resolves when that is back. */
+  /** Also kills something outside the instance in the middle of each round; resolves when that is running again. */
   readonly disturb?: () => Promise<void>
   readonly random: () => number
   readonly log: (line: string) => void
@@ -25,7 +25,7 @@ export interface KillRoundsResult extends Findings {
   readonly acknowledgedCount: number
 }
 
-/** One load runs through all rounds; its senders repeat what was not answered, at the front's current address. */
+/** One load runs through all rounds; its senders repeat unanswered requests at the front's current address. */
 export async function runKillRounds(options: KillRoundsOptions): Promise<KillRoundsResult> {
   const { rounds, random, log, settings = {}, disturb } = options
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-kill-'))
@@ -35,7 +35,7 @@ export async function runKillRounds(options: KillRoundsOptions): Promise<KillRou
   try {
     for (let round = 0; round < rounds; round++) {
       const victim = victims[Math.floor(random() * victims.length)]!
-      // What was killed last needs time to restart; without load, nothing can be lost meanwhile.
+      // The last victim needs time to restart, and without load no event can be lost during that time.
       const before = load.acknowledgedCount()
       const isUnderLoad = () => load.acknowledgedCount() >= before + loadOfRoundMin
       await eventually(isUnderLoad, { what: 'the load of a round' })
@@ -63,7 +63,7 @@ const loadOfRoundMin = 30
 async function kill(pennon: Pennon, victim: Victim): Promise<void> {
   if (victim === 'tree') return pennon.killTree()
   const pid = victim === 'serve' ? pennon.pid : pennon.childPids()[victim]
-  if (pid === undefined) return // being restarted after the round before
+  if (pid === undefined) return // still restarting after the previous round
   process.kill(pid, 'SIGKILL')
   await eventually(() => !isAlive(pid), { what: `the end of ${victim}` })
 }

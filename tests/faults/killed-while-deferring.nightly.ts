@@ -1,4 +1,4 @@
-// All processes are killed repeatedly while one project is deferred: every acknowledged event is stored once.
+// All processes are killed repeatedly while a project is deferred: every acknowledged event is stored once.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,11 +12,11 @@ import { outcomesOf } from '../support/outcomes-of.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 
-/** Some seconds of the worker's time, or half a minute where the machine is slow. */
+/** Some seconds of the worker's time, or half a minute on a slow machine. */
 const batchEvents = 2_000
 const killCount = 3
 
-it('loses and doubles nothing when it is killed while a project is deferred', async t => {
+it('kills while a project is deferred neither lose nor duplicate events', async t => {
   const seed = testSeed()
   console.log(`SEED=${seed}`)
   const random = seededRandom(seed)

@@ -1,5 +1,5 @@
-// The log's writer at its process's limit of open files: an append that needs another file is refused until there is
-// room again. In a test file of its own, since the limit is per process.
+// The log's writer at its process's limit of open files: an append that needs another file is refused until a
+// descriptor is free again. This test has a separate file, since the limit applies to the process.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -12,8 +12,8 @@ import { eventually } from '../support/eventually.ts'
 import { openedReader, openedWriter } from '../support/sqlite-log-files.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
-test('refuses events while no file can be opened, and takes them again when one can', async t => {
-  if (process.platform !== 'linux') return t.skip('the limit of a running process can be set on Linux alone')
+test('events are refused while no file can be opened, and accepted again when one can', async t => {
+  if (process.platform !== 'linux') return t.skip('the limit of a running process can be set only on Linux')
   const softLimit = /Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))![1]!
   // Started in advance: at the limit, no process can be started.
   const restorer = spawn('sh', ['-c', `read -r line; prlimit --pid ${process.pid} --nofile=${softLimit}:`], {

@@ -1,5 +1,5 @@
-// The log on a disk that fails: meanwhile events are refused, readiness reports it and flags still work; afterwards
-// events are accepted again without a restart.
+// The log on a failing disk: events are refused, readiness reports it and flags still work; after the repair, events
+// are accepted again without a restart.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { hasStrace } from '../support/strace.ts'
 
-test('says that capture is down while syncs fail, once a minute in its lines, and stops with 0', async t => {
+test('failing syncs are reported in readiness and once a minute in the log, and the instance stops with 0', async t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
   const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
   t.after(() => pennon.killTree())

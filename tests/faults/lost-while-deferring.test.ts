@@ -1,5 +1,5 @@
-// What a worker notes of the event store while a project is deferred, and what a start brings back from that note: over a real
-// state and a real engine, with the log in memory.
+// What a worker records about the event store while a project is deferred, and what a start restores from that record,
+// with a real state, a real engine and the log in memory.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -23,8 +23,8 @@ describe('the event store while a project is deferred', () => {
   const command = (query: string) => server.clients.write(client => client.command({ query }))
 
   /**
-   * Both projects have had one event stored. Since then project 1 is deferred: its `waits` is in the log before `goes on` of
-   * project 2, which the first cursor has stored.
+   * One event of each project has been stored. After that, project 1 is deferred: its `waits` precedes `goes on` of
+   * project 2 in the log, and the first cursor has stored only the latter.
    */
   async function aDeferral(t: TestContext) {
     await command('DROP DATABASE IF EXISTS pennon SYNC')
@@ -54,7 +54,7 @@ describe('the event store while a project is deferred', () => {
         ...{ ...shared, ownerId, metrics: createMetrics(), limits: { restMs: 0, pollMs: 20 } },
         deferring: { projects: management, hasOtherProjects: async () => true },
         faultPoint: name => {
-          // The first chunk of a new worker is the first cursor's.
+          // The first chunk of a new worker belongs to the first cursor.
           if (until === 'the second cursor' && name === 'read' && ++readCount === 2) return new Promise<void>(() => {})
           return undefined
         },
@@ -71,7 +71,7 @@ describe('the event store while a project is deferred', () => {
       }
       return ownerId
     }
-    /** As a worker does at its start. */
+    /** The check that a worker makes at its start. */
     const check = async () => {
       await events.migrate()
       const keeper = createEventStoreKeeper({
@@ -96,7 +96,7 @@ describe('the event store while a project is deferred', () => {
     return {
       ...{ append, work, check },
       positions: async () => (await management.findEventStoreMark())?.positions,
-      /** The parts of the store stay, so that it is not seen that rows are gone. */
+      /** Keeps the parts of the store, so that the loss of rows is not noticed. */
       lose: (name: string) =>
         command(`ALTER TABLE pennon.events DELETE WHERE event = '${name}' SETTINGS mutations_sync = 2`),
       stored: async () => {
@@ -107,7 +107,7 @@ describe('the event store while a project is deferred', () => {
     }
   }
 
-  it('is marked as complete up to the second cursor alone, until that has caught up', async t => {
+  it('the store is marked complete only up to the second cursor, until that has caught up', async t => {
     const { check, positions, stored, work } = await aDeferral(t)
     assert.deepEqual(await stored(), ['1 first', '2 first', '2 goes on'])
     await check()
@@ -117,7 +117,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await positions(), { main: 4, historical: 0 })
   })
 
-  it('gets back what the second cursor stored behind the mark', async t => {
+  it('rows that the second cursor stored after the mark are restored', async t => {
     const { check, lose, stored, work } = await aDeferral(t)
     await check()
     await work('all is processed')
@@ -127,7 +127,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await stored(), ['1 first', '1 waits', '2 first', '2 goes on'])
   })
 
-  it('gets back what the first cursor stored behind the mark, and nothing that still waits', async t => {
+  it('rows that the first cursor stored after the mark are restored, but no waiting events', async t => {
     const { append, check, lose, stored, work } = await aDeferral(t)
     await check()
     await append(1, 'waits too')
@@ -141,7 +141,7 @@ describe('the event store while a project is deferred', () => {
     assert.deepEqual(await stored(), ['1 first', '1 waits', '1 waits too', '2 first', '2 goes on', '2 is lost'])
   })
 
-  it('gets back all that is processed when it was emptied, and nothing that still waits', async t => {
+  it('an emptied store gets back all processed events, but no waiting ones', async t => {
     const { check, positions, stored, work } = await aDeferral(t)
     await command('DROP DATABASE pennon SYNC')
     await check()

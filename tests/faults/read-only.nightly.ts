@@ -1,6 +1,6 @@
 // A file system that the kernel makes read-only under a running instance, as after a disk error: events are refused
 // with a reason, flags still work, and the instance can be stopped. The kernel allows writes only after the file system
-// was checked and mounted again; a start then continues with everything that was acknowledged.
+// was checked and mounted again; a start then continues with everything acknowledged.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -13,7 +13,7 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 
 const MiB = 1024 * 1024
 
-test('refuses events while its disk is read-only, says why, stops with 0, and goes on from there', {
+test('on a read-only disk, events are refused with the reason, the stop exits with 0, and a start continues', {
   skip: cannotMount(),
 }, async t => {
   const disk = aDisk(t)
@@ -55,7 +55,7 @@ async function started(t: TestContext, folder: string): Promise<Pennon> {
 
 interface Disk {
   readonly folder: string
-  /** Makes it read-only from now on, as the kernel does after an error in the file system's data. */
+  /** Makes it read-only, as the kernel does after an error in the file system's data. */
   fail(): void
   mend(): Promise<void>
 }
@@ -77,7 +77,7 @@ function aDisk(t: TestContext): Disk {
     },
     mend: async () => {
       execFileSync('umount', [folder])
-      // The loop device may write a last time after the file system is gone from it, over what the check repairs.
+      // The loop device may still write after the unmount, over the repairs of the check.
       await eventually(() => execFileSync('losetup', ['-j', image], { encoding: 'utf8' }) === '', { what: 'no device' })
       checkFileSystem(image)
       mount(image, folder)

@@ -27,12 +27,12 @@ describe('a start is refused', () => {
       await refusedStart(folder, { PENNON_ADMIN_PORT: String(port) }),
       new RegExp(`${port}.*in use.*set PENNON_ADMIN_PORT`),
     )
-    assert.deepEqual(readdirSync(folder), [], 'keys were made that nobody was shown')
+    assert.deepEqual(readdirSync(folder), [], 'keys were made but never shown')
     await refusedStart(join(folder, 'a', 'b'), { PORT: String(port) })
     assert.deepEqual(readdirSync(folder), [])
   })
 
-  it('when nothing is known of the host to listen on', async t => {
+  it('when the host to listen on is unknown', async t => {
     assert.match(await refusedStart(tempDir(t), { HOST: 'nonsense.invalid' }), /HOST nonsense\.invalid.*Set HOST/)
   })
 
@@ -42,12 +42,12 @@ describe('a start is refused', () => {
     const closed = join(folder, 'closed')
     mkdirSync(closed)
     chmodSync(closed, 0o555)
-    // Permissions do not stop root. As another user, Pennon's own files might be out of reach.
+    // Permissions do not stop root. As another user, Pennon's own files might be inaccessible.
     const launcher = asRoot ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : []
     assert.match(await refusedStart(closed, {}, { launcher }), /cannot be written.*PENNON_DATA/)
   })
 
-  it('when the disk has no space, with how much there is and what to do', { skip: noSmallDisk() }, async t => {
+  it('when the disk has no space, with the free space and the remedy', { skip: noSmallDisk() }, async t => {
     const disk = mountSmallDisk(2 ** 20)
     t.after(disk.remove)
     fillDisk(disk.path)
@@ -63,13 +63,13 @@ describe('a start is refused', () => {
     assert.match(await refusedStart(file), /notes\.txt is a file\. Set PENNON_DATA to a folder\./)
   })
 
-  it('when a setting is unknown or has no usable value', async t => {
+  it('when a setting is unknown or has an unusable value', async t => {
     const folder = tempDir(t)
     assert.match(await refusedStart(folder, { PENNON_PROJEKT_KEY: 'x' }), /PENNON_PROJEKT_KEY.*PENNON_PROJECT_KEY/)
     assert.match(await refusedStart(folder, { PORT: 'http' }), /PORT/)
   })
 
-  it('when the GeoIP database cannot be read or is none of cities', async t => {
+  it('when the GeoIP database cannot be read or has no cities', async t => {
     const folder = tempDir(t)
     const missing = join(folder, 'missing.mmdb')
     const ofNetworks = join(folder, 'asn.mmdb')
@@ -81,14 +81,14 @@ describe('a start is refused', () => {
     )
   })
 
-  it('when a test clock or a table of locations is asked for outside of tests', async t => {
+  it('when a test clock or a table of locations is configured outside of tests', async t => {
     const folder = tempDir(t)
     const production = { NODE_ENV: 'production' }
     assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-clock', '0'] }), /test/)
     assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-geoip', '{}'] }), /--test-geoip/)
   })
 
-  it('of a second worker by hand, beside an instance that has one', async t => {
+  it('for a second worker started by hand beside a running instance', async t => {
     const folder = tempDir(t)
     const lock = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(lock.ok)
@@ -97,7 +97,7 @@ describe('a start is refused', () => {
     assert.match(refused, /process \d+ \(pennon serve\) is using the data folder .* and runs its own worker/)
   })
 
-  it('of a worker whose state cannot be opened, in one line and without a trace', async t => {
+  it('for a worker whose state cannot be opened, in one line without a stack trace', async t => {
     const folder = tempDir(t)
     writeFileSync(join(folder, 'state.db'), 'this is a text, and a long one, but no database'.repeat(100))
     const settings = { PENNON_DATA: folder, PENNON_LOG_LEVEL: 'error' }
@@ -106,7 +106,7 @@ describe('a start is refused', () => {
     assert.match(JSON.parse(stdout).msg, /^this process cannot start: state: corrupt: /)
   })
 
-  it('when the state is damaged or has gone, naming the file, and nothing is made in its place', async t => {
+  it('when the state is damaged or missing, naming the file, and no new one is created', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'state.db')
     writeFileSync(file, 'this is a text, and a long one, but no database'.repeat(100))

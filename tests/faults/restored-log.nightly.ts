@@ -1,4 +1,4 @@
-// The log is restored from a copy that is older than the state: events accepted afterwards are processed as usual.
+// The log is restored from a copy older than the state: events accepted afterwards are processed as usual.
 
 import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-test('processes what is accepted behind a log that was restored from an older copy', async t => {
+test('events accepted after the log was restored from an older copy are processed', async t => {
   const dataFolder = tempDir(t)
   const [log, copy] = [join(dataFolder, 'log'), join(dataFolder, 'copy')]
   await running(dataFolder, pennon => capture(pennon, 'first'))

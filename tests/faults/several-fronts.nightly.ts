@@ -1,5 +1,5 @@
-// Several fronts on one data folder: what they have to agree on, and what happens when one of them is stopped (SIGSTOP).
-// It may hold the write lock of the log at that moment, and it keeps its share of the port's connections: only its
+// Several fronts on one data folder: what they must agree on, and what happens when one of them is stopped (SIGSTOP).
+// At that moment it may hold the write lock of the log, and it keeps its share of the port's connections: only its
 // supervisor can resolve that.
 
 import assert from 'node:assert/strict'
@@ -21,11 +21,11 @@ describe('several fronts', () => {
   })
   after(() => pennon?.killTree())
 
-  it('know a visitor without cookies by one id, in events and flags, though they make its salt at once', async () => {
+  it('a cookieless visitor has one id on all fronts, in events and flags, even if they create the salt at once', async () => {
     await assertOneVisitorOnAllFronts(pennon)
   })
 
-  it('lose one that is stopped, which is replaced, and not counted until then', async () => {
+  it('a stopped front is replaced, and not counted until then', async () => {
     const before = frontsOf(pennon)
     assert.equal(before.length, 2)
     process.kill(before[0]!, 'SIGSTOP')
@@ -47,7 +47,7 @@ describe('several fronts', () => {
     assert.match(pennon.output(), /"child":"front","silentAfterMs":12000/)
   })
 
-  it('leave neither address nor user agent of that visitor in a file, nor in what any process said', async () => {
+  it('neither address nor user agent of the visitor is in a file or in the output of a process', async () => {
     assert.equal(await pennon.stop(), 0)
     const found = searchFiles(dataFolder, [...visitorTraces, 'seen 1'])
     for (const trace of visitorTraces) {
@@ -58,7 +58,7 @@ describe('several fronts', () => {
   })
 })
 
-/** Undefined when the connection went to the front that does not answer. */
+/** Undefined when the connection went to the stopped front. */
 async function countedFronts({ url }: Pennon): Promise<number | undefined> {
   try {
     const response = await fetch(`${url}/metrics`, {

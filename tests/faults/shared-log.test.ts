@@ -17,7 +17,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { aCapturedEvent, encodedEvents } from '../support/values.ts'
 
 describe('a stream that several processes append to', () => {
-  it('keeps every event of all of them once, each in order, over several segments', async t => {
+  it("every event is kept once and in its process's order, across several segments", async t => {
     const folder = tempDir(t)
     const share = 400
     const appenders = [0, 10_000, 20_000].map(first =>
@@ -25,7 +25,7 @@ describe('a stream that several processes append to', () => {
     )
     const reader = openSqliteLogReader({ folder })
     t.after(() => reader.close())
-    // Reads all the while, as a worker does.
+    // Reads concurrently, as a worker does.
     let seen: string[] = []
     const running = new Set(appenders)
     for (const appender of appenders) void appender.ended.then(() => running.delete(appender))
@@ -45,7 +45,7 @@ describe('a stream that several processes append to', () => {
     assert.ok(readdirSync(join(folder, 'main')).filter(name => name.endsWith('.db')).length > 3)
   })
 
-  it('has every acknowledged event after kill -9 of the process that took it', async t => {
+  it('every acknowledged event survives a kill -9 of the process that accepted it', async t => {
     const folder = tempDir(t)
     let first = 0
     const acknowledged: number[] = []
@@ -72,7 +72,7 @@ describe('a stream that several processes append to', () => {
 
 describe('a stream of a small log that two fronts share', () => {
   for (const how of ['completed', 'set aside as damaged'] as const) {
-    it(`takes what an idle front appends after the segment it has open was ${how} and deleted for space`, async t => {
+    it(`an idle front's append is kept after its open segment was ${how} and deleted for space`, async t => {
       const folder = tempDir(t)
       const limits = { logBytesMax: 4_000_000, segmentBytesMax: 300_000 }
       const lost: object[] = []
@@ -115,7 +115,7 @@ describe('a stream of a small log that two fronts share', () => {
         if (how === 'set aside as damaged') setAside(opened)
         const isThere = () => listSegments(streamFolder).some(({ firstOffset }) => firstOffset === opened.firstOffset)
         while (isThere()) {
-          // It checks for space at most five times a second, and until then is told to retry.
+          // Checks for space at most five times a second, and answers "retry" until then.
           const taken = await eventually(() => append(busy, 60_000).catch(otherThanFull))
           assert.equal(taken, true)
           await process()

@@ -7,7 +7,7 @@ import { it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
-it('replaces an engine that is stopped, and stores what was accepted meanwhile', async t => {
+it('a stopped engine is replaced, and events accepted in the meantime are stored', async t => {
   const pennon = await startPennon()
   t.after(() => pennon.stop())
   const send = (event: string) => pennon.post('/capture/', { api_key: testProjectKey, event, distinct_id: 'ada' })
@@ -31,7 +31,7 @@ it('replaces an engine that is stopped, and stores what was accepted meanwhile',
   assert.match(pennon.output(), /no longer responds/)
 })
 
-it('gives each process no secret that it has no use for', async t => {
+it('no process gets a secret that it does not use', async t => {
   const encryptionKey = 'ab'.repeat(32)
   const pennon = await startPennon({
     settings: {

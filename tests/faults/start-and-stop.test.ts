@@ -1,5 +1,5 @@
-// One instance from its first start to its last stop. The tests run one after the other on the same folder, since
-// starts take most of the time. Each test makes what it needs itself if the tests before it failed or were not run.
+// One instance from its first start to its last stop. The tests run in order on the same folder, since starts take most
+// of the time. Each test creates what it needs if the earlier tests failed or were not run.
 
 import assert from 'node:assert/strict'
 import { fork, spawn } from 'node:child_process'
@@ -21,8 +21,8 @@ async function sample({ url }: Pennon, series: string): Promise<number | undefin
 }
 
 describe('an instance', () => {
-  it('leaves the first steps on a terminal, without the chatter of the engine', async t => {
-    // The engine writes its trace log to stderr only if that is a terminal, so a pipe would not show it.
+  it('the first steps fit on a terminal screen, without output of the engine', async t => {
+    // The engine writes its trace log to stderr only on a terminal, so a pipe would not show it.
     const command = `${process.execPath} --disable-warning=ExperimentalWarning src/main.ts serve`
     const env = { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: tempDir(t) }
     const terminal = spawn('script', ['-qec', command, '/dev/null'], {
@@ -41,7 +41,7 @@ describe('an instance', () => {
     await eventually(async () => (await (await fetch(`${url}/_readiness`)).text()).includes('"processing":"ok"'))
     process.kill(-terminal.pid!, 'SIGTERM')
     await ended
-    assert.ok(screen.split('\n').length < 40, `a screen has to hold it:\n${screen.slice(0, 2_000)}`)
+    assert.ok(screen.split('\n').length < 40, `more than a screen:\n${screen.slice(0, 2_000)}`)
   })
 
   const dataFolder = tempDir({ after })
@@ -69,7 +69,7 @@ describe('an instance', () => {
     })
     after(() => pennon?.killTree())
 
-    it('makes files for its user alone, in a folder that others may read too', async () => {
+    it('its files are private, even in a folder that others may read', async () => {
       await captureKept(pennon)
       const files = readdirSync(dataFolder, { recursive: true, withFileTypes: true })
       const open = files
@@ -79,7 +79,7 @@ describe('an instance', () => {
       assert.deepEqual(open, [])
     })
 
-    it('leaves a signal to its whole process group to the front, which ends the children in order, and itself with 0', async () => {
+    it('a signal to the whole process group is handled by the front, which stops its children and exits with 0', async () => {
       const children = Object.values(pennon.childPids())
       assert.equal(children.length, 2)
       for (const pid of children) process.kill(pid, 'SIGTERM')
@@ -103,7 +103,7 @@ describe('an instance', () => {
       }
       pennon = await startPennon({ dataFolder })
       another = refusedStart(dataFolder) // waits 10 s for the folder before it gives up
-      another.catch(() => undefined) // the test of it awaits it
+      another.catch(() => undefined) // its test awaits it
     })
     after(() => pennon?.killTree())
 
@@ -113,12 +113,12 @@ describe('an instance', () => {
       return results.map(({ event }) => event).sort()
     }
 
-    it('has the data and the keys of the first, and shows no key again', async () => {
+    it('the data and keys of the first start are there, and no key is shown again', async () => {
       assert.deepEqual(await storedNames(), ['kept'])
-      assert.ok(!pennon.output().includes(testPersonalKey), 'the personal key is shown at the first start only')
+      assert.ok(!pennon.output().includes(testPersonalKey), 'the personal key is shown only at the first start')
     })
 
-    it('starts worker and engine again when they are killed, and answers flags and capture meanwhile', async () => {
+    it('killed workers and engines are restarted, and flags and capture work during that time', async () => {
       for (const name of ['work', 'events'] as const) {
         const killed = pennon.childPids()[name]!
         process.kill(killed, 'SIGKILL')
@@ -135,7 +135,7 @@ describe('an instance', () => {
       assert.deepEqual(await storedNames(), ['after events', 'after work', 'kept'])
     })
 
-    it('shows of a worker that is down what it counted, and nothing that it measured of itself', async () => {
+    it('metrics keep the counters of a dead worker, but not its gauges', async () => {
       const [bytes, seconds] = ['process_resident_memory_bytes', 'process_cpu_seconds_total'].map(
         name => () => sample(pennon, `${name}{process="work"}`),
       ) as [() => Promise<number | undefined>, () => Promise<number | undefined>]
@@ -148,37 +148,37 @@ describe('an instance', () => {
         const pid = pennon.childPids().work
         return pid === killed ? undefined : pid
       })
-      // Before its first report.
+      // Stopped before its first report.
       process.kill(next, 'SIGSTOP')
       assert.equal(await bytes(), undefined)
       const kept = (await seconds())!
       assert.ok(kept >= counted)
       process.kill(next, 'SIGCONT')
       await eventually(bytes, { what: 'a report of the next worker' })
-      assert.ok((await seconds())! > kept, 'a sum that falls and rises again is counted twice')
+      assert.ok((await seconds())! > kept, 'a sum that falls and rises again would be counted twice')
     })
 
-    it('keeps another start off its folder, naming who holds it', async () => {
+    it('another start on the folder is refused, naming the process that holds it', async () => {
       assert.match(await another, new RegExp(`in use by process ${pennon.pid}`))
     })
 
-    it('ends with 0 in time while a client has sent half a request, and leaves no process behind', async t => {
+    it('a stop exits with 0 in time despite a half-sent request, and leaves no process', async t => {
       const children = Object.values(pennon.childPids())
       assert.equal(children.length, 2)
       const client = connect(pennon.port, '127.0.0.1')
       t.after(() => client.destroy())
-      client.on('error', () => undefined) // being cut off is what this is about
+      client.on('error', () => undefined) // being cut off is the point
       const head =
         'POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
       await new Promise(resolve => client.write(`${head}{"api_key":`, resolve))
-      await fetch(`${pennon.url}/_liveness`) // by now the server has read what came before
-      // A stop that takes too long ends with another code.
+      await fetch(`${pennon.url}/_liveness`) // by then the server has read the earlier bytes
+      // A stop that takes too long exits with another code.
       assert.equal(await pennon.stop(), 0, pennon.output())
       assert.deepEqual(children.filter(isAlive), [])
     })
   })
 
-  it('serves what a connection still sends while it stops', async t => {
+  it('requests on open connections are served during the stop', async t => {
     const pennon = await startPennon({ dataFolder, waitForProcessing: false })
     const client = connect(pennon.port, '127.0.0.1')
     t.after(() => client.destroy())
@@ -189,7 +189,7 @@ describe('an instance', () => {
     const body = JSON.stringify({ api_key: testProjectKey, event: 'last', distinct_id: 'ada' })
     const request = `POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
     await new Promise(resolve => client.write(request.slice(0, -10), resolve))
-    await fetch(`${pennon.url}/_liveness`) // by now the server has read what came before
+    await fetch(`${pennon.url}/_liveness`) // by then the server has read the earlier bytes
     const stopped = pennon.stop()
     await eventually(() =>
       fetch(`${pennon.url}/_liveness`).then(
@@ -204,7 +204,7 @@ describe('an instance', () => {
     assert.equal(await stopped, 0, pennon.output())
   })
 
-  it('has fronts that end with their parent, also while they are starting', async t => {
+  it('fronts exit with their parent, even during their start', async t => {
     const front = fork('src/main.ts', ['front'], {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       env: { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: dataFolder },
@@ -228,7 +228,7 @@ describe('several fronts on one port', () => {
   })
   after(() => pennon?.killTree())
 
-  it('serve what any of them wrote, and the numbers of all processes', async () => {
+  it('all fronts serve what any of them wrote, and report the numbers of all processes', async () => {
     const kinds = ['front', 'work', 'events'].map(kind => sample(pennon, `pennon_processes{process="${kind}"}`))
     assert.deepEqual(await Promise.all(kinds), [2, 1, 1])
     await pennon.api('POST', '/api/projects/@current/feature_flags/', {
@@ -261,7 +261,7 @@ describe('several fronts on one port', () => {
     assert.equal(results.length, 10)
   })
 
-  it('leave no orphan when their supervisor is killed', async () => {
+  it('no orphan is left when the supervisor is killed', async () => {
     const others = childProcessesOf(pennon.pid)
     for (const pid of Object.values(pennon.childPids())) assert.ok(others.includes(pid))
     assert.equal(others.length, 4, 'two fronts, the worker and the engine')

@@ -1,6 +1,5 @@
-// The state file is removed under a running instance. Reads are answered from the open file, nothing is written to it
-// any more, since it would be lost, and readiness and one log line report it. Events that capture accepts meanwhile
-// wait in the log.
+// The state file is removed under a running instance. Reads are answered from the open file, writes are refused because
+// they would be lost, and readiness and one log line report it. Events accepted in the meantime wait in the log.
 
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
@@ -12,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const flagsPath = '/api/projects/@current/feature_flags/'
 
-test('goes on reading and refuses to write while the state is away, and goes on when it is back', async t => {
+test('reads continue and writes are refused while the state is missing, and both work when it is back', async t => {
   const { pennon, dataFolder } = await started(t)
   move(dataFolder, join(dataFolder, 'away'))
   await isNoticed(pennon)
@@ -25,7 +24,7 @@ test('goes on reading and refuses to write while the state is away, and goes on 
   const lines = pennon.output().match(/.*state\.db was removed or replaced.*/g) ?? []
   assert.equal(lines.length, 1, pennon.output())
   assert.match(lines[0]!, /put the file back/)
-  assert.equal(readdirSync(dataFolder).includes('state.db'), false, 'nobody makes an empty one')
+  assert.equal(readdirSync(dataFolder).includes('state.db'), false, 'no empty state is created')
 
   move(join(dataFolder, 'away'), dataFolder)
   await eventually(async () => (await readiness(pennon)).processing === 'ok')
@@ -35,7 +34,7 @@ test('goes on reading and refuses to write while the state is away, and goes on 
   assert.equal(await pennon.stop(), 0)
 })
 
-test('stops with 0 while another state has its place, and processes from it what came meanwhile', async t => {
+test('an instance whose state was replaced stops with 0, and the next one processes the waiting events into it', async t => {
   const { pennon, dataFolder } = await started(t)
   // As when a restored copy is put in place.
   const copy = join(dataFolder, 'copy.db')

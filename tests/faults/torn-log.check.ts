@@ -1,6 +1,6 @@
-// A power cut in the middle of a commit leaves any prefix of it on the disk, or sectors with any content. This makes
-// such disks from one good run and checks what the log reads from them. `torn-log.test.ts` samples the places;
-// `torn-log.nightly.ts` takes every place within the record and samples the pages around it.
+// A power cut in the middle of a commit leaves any prefix of it on the disk, or sectors with arbitrary content. This
+// makes such disks from one good run and checks what the log reads from them. `torn-log.test.ts` samples the positions;
+// `torn-log.nightly.ts` tests every position within the record and samples the pages around it.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ export type Damage = 'truncated' | 'garbled'
 const walFrameHeaderBytes = 24
 
 export interface Places {
-  /** Bytes between two places in the record, and in the frame header before its page; 1 = every byte. */
+  /** Bytes between two tested positions in the record, and in the frame header before its page; 1 = every byte. */
   readonly recordStride: number
   /** The same for the rest of the commit: the other content of the page. */
   readonly restStride: number
@@ -37,9 +37,9 @@ export interface Places {
 }
 
 /**
- * Tears the last commit, a record of about 2 KB, at many places, one after the other in the same folder.
- * @returns the number of places, how many of them are in the record, the record's length, and how often the torn unit
- *   was still readable.
+ * Tears the last commit, a record of about 2 KB, at many positions, one after another in the same folder.
+ * @returns the number of positions, how many of them are in the record, the record's length, and how often the torn
+ * unit was still readable.
  */
 export async function tearLastCommit(
   folder: string,
@@ -62,14 +62,16 @@ export async function tearLastCommit(
   return counts
 }
 
-/** The same check on a disk where nothing was torn: the last commit has to be readable. */
+/** The same check on an intact disk: the last commit must be readable. */
 export async function leaveLastCommitWhole(folder: string): Promise<{ survived: boolean }> {
   const good = goodRun(join(folder, 'good'))
   layOut(folder, good, good.wal)
   return { survived: await checkDisk(folder, 'whole') }
 }
 
-/** A stream with only these files: those of the check before are overwritten, or were removed when it closed the log. */
+/**
+ * A stream with only these files: those of the previous check are overwritten, or were removed when it closed the log.
+ */
 function layOut(folder: string, { fileName, db, mark }: GoodRun, wal: Buffer): void {
   const streamFolder = join(folder, 'main')
   mkdirSync(streamFolder, { recursive: true })
@@ -83,7 +85,8 @@ function layOut(folder: string, { fileName, db, mark }: GoodRun, wal: Buffer): v
 }
 
 /**
- * Checks that acknowledged units are intact, that the torn one is whole or absent, and that appending continues there.
+ * Checks that acknowledged units are intact, that the torn one is complete or absent, and that appending continues
+ * there.
  */
 async function checkDisk(folder: string, what: string): Promise<boolean> {
   const reader = openSqliteLogReader({ folder })
@@ -110,9 +113,9 @@ interface GoodRun {
   readonly fileName: string
   readonly db: Buffer
   readonly wal: Buffer
-  /** The last commit, written after the one before it; it was not acknowledged. */
+  /** The last commit, written after the previous one; it was not acknowledged. */
   readonly mark: Buffer
-  /** Where the last commit begins in the write-ahead log, and the record's place in it. */
+  /** Where the last commit begins in the write-ahead log, and the record's position in it. */
   readonly tornFrom: number
   readonly recordFrom: number
   readonly recordTo: number
@@ -132,7 +135,7 @@ function goodRun(folder: string): GoodRun {
     appender.append([record], appendedAtMs)
     const wal = readFileSync(`${path}-wal`)
     const recordFrom = wal.indexOf(record, tornFrom)
-    assert.notEqual(recordFrom, -1, 'the record lies in one piece')
+    assert.notEqual(recordFrom, -1, 'the record is contiguous')
     return { fileName, db: readFileSync(path), wal, mark, tornFrom, recordFrom, recordTo: recordFrom + record.length }
   } finally {
     appender.close()

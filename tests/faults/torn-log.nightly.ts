@@ -3,12 +3,15 @@ import { describe, it } from 'node:test'
 import { tempDir } from '../support/temp-dir.ts'
 import { tearLastCommit } from './torn-log.check.ts'
 
-/** The commit is a page of 32 KiB, and each place takes some ms, mostly for syncing; runs start at different places. */
+/**
+ * The commit is a page of 32 KiB, and each position takes some ms, mostly for syncing; runs start at different
+ * positions.
+ */
 const restStride = 12
 
 describe('a log whose last commit was torn by a power cut, at every byte of its record', () => {
   for (const damage of ['truncated', 'garbled'] as const) {
-    it(`has all acknowledged units and goes on without overlap (${damage})`, async t => {
+    it(`all acknowledged units are intact, and appending continues without overlap (${damage})`, async t => {
       const places = { recordStride: 1, restStride, first: Math.floor(Math.random() * restStride) }
       const torn = await tearLastCommit(tempDir(t), damage, places)
       t.diagnostic(

@@ -122,7 +122,7 @@ function makeProject(t: TestContext, registry: Registry): Project {
     `registry=${registry.url}\nomit-lockfile-registry-resolved=true\naudit=false\nupdate-notifier=false\nfetch-retries=0\n`,
   )
   const env = { PATH: process.env.PATH, HOME: root, npm_config_cache: join(root, '.cache') }
-  // // Does not block this process, which runs the registry.
+  // Does not block this process, which runs the registry.
   const npm = async (...args: string[]) =>
     void (await promisify(execFile)('npm', args, { cwd: root, env, timeout: 240_000 }))
   const script = ['scripts/ensure-installed.mjs', '--production']
