@@ -65,7 +65,7 @@ describe('a data folder', { concurrency: true }, () => {
     for (const pid of [work!, events!]) process.kill(pid, 'SIGSTOP')
     process.kill(first.pid, 'SIGKILL')
     const line = await refusedStart(dataFolder)
-    assert.match(line, /in use by what is left of an instance that was killed: process/)
+    assert.match(line, /in use by child processes of a killed instance: process/)
     for (const named of [`process ${work} (work)`, `process ${events} (events)`]) assert.ok(line.includes(named), line)
 
     process.kill(work!, 'SIGCONT')

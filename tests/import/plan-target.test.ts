@@ -47,7 +47,7 @@ describe('the target of a planned import', () => {
     await plan('--host', await server(t, answers))
     const rehearse = (...options: string[]) => commands.call('run', '--rehearsal-project', ...options)
     const saying =
-      /Say which project it is for: pennon import run \S+ --rehearsal-project phc_trying --rehearsal-project-name "Trying"$/m
+      /Confirm the project: pennon import run \S+ --rehearsal-project phc_trying --rehearsal-project-name "Trying"$/m
     for (const [options, complaint] of [
       [['phc_shop'], /--rehearsal-project is the target itself/],
       [['phc_trying', '--share', '0'], /^pennon: --share must be more than 0/],
