@@ -35,7 +35,7 @@ describe('makeBuckets', () => {
     assert.deepEqual(autumn.days, ['2026-10-25'])
   })
 
-  it('gives the hour that the clock repeats two buckets, and the one that it skips none', () => {
+  it('makes two buckets of the hour that the clock repeats, and none of the one that it skips', () => {
     const autumn = bucketsOf('2026-10-24T23:00Z', '2026-10-25T03:00Z', 'hour')
     assert.deepEqual(
       autumn.days.map(day => day.slice(11, 13)),
@@ -92,7 +92,7 @@ describe('makeBuckets', () => {
     assert.deepEqual(exact?.edges[0], wednesday.fromMs)
   })
 
-  it('has a bucket without an instant for a day that the zone skipped', () => {
+  it('has an empty bucket for a day that the zone skipped', () => {
     const calendar = { timezone: 'Pacific/Apia', weekStartDay: 1 } as const
     const { days, edges } = bucketsOf('2011-12-29T10:00Z', '2012-01-01T10:00Z', 'day', calendar)
     assert.deepEqual(days, ['2011-12-29', '2011-12-30', '2011-12-31', '2012-01-01'])
@@ -126,7 +126,7 @@ describe('makeBuckets', () => {
     assert.deepEqual(bucketsOf('2024-04-25T22:00Z', '2024-04-26T21:00Z', 'day', cairo).days, ['2024-04-26'])
   })
 
-  it('refuses more buckets than asked for, and makes none of an empty range', () => {
+  it('refuses more buckets than requested, and makes none of an empty range', () => {
     assert.equal(makeBuckets(range('2026-01-01T00:00Z', '2026-01-11T00:00Z'), 'day', berlin, 10), null)
     assert.equal(makeBuckets(range('1900-01-01T00:00Z', '2299-01-01T00:00Z'), 'hour', berlin, 10_000), null)
     assert.deepEqual(makeBuckets(range('2026-01-02T00:00Z', '2026-01-02T00:00Z'), 'day', berlin, 10)?.days, [])
@@ -139,13 +139,13 @@ describe('earlierBuckets', () => {
     return earlierBuckets(current, previousPeriod(current), berlin)
   }
 
-  it('puts as many buckets directly before the current ones', () => {
+  it('puts the same number of buckets directly before the current ones', () => {
     const days = previous('2026-03-27T23:00Z', '2026-03-30T22:00Z', 'day')
     assert.deepEqual(days.days, ['2026-03-25', '2026-03-26', '2026-03-27'])
     assert.equal(days.edges.at(-1), at('2026-03-27T23:00Z'))
   })
 
-  it('compares a month that is half over with as many days of the month before', () => {
+  it('compares half of a month with the same number of days of the month before', () => {
     const months = previous('2026-03-01T00:00Z', '2026-04-15T00:00Z', 'month')
     assert.deepEqual(months.days, ['2026-01-01', '2026-02-01'])
     assert.deepEqual(instants(months.edges), ['2025-12-31T23:00Z', '2026-01-31T23:00Z', '2026-02-15T01:00Z'])
@@ -163,7 +163,7 @@ describe('earlierBuckets', () => {
     ])
   })
 
-  it('begins where a given span says', () => {
+  it('begins at the given shift', () => {
     const current = bucketsOf('2026-03-30T22:00Z', '2026-04-01T22:00Z', 'day')
     assert.deepEqual(earlierBuckets(current, { months: 1 }, berlin).days, ['2026-02-28', '2026-03-01'])
   })

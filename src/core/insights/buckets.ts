@@ -20,9 +20,9 @@ export interface TimeRange {
   readonly endMs: number
   /** The first bucket begins at `fromMs`, even within an interval. Otherwise it begins where its interval does. */
   readonly startsExactly?: boolean
-  /** A day that the zone skipped, with which the range begins: `fromMs` is then the start of the day after. */
+  /** A skipped day at the beginning of the range: `fromMs` is then the start of the following day. */
   readonly firstDay?: string
-  /** A day that the zone skipped, with which the range ends: `endMs` is then the end of the day before. */
+  /** A skipped day at the end of the range: `endMs` is then the end of the preceding day. */
   readonly lastDay?: string
 }
 
@@ -81,15 +81,18 @@ export function endOfInterval(timeMs: number, interval: BucketInterval, calendar
   return startMsOf(nextStart(startAt(timeMs, interval, calendar), interval), calendar)
 }
 
-/** An instant before the end of a range, or its start, for one that begins where the first event is, or later than it ends. */
+/**
+ * `fromMs`, or the last instant of the range when that is earlier: the first event may come after the range. Unchanged
+ * for a range that begins with a skipped day.
+ */
 export function firstWithin({ endMs, firstDay }: Pick<TimeRange, 'endMs' | 'firstDay'>, fromMs: number): number {
   return firstDay === undefined ? Math.min(fromMs, endMs - 1) : fromMs
 }
 
 /**
  * The same number of buckets, for a comparison, from an earlier start. Its last bucket is cut short like the last of
- * `current`: a month that is half over is compared with half a month.
- * @param shift how far back the start lies.
+ * `current`: half of a month is compared with half a month.
+ * @param shift the distance from the current start back to the earlier one.
  */
 export function earlierBuckets(current: Buckets, shift: Temporal.DurationLike, calendar: BucketCalendar): Buckets {
   const { interval, edges: currentEdges } = current
@@ -109,12 +112,12 @@ export function earlierBuckets(current: Buckets, shift: Temporal.DurationLike, c
   return { interval, edges, days }
 }
 
-/** How far back the period before begins when nothing else is asked for: directly before the current one. */
+/** The default distance back to the previous period, which lies directly before the current one. */
 export function previousPeriod({ interval, days }: Buckets): Temporal.DurationLike {
   const count = days.length
   switch (interval) {
     case 'hour':
-      // Whole days, if there is one, so that each hour is compared with the same hour of the day.
+      // Whole days if there is at least one, so that each hour is compared with the same hour of the day.
       return count < 24 ? { hours: count } : { days: Math.floor(count / 24) }
     case 'day':
       return { days: count }
@@ -164,7 +167,7 @@ interface StartingInterval {
 /** Where an interval begins: an hour with an instant, others with a date, since a day that the zone skipped has no instant. */
 type IntervalStart = Temporal.ZonedDateTime | Temporal.PlainDate
 
-/** The interval that begins so, and all that follow. */
+/** The interval that begins here, and all that follow. */
 function* intervalsFrom(
   first: IntervalStart,
   interval: BucketInterval,
@@ -197,7 +200,7 @@ function* steadyHours(start: Temporal.ZonedDateTime): Generator<StartingInterval
   }
 }
 
-/** Far from the limit of what a date can be. */
+/** Far from the limit of possible dates. */
 const steadyHoursMax = 100_000
 
 function toZonedTime(timeMs: number, { timezone }: BucketCalendar): Temporal.ZonedDateTime {
@@ -221,7 +224,7 @@ function firstStart(
   return dateOf(Temporal.PlainDate.from(firstDay), interval, calendar)
 }
 
-/** The start of a bucket, which may have been cut at its beginning. */
+/** The start of a bucket, whose beginning may have been cut. */
 function startOf(
   { startMs, day }: StartingInterval,
   interval: BucketInterval,

@@ -1,18 +1,18 @@
-// What an insight asks of events: a tree of conditions on properties, flags and cohorts. Operators mean what they mean in
-// conditions of flags. Source: docs/wire/evaluation.md 5.9; docs/wire/private-api.md.
+// The conditions of an insight on events: a tree of conditions on properties, flags and cohorts. Operators mean the
+// same as in conditions of flags. Source: docs/wire/evaluation.md 5.9; docs/wire/private-api.md.
 
 import type { JsonValue } from '../json.ts'
 
 /** Where a property is read. */
 export type PropertySource =
   | { readonly kind: 'event' }
-  /** The person's, as they were kept with the event. */
+  /** The person's, as stored with the event. */
   | { readonly kind: 'person' }
-  /** The group's of this type, as they are today. */
+  /** The current properties of the group of this type. */
   | { readonly kind: 'group'; readonly groupTypeIndex: number }
   /** The value of a flag that came with the event; the key is the property's, `$feature/…`. */
   | { readonly kind: 'flag' }
-  /** The person's of today; within `person_today` only. */
+  /** The person's current properties; within `person_today` only. */
   | { readonly kind: 'person_today' }
 
 export interface PropertyCondition {
@@ -22,7 +22,10 @@ export interface PropertyCondition {
   /** One of `operatorNames` that tests properties. */
   readonly operator: string
   readonly value: JsonValue
-  /** 2 in filters of queries, as in PostHog's; in conditions of cohorts the project's, so that members are those of flags. */
+  /**
+   * 2 in filters of queries, as in PostHog's; in conditions of cohorts the project's, so that members match those of
+   * flags.
+   */
   readonly matchingVersion: 1 | 2
 }
 
@@ -30,9 +33,9 @@ export type Condition =
   | { readonly kind: 'all' | 'any'; readonly conditions: readonly Condition[] }
   | { readonly kind: 'not'; readonly condition: Condition }
   | PropertyCondition
-  /** The person of today is one of these. */
+  /** The current person is one of these. */
   | { readonly kind: 'persons'; readonly personIds: readonly string[] }
-  /** There is such a person today, and this holds for the person: `property`, `persons` and groups of them. */
+  /** Such a person exists now, and this holds for the person: `property`, `persons` and groups of them. */
   | { readonly kind: 'person_today'; readonly condition: Condition }
   /** Member of a cohort; the service replaces it before a store sees it. */
   | { readonly kind: 'cohort'; readonly cohortId: number; readonly isMember: boolean; readonly path: string }
@@ -43,14 +46,14 @@ export interface Breakdown {
   readonly key: string
 }
 
-/** Nothing is asked. */
+/** A condition that is always true. */
 export const always: Condition = { kind: 'all', conditions: [] }
 
 export const conditionsMax = 100
 export const conditionDepthMax = 10
-/** The most values of one condition. */
+/** Maximum number of values of one condition. */
 export const conditionValuesMax = 1_000
-/** The most breakdowns at once. */
+/** Maximum number of breakdowns at once. */
 export const breakdownsMax = 2
 export const breakdownLimitDefault = 25
 export const breakdownLimitMax = 500

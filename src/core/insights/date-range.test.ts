@@ -17,7 +17,7 @@ function rangeOf(written: Partial<WrittenDateRange>, interval: BucketInterval = 
 }
 
 describe('readDateRange', () => {
-  it('is the last seven days and today unless it says otherwise', () => {
+  it('is the last seven days and today by default', () => {
     assert.equal(rangeOf({}), '2026-04-23T22:00:00.000Z 2026-05-01T22:00:00.000Z')
     assert.equal(rangeOf({ from: '-7d' }), rangeOf({}))
     assert.equal(rangeOf({ from: '7d', to: null }), rangeOf({}))
@@ -38,7 +38,7 @@ describe('readDateRange', () => {
     assert.equal(rangeOf({ from: 'all' }), 'all 2026-05-01T22:00:00.000Z')
   })
 
-  it('reads the start and the end of each unit, weeks as the project has them', () => {
+  it('reads the start and the end of each unit, with the weeks of the project', () => {
     const berlin = (text: string, weekStartDay: 0 | 1 = 1) => [
       rangeOf({ from: text }, 'day', { ...clock, weekStartDay }).slice(0, 24),
       rangeOf({ from: '2020-01-01', to: text }, 'day', { ...clock, weekStartDay }).slice(25),
@@ -65,7 +65,7 @@ describe('readDateRange', () => {
       ['America/Sao_Paulo', '2018-11-04', '2018-11-04T03:00:00.000Z', '2018-11-05T02:00:00.000Z'],
       ['Africa/Cairo', '2024-04-26', '2024-04-25T22:00:00.000Z', '2024-04-26T21:00:00.000Z'],
       ['Asia/Beirut', '2024-03-31', '2024-03-30T22:00:00.000Z', '2024-03-31T21:00:00.000Z'],
-      // Nothing lies within it.
+      // The range is empty.
       ['Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00.000Z', '2011-12-30T10:00:00.000Z'],
     ]
     for (const [timezone, day, from, end] of zones)
@@ -76,7 +76,7 @@ describe('readDateRange', () => {
     assert.deepEqual([order('2011-12-29', '2011-12-30'), order('2011-12-30', '2011-12-31')], [true, true])
   })
 
-  it('has its whole last day, and with hours its last hour', () => {
+  it('includes the whole last day, and with hours the whole last hour', () => {
     const end = (text: string, interval?: BucketInterval) =>
       rangeOf({ from: '-90dStart', to: text }, interval).slice(25)
     assert.equal(end('2026-04-30'), '2026-04-30T22:00:00.000Z')
@@ -90,7 +90,7 @@ describe('readDateRange', () => {
     assert.equal(rangeOf({}, 'hour'), '2026-04-23T22:00:00.000Z 2026-05-01T13:00:00.000Z')
   })
 
-  it('counts hours from the hour, also where buckets are days, and weeks from the day', () => {
+  it('counts hours from the hour, even with buckets of days, and weeks from the day', () => {
     assert.equal(rangeOf({ from: '-24h' }, 'hour'), '2026-04-30T12:00:00.000Z 2026-05-01T13:00:00.000Z')
     assert.equal(rangeOf({ from: '-24h' }, 'day'), '2026-04-30T12:00:00.000Z 2026-05-01T22:00:00.000Z exactly')
     assert.equal(rangeOf({ from: '-8d' }, 'week'), '2026-04-22T22:00:00.000Z 2026-05-01T22:00:00.000Z exactly')
@@ -105,7 +105,7 @@ describe('readDateRange', () => {
     )
   })
 
-  it('refuses a start after the end, and reaches no further than events can', () => {
+  it('refuses a start after the end, and limits both to the storable times', () => {
     const range = readDateRange({ ...noDates, from: '2026-05-03', to: '2026-05-02' }, 'day', clock)
     assert.equal(range.ok || range.error.field, 'from')
     assert.equal(rangeOf({ from: '-99999y' }), '1900-01-01T00:00:00.000Z 2026-05-01T22:00:00.000Z')

@@ -7,15 +7,15 @@ import { err, ok, type Result } from '../result.ts'
 import { type BucketCalendar, type BucketInterval, endOfInterval, startOfInterval, type TimeRange } from './buckets.ts'
 
 export interface WrittenDateRange {
-  /** Absolute, a span such as `-30d`, or `all`. `-7d` when it is null. */
+  /** Absolute, a span such as `-30d`, or `all`; null means `-7d`. */
   readonly from: string | null
-  /** Absolute or a span. Now when it is null. */
+  /** Absolute or a span; null means now. */
   readonly to: string | null
   /** True: both are taken to the millisecond, instead of as whole buckets and whole days. */
   readonly isExplicit: boolean
 }
 
-/** What a time without a zone, and a span, are read by. */
+/** The calendar and the time that zone-less times and spans are read with. */
 export interface RangeClock extends BucketCalendar {
   readonly nowMs: number
 }
@@ -29,10 +29,10 @@ export interface DateRangeIssue {
 export type DateRange = Omit<TimeRange, 'fromMs'> & { readonly fromMs: number | null }
 
 /**
- * The range that is meant. A start that is a date, or a span of days or longer, is the start of that day, and a span of
- * hours that of its hour; `makeBuckets` then begins with the whole bucket, except where a span of hours meets buckets of
- * a day, and for weeks, whose first begins with the start's day. The end belongs to the range: the whole day, or with
- * buckets of an hour the whole hour, or the instant when it is an absolute time.
+ * The resulting range. A start that is a date, or a span of days or longer, is the start of that day, and a span of
+ * hours the start of that hour; `makeBuckets` then begins with the whole bucket, except where a span of hours meets
+ * buckets of a day, and for weeks, whose first begins with the start's day. The end is part of the range: the whole
+ * day, or with buckets of an hour the whole hour, or the instant when it is an absolute time.
  */
 export function readDateRange(
   written: WrittenDateRange,
@@ -45,15 +45,15 @@ export function readDateRange(
   const isSkippedDay = firstDay !== undefined && firstDay === lastDay
   if (fromMs !== null && fromMs >= endMs && !isSkippedDay)
     return err({ field: 'from', message: 'Must not be after the end of the range.' })
-  // Nothing can be stored beyond these times.
+  // No event can be stored outside these times.
   if (fromMs !== null && fromMs < storableFromMs)
     return ok({ fromMs: storableFromMs, endMs, ...(range.value.startsExactly && { startsExactly: true }) })
   return ok({ ...range.value, endMs: Math.min(endMs, storableBeforeMs) })
 }
 
 /**
- * How many weeks before the current period the one lies that it is compared with, of days from `-7d`, `-14d` … until now:
- * such a range has a day more than it says, and weekdays are compared with their like. Null for other ranges.
+ * How many weeks the comparison period lies before the current one, for ranges in days from `-7d`, `-14d` … until now:
+ * such a range has one more day than it says, and weekdays are compared with the same weekdays. Null for other ranges.
  * Source: PostHog's comparison of periods.
  */
 export function weeksCompared({ from, to }: WrittenDateRange, interval: BucketInterval): number | null {
@@ -97,7 +97,7 @@ function readEnd(
   if (to === null) return null
   const timeMs = to.time.epochMilliseconds
   if (to.skippedDay !== undefined) return { endMs: timeMs, lastDay: to.skippedDay }
-  // An instant belongs to the range that ends with it.
+  // The range includes its last instant.
   if (isExplicit || (interval === 'hour' && to.unit === null)) return { endMs: timeMs + 1 }
   const unit = interval === 'hour' && !to.isDay ? 'hour' : 'day'
   return { endMs: endOfInterval(timeMs, unit, clock) }
@@ -106,11 +106,14 @@ function readEnd(
 interface ReadTime {
   /** The last millisecond of a span with `End`. */
   readonly time: Temporal.ZonedDateTime
-  /** What it was written in: `hour` also for shorter units, `day` for longer ones and dates; null for an instant. */
+  /**
+   * The unit that it was written in: `hour` also for shorter units, `day` for longer ones and dates; null for an
+   * instant.
+   */
   readonly unit: 'hour' | 'day' | null
-  /** A date, or a span with `Start` or `End`: the time of day was not meant. */
+  /** A date, or a span with `Start` or `End`: the time of day was not specified. */
   readonly isDay?: boolean
-  /** The day that was meant, where the zone skipped it; `time` is then the start of the day after. */
+  /** The specified day, if the zone skipped it; `time` is then the start of the following day. */
   readonly skippedDay?: string
 }
 
@@ -126,7 +129,7 @@ function readTime(written: string, clock: RangeClock): ReadTime | null {
 }
 
 const spanForm = /^-?(\d{1,5})?([hdwmqyMs])(Start|End)?$/
-/** PostHog takes dates without zeros, too. */
+/** PostHog also accepts dates without leading zeros. */
 const dateForm = /^(\d{4})-(\d{1,2})-(\d{1,2})$/
 
 /** Null for a date that the calendar does not have. Where the clock skips midnight, the day begins later. */

@@ -12,7 +12,7 @@ const split = (...counts: [persons: number, expectedShare: number | null][]) =>
   testShares(counts.map(([persons, expectedShare]) => ({ persons, expectedShare })))
 
 describe('expectedVariants', () => {
-  it('has the variants of the flag, with their parts of the whole', () => {
+  it('are those of the flag, with their shares of the whole', () => {
     assert.deepEqual(expectedVariants(variants(30, 70)), [
       { variant: 'v0', expectedShare: 0.3 },
       { variant: 'v1', expectedShare: 0.7 },
@@ -21,7 +21,7 @@ describe('expectedVariants', () => {
     assert.deepEqual(shares(variants(100, 0)), [1, 0])
   })
 
-  it('expects no share where the definition does not say one', () => {
+  it('have no expected share where the definition does not define one', () => {
     const boolean = [
       { variant: 'true', expectedShare: null },
       { variant: 'false', expectedShare: null },
@@ -69,7 +69,7 @@ describe('testShares', () => {
     assert.ok(Math.abs(three.pValue - Math.exp(-1.25)) < 1e-14, `${three.pValue}`)
   })
 
-  it('finds nothing odd in an even split, and much in an uneven one', () => {
+  it('finds no mismatch in an even split, and a large one in an uneven split', () => {
     assert.deepEqual(split([500, 0.5], [500, 0.5]), { chiSquare: 0, degreesOfFreedom: 1, pValue: 1 })
     // Ten standard deviations of a normal distribution.
     const { pValue } = split([5_500, 0.5], [4_500, 0.5])!
@@ -77,7 +77,7 @@ describe('testShares', () => {
     assert.equal(split([1_000_000, 0.5], [1, 0.5])!.pValue, 0)
   })
 
-  it('says nothing of fewer than two expected variants, or of fewer than five expected persons', () => {
+  it('returns null for fewer than two expected variants, or fewer than five expected persons', () => {
     assert.equal(split([100, 1], [3, 0]), null)
     assert.equal(split([100, null], [100, null]), null)
     assert.equal(split([9, 0.5], [0, 0.5]), null)
@@ -86,7 +86,7 @@ describe('testShares', () => {
     assert.equal(split(), null)
   })
 
-  it('leaves out variants that nobody should get', () => {
+  it('leaves out variants with a share of 0', () => {
     assert.deepEqual(split([50, 0.5], [50, 0.5], [1_000, 0]), { chiSquare: 0, degreesOfFreedom: 1, pValue: 1 })
   })
 })

@@ -1,4 +1,4 @@
-// Which answers of a flag expose a person to a variant, and whether the variants got the shares that they should have.
+// Which answers of a flag expose a person to a variant, and whether the variants got their expected shares.
 
 import { readFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
 import { configVersion } from '../flags/definitions/read-rules.ts'
@@ -7,7 +7,7 @@ import { chiSquareSurvival } from '../statistics/chi-square-survival.ts'
 
 export interface ExpectedVariant {
   readonly variant: string
-  /** From 0 to 1, of the persons exposed to any variant; null when the definition does not say. */
+  /** From 0 to 1, of the persons exposed to any variant; null when the definition does not define it. */
   readonly expectedShare: number | null
 }
 
@@ -24,8 +24,9 @@ export interface ShareTest {
 }
 
 /**
- * The variants of the flag as it is now. A flag without variants has the answers `true` and `false`: how many get which
- * follows from its conditions, so no share is expected. Neither is one of persons where whole groups get a variant.
+ * The variants of the flag as it is now. A flag without variants has the answers `true` and `false`: how many subjects
+ * get which follows from its conditions, so no share is expected. No share of persons is expected either when whole
+ * groups get a variant.
  */
 export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
   if (configVersion(filters) === 2) return ruleVariants(filters) ?? trueAndFalse
@@ -43,8 +44,8 @@ export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[
 const trueAndFalse = ['true', 'false'].map(variant => ({ variant, expectedShare: null }))
 
 /**
- * The variants of the experiments among the rules, each once. With several experiments no share is expected: who gets to which
- * follows from their conditions. Null without one.
+ * The variants of the experiments among the rules, each once. With several experiments no share is expected: which
+ * subjects reach which experiment follows from their conditions. Null without an experiment.
  */
 function ruleVariants(filters: JsonObject): readonly ExpectedVariant[] | null {
   const experiments = objectsOf(filters.rules).filter(rule => rule.rule_type === 'experiment')
@@ -74,7 +75,7 @@ function readFiltersOrNull(filters: JsonObject): StoredFilters | null {
   }
 }
 
-/** Below this expected count a chi-squared test says nothing: the usual rule. */
+/** Below this expected count a chi-squared test is not meaningful, by the usual rule. */
 const expectedCountMin = 5
 
 /**

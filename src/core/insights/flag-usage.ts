@@ -1,8 +1,8 @@
-// What becomes of the counts of a flag's calls: the values called most get lines of their own, the others share one.
+// Ranks the counts of a flag's calls: the values called most are reported separately, the others together.
 
 /** Calls of one value, and the persons who made them, per bucket. */
 export interface ValueUsage {
-  /** `true`, `false` or a variant; '' when the call says no answer. */
+  /** `true`, `false` or a variant; '' when the call has no answer. */
   readonly value: string
   readonly calls: readonly number[]
   readonly persons: readonly number[]
@@ -10,16 +10,16 @@ export interface ValueUsage {
 
 /** How often a flag was called. */
 export interface FlagUsage {
-  /** The most called first; of those called equally often, in the order of their text. */
+  /** Most calls first; of equally many, in the order of their text. */
   readonly values: readonly ValueUsage[]
-  /** All further values together, null when there are none. A person counts once for each of them. */
+  /** All other values together, null when there are none. A person counts once for each of them. */
   readonly rest: Omit<ValueUsage, 'value'> | null
 }
 
-/** How many values have lines of their own. Flags have fewer; anyone with the project's key may make up answers. */
+/** How many values are reported separately. Flags have fewer; anyone with the project's key may make up answers. */
 export const usageValuesMax = 25
 
-/** Adds up the counts of one value that were made of different buckets, and ranks the values. */
+/** Adds up the counts of each value from different buckets, and ranks the values. */
 export function rankUsage(
   parts: Iterable<ValueUsage>,
   rests: Iterable<Omit<ValueUsage, 'value'>>,

@@ -1,5 +1,5 @@
-// What a trend asks for: how often events happened, or how many did them, per bucket of time.
-// Source: PostHog's TrendsQuery; docs/wire/private-api.md.
+// A trend query: how often events happened, or how many subjects did them, per bucket of time. Source: PostHog's
+// TrendsQuery; docs/wire/private-api.md.
 
 import type { BucketInterval } from './buckets.ts'
 import type { Breakdown, Condition } from './conditions.ts'
@@ -12,9 +12,9 @@ export type NumberAggregate = (typeof numberAggregates)[number]
 export type TrendMath =
   /** Events. */
   | { readonly kind: 'events' }
-  /** Persons of today, each once. */
+  /** Current persons, each once. */
   | { readonly kind: 'persons' }
-  /** Groups of a type, each once; events without one count for none. */
+  /** Groups of a type, each once; events without one are not counted. */
   | { readonly kind: 'groups'; readonly groupTypeIndex: number }
   /** An event property's numbers. */
   | { readonly kind: 'numbers'; readonly aggregate: NumberAggregate; readonly property: string }
@@ -32,34 +32,34 @@ export type TrendBreakdowns =
       readonly kind: 'properties'
       /** One or two. */
       readonly by: readonly Breakdown[]
-      /** The answer names each value as a list, also where there is one breakdown. */
+      /** The answer names each value as a list, even with one breakdown. */
       readonly isList: boolean
-      /** How many values have a line of their own. */
+      /** How many values are reported separately. */
       readonly limit: number
       readonly hidesOther: boolean
     }
-  /** A line for each cohort; null for everybody. */
+  /** One series per cohort; null for all persons. */
   | { readonly kind: 'cohorts'; readonly cohortIds: readonly (number | null)[] }
 
 export interface TrendsQuery {
   readonly series: readonly TrendSeries[]
   readonly interval: BucketInterval
   readonly dates: WrittenDateRange
-  /** Holds for every series. */
+  /** Applies to every series. */
   readonly condition: Condition
   readonly leavesOutTestAccounts: boolean
   readonly breakdowns: TrendBreakdowns | null
   readonly compare: TrendComparison | null
-  /** Each bucket shows its figure and those of the buckets before it together. */
+  /** Each bucket shows its figure plus those of the buckets before it. */
   readonly isCumulative: boolean
 }
 
-/** With which earlier period; the one directly before when `back` is null. */
+/** The earlier period to compare with; the one directly before when `back` is null. */
 export interface TrendComparison {
   readonly back: Temporal.DurationLike | null
 }
 
-/** The most series of a query. */
+/** Maximum number of series of a query. */
 export const seriesMax = 20
-/** The most points of all series of an answer together. */
+/** Maximum number of points of all series of an answer together. */
 export const pointsMax = 10_000

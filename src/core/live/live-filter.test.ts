@@ -23,7 +23,7 @@ function holds(propertiesJson: string, value: string, key = 'k') {
 }
 
 describe('a filter of the live view', () => {
-  it('takes an event whose name, distinct id and lane are among those that were asked for', () => {
+  it('accepts an event whose name, distinct id and lane are among the requested ones', () => {
     assert.equal(matches({}), 'yes')
     assert.equal(matches({ events: new Set(['$pageview', 'b']) }), 'yes')
     assert.equal(matches({ events: new Set(['b']) }), 'no')
@@ -33,7 +33,7 @@ describe('a filter of the live view', () => {
     assert.equal(matches({ events: new Set(['$pageview']), distinctIds: new Set(['person-2']) }), 'no')
   })
 
-  it('takes no imports that were not asked for, whatever their lane', () => {
+  it('accepts imports only on request, whatever their lane', () => {
     const imported = { lane: 'ai', historicalMigration: true } as const
     const live: Partial<LiveFilter> = { lanes: new Set(['main', 'ai']), imports: false }
     assert.equal(matches(live, imported), 'no')
@@ -66,7 +66,7 @@ describe('a filter of the live view', () => {
       assert.ok(!holds(`{"k": ${stored}}`, asked), `${stored} and ${asked}`)
   })
 
-  it('asks for keys of the properties themselves, however they are spelt, and for nothing a prototype has', () => {
+  it('checks own keys of the properties, however they are spelt, and nothing inherited from a prototype', () => {
     assert.ok(holds('{"\\u006b": 1}', '1'))
     assert.ok(!holds('{"other": {"k": 1}}', '1'))
     assert.ok(!holds('{"a": "constructor"}', '1', 'constructor'))
@@ -75,7 +75,7 @@ describe('a filter of the live view', () => {
     assert.ok(!holds('no JSON "k"', '1'))
   })
 
-  it('wants all of several properties', () => {
+  it('requires all of several properties', () => {
     const properties = [
       { key: 'a', value: 1 },
       { key: 'b', value: 2 },
@@ -84,7 +84,7 @@ describe('a filter of the live view', () => {
     assert.equal(matches({ properties }, { propertiesJson: '{"a":1,"b":3}' }), 'no')
   })
 
-  it('does not look into more properties than it may, and says so where they alone decide', () => {
+  it('does not search properties that are too long, and says so where they alone decide', () => {
     const propertiesJson = JSON.stringify({ k: 1, pad: 'x'.repeat(propertiesLookedIntoMax) })
     const properties = [{ key: 'k', value: 1 }]
     assert.equal(matches({ properties }, { propertiesJson }), 'too_large')
@@ -92,7 +92,7 @@ describe('a filter of the live view', () => {
     assert.equal(matches({}, { propertiesJson }), 'yes')
   })
 
-  it('takes rejects by what is known of them, unless they are unwanted', () => {
+  it('filters rejects by their known fields, unless rejects are unwanted', () => {
     const rejected = (over: Partial<LiveFilter>, reject = {}) =>
       rejectMatches({ ...everything, ...over }, aCapturedReject({ name: '', distinctId: '', ...reject }))
     assert.ok(rejected({}))

@@ -1,4 +1,4 @@
-// Decides which accepted events and rejects a watching client gets to see. Pure. The JSON of an event's properties is
+// Decides which accepted events and rejects a watching client receives. Pure. The JSON of an event's properties is
 // parsed at most once for all watchers, and only if the rest of a filter matches.
 
 import type { CapturedEvent, CapturedReject, Lane } from '../events/captured-event.ts'
@@ -16,17 +16,17 @@ export interface LiveFilter {
   readonly lanes: ReadonlySet<Lane>
   /** Whether imports are shown: their exceptions and AI events take the lanes of live ones. */
   readonly imports: boolean
-  /** All of them must hold. */
+  /** All of them must match. */
   readonly properties: readonly PropertyEquality[]
   /** Whether rejects are shown. */
   readonly rejected: boolean
 }
 
-/** `too_large`: the filter asks for properties, and the event's are too long to be searched. */
+/** `too_large`: the filter tests properties, and the event's are too long to be searched. */
 export type LiveMatch = 'yes' | 'no' | 'too_large'
 
 /**
- * Longest properties text that a filter searches, in characters: a longer one would hold the event loop for
+ * Longest properties text that a filter searches, in characters: a longer one would block the event loop for
  * milliseconds.
  */
 export const propertiesLookedIntoMax = 128 * 1024
@@ -76,7 +76,7 @@ function parsedObject(json: string): JsonObject | null {
     const value = parseJson(json)
     return isJsonObject(value) ? value : null
   } catch {
-    return null // stored as an object by contract; whatever else it is, it has no properties
+    return null // an object by contract; any other value has no properties
   }
 }
 
@@ -88,7 +88,7 @@ function equal(stored: JsonValue, asked: JsonValue): boolean {
 
 function equalTexts(value: JsonValue): string[] {
   const number = numberOf(value)
-  // Beyond this, different integers share a double.
+  // Above this, different integers share a double.
   const isExact = number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER
   return isExact ? [textOf(value), String(number)] : [textOf(value)]
 }

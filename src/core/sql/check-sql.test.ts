@@ -17,8 +17,8 @@ function check(sql: string, kind: 'query' | 'read' = 'query') {
   return checked.ok ? checked.value.sql : `${checked.error.at}: ${checked.error.detail}`
 }
 
-describe('SQL of people', () => {
-  it('runs queries with functions of the engine', () => {
+describe('SQL written by users', () => {
+  it('may call functions of the engine', () => {
     for (const sql of [
       'select count() from events',
       'WITH x AS (SELECT 1) SELECT * FROM x',
@@ -35,7 +35,7 @@ describe('SQL of people', () => {
     assert.equal(check('SELECT 1 ; ; -- x'), 'SELECT 1 ')
   })
 
-  it('refuses functions that look outside of the query, however they are written or passed on', () => {
+  it('may not call functions that reach outside the query, however they are written or passed on', () => {
     for (const sql of [
       "SELECT file('/etc/passwd')",
       "SELECT FILE('/etc/passwd')",
@@ -77,7 +77,7 @@ describe('SQL of people', () => {
       assert.match(check(sql), /^(?:\d+|null): /, sql)
   })
 
-  it('refuses what is no query, more than one, and none', () => {
+  it('must be exactly one query', () => {
     for (const sql of [
       '',
       ' -- x',
@@ -109,7 +109,7 @@ describe('SQL of people', () => {
     assert.match(check(`SELECT ${'1,'.repeat(150_000)}1`), /at most 200000 are allowed/)
   })
 
-  it('knows whether the outermost query has a limit', () => {
+  it('has a limit only if its outermost query has one', () => {
     const hasLimit = (sql: string) => {
       const checked = checkSql(sql, functions, 'query')
       return checked.ok && checked.value.hasLimit
@@ -122,7 +122,7 @@ describe('SQL of people', () => {
     assert.equal(hasLimit('SELECT x FROM t LIMIT 1 BY x LIMIT 3'), true)
   })
 
-  it('is read in time that grows as its length does, however many lists of values it has', () => {
+  it('is read in time proportional to its length, however many lists of values it has', () => {
     assert.ok(isLinear(times => () => check(`SELECT ${'values((1,2)),'.repeat(215 * times)}1`)))
     assert.match(check(`SELECT ${'values((1,2)),'.repeat(13_760)}1`), /^SELECT values/)
   })
@@ -162,14 +162,14 @@ describe('placeholders', () => {
     assert.match(String(bind('SELECT {x}', '{"x":{"a":1}}')), /one of these types/)
   })
 
-  it('are refused where they are not closed, without a look at all that follows', () => {
+  it('are refused when they are not closed, without reading all that follows', () => {
     assert.match(String(bind('SELECT {x:String', '{"x":1}')), /a placeholder is/)
     assert.match(String(bind('SELECT {x:{x:String}}', '{"x":1}')), /a placeholder is/)
     const open = checkSql(`SELECT ${'{x:'.repeat(60_000)}`, functions, 'read')
     assert.ok(open.ok && !bindValues(open.value, null).ok)
   })
 
-  it('have a long value cut into parts once, in however many places it stands', () => {
+  it('have a long value split once, in however many places it is used', () => {
     const checked = checkSql(`SELECT ${'{x}, {x:String}, '.repeat(1_000)}1`, functions, 'query')
     assert.ok(checked.ok)
     let splits = 0

@@ -1,7 +1,7 @@
-// Decides which SQL of people is run. What a user may read is for the engine's rights to say; this is about functions,
-// for which the engine has none: the embedded one would read any file that the process may read by `file('…')`, and
-// `eval('…')` would run text that nobody has looked at. So a function has to be one that the engine lists, and none of
-// those that look outside of the query.
+// Decides which SQL written by users is run. What a user may read is up to the engine's access rights; this check is
+// about functions, which those rights do not cover: `file('…')` in the embedded engine would read any file that the
+// process may read, and `eval('…')` would run text that was never checked. So a function must be listed by the engine,
+// and must not reach outside the query.
 
 import { ok, type Result } from '../result.ts'
 import { type SqlRefusal, type SqlToken, sqlTokens } from './sql-tokens.ts'
@@ -17,10 +17,10 @@ export interface SqlFunctions {
 }
 
 export interface CheckedSql {
-  /** Without the semicolon at its end. */
+  /** Without the final semicolon. */
   readonly sql: string
   readonly tokens: readonly SqlToken[]
-  /** Whether the outermost query says how many rows it wants. */
+  /** Whether the outermost query limits its rows. */
   readonly hasLimit: boolean
 }
 
@@ -33,19 +33,19 @@ const statements = {
 } as const
 
 /**
- * Functions that look outside of the query, or only wait: files, dictionaries, the server, its configuration and
- * network. Lower case.
+ * Functions that reach outside the query, or only wait: files, dictionaries, the server, its configuration and network.
+ * Lower case.
  */
 const outside =
   /^(?:file|catboostevaluate|evalmlmethod|dict(?:get|has|isin).*|joinget.*|region(?:to|in|hierarchy).*|ai(?:classify|generate|embed|extract|translate)|getserversetting|getmergetreesetting|getsetting.*|getmacro|getclienthttpheader|getserverport|tcpport|serveruuid|hostname|fullhostname|fqdn|getoskernelversion|filesystem.*|showcertificate|generateserialid|addressto.*|demangle|logtrace|tid|mergetreepartinfo|ismergetreepartcoveredby|transaction.*|zookeeper.*|hasthreadfuzzer|hascolumnintable|getmaxtablenamelengthfordatabase|sleep|sleepeachrow|globalvariable|uptime|connection_?id|executable|structureto.*|(?:current|enabled|default)(?:profiles|roles)|__.*|_.*)$/
 
-/** Functions by which one query ends the engine. This one follows nested JSON as deep as it goes, past its stack. */
+/** Functions that let one query crash the engine. This one recurses into nested JSON until its stack overflows. */
 const fatal = /^jsonmergepatch$/
 
-/** Table functions that make rows of nothing. */
+/** Table functions that generate rows. */
 const tableFunctions = new Set(['numbers', 'numbers_mt', 'generateseries', 'generate_series'])
 
-/** Words that a parenthesis may follow although they are no functions. */
+/** Words that a parenthesis may follow although they are not functions. */
 const keywordsBeforeParenthesis = new Set(
   `all and any anti array as asof between by case cross cube distinct else end except exists filter from full global group
   grouping having if ilike in inner intersect interval is join lag lateral lead left like limit materialized not null
@@ -69,7 +69,7 @@ const typeNames = new Set(
   ),
 )
 
-/** @param kind what is allowed beside queries. */
+/** @param kind what is allowed besides queries. */
 export function checkSql(
   sql: string,
   functions: SqlFunctions,
@@ -100,7 +100,7 @@ export function checkSql(
     const lower = text.toLowerCase()
     if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
       return refuseSql(at, `${text} is not allowed.`)
-    // The engine refuses changes of settings at the end of a query, but not inside of one.
+    // The engine refuses changes of settings at the end of a query, but not inside one.
     if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index) && !showsSettings(tokens))
       return refuseSql(at, 'SETTINGS is not allowed. Put a name `settings` in backticks.')
     if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
@@ -108,7 +108,7 @@ export function checkSql(
     if (token.kind === 'word' && (keywordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
     if (token.kind === 'word' && tokens[index - 1]?.kind === 'symbol' && tokens[index - 1]!.text === ':') continue
     if (token.kind === 'word' && parsedFunctions.has(lower)) continue
-    // `DESCRIBE (SELECT …)`: what is inside is checked like any query.
+    // `DESCRIBE (SELECT …)`: its inside is checked like any query.
     if (index === 0 && (lower === 'describe' || lower === 'desc')) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
     if (lower === 'values' && areLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
@@ -117,20 +117,23 @@ export function checkSql(
   return ok({ sql: sql.slice(0, end), tokens, hasLimit })
 }
 
-/** `system.settings`, which drivers ask when they connect. */
+/** `system.settings`, which drivers read when they connect. */
 function isTableOfSettings(tokens: CheckedSql['tokens'], index: number): boolean {
   const [database, dot] = [tokens[index - 2], tokens[index - 1]]
   return dot?.kind === 'symbol' && dot.text === '.' && database?.kind === 'word' && database.text === 'system'
 }
 
-/** `SHOW SETTINGS LIKE 'max%'` and nothing else, which clients ask too. */
+/** `SHOW SETTINGS LIKE 'max%'` and nothing else, which clients also send. */
 function showsSettings(tokens: CheckedSql['tokens']): boolean {
   const [show, settings, like, pattern] = tokens.map(({ kind, text }) => (kind === 'word' ? text.toLowerCase() : kind))
   const isOnAll = like === undefined || ((like === 'like' || like === 'ilike') && pattern === 'string')
   return show === 'show' && settings === 'settings' && isOnAll && tokens.length <= 4
 }
 
-/** Whether a query names the engine's own tables, which tell where it keeps its files and what is behind the views. */
+/**
+ * Whether a query names the engine's own tables, which reveal where it stores its files and the definitions of the
+ * views.
+ */
 export function namesSystemTables({ tokens }: Pick<CheckedSql, 'tokens'>): boolean {
   return tokens.some(
     ({ kind, text }, index) =>
@@ -147,14 +150,14 @@ function refuseSql(at: number | null, detail: string): Result<never, SqlRefusal>
   return { ok: false, error: { at, detail } }
 }
 
-/** Names that begin with an underscore are only refused where they are called. */
+/** Names that begin with an underscore are refused only where they are called. */
 function isColumn(tokens: readonly SqlToken[], index: number): boolean {
   const { text } = tokens[index]!
   const next = tokens[index + 1]
   return text.startsWith('_') && !(next?.kind === 'symbol' && next.text === '(')
 }
 
-/** Whether the parenthesis that begins there holds literals alone: nothing in it can be put together to a text. */
+/** Whether the parenthesis that begins there holds only literals: nothing in it can be combined into a text. */
 function areLiterals(tokens: readonly SqlToken[], open: number): boolean {
   let depth = 0
   for (let index = open; index < tokens.length; index++) {
@@ -168,8 +171,9 @@ function areLiterals(tokens: readonly SqlToken[], open: number): boolean {
 }
 
 /**
- * Whether an argument begins there that is a tuple of at least two, and nothing else. `VALUES ((1, 2), …)` has rows; a text
- * as its first argument, however it is put together, would be read as a structure, whose defaults may call anything.
+ * Whether the argument that begins there is a tuple of at least two elements, and nothing else. `VALUES ((1, 2), …)`
+ * has rows; a text as its first argument, however it is composed, would be read as a structure, whose defaults may call
+ * any function.
  */
 function isTuple(tokens: readonly SqlToken[], open: number): boolean {
   let depth = 0
@@ -186,7 +190,7 @@ function isTuple(tokens: readonly SqlToken[], open: number): boolean {
   return false
 }
 
-/** `LIMIT 1 BY x` keeps one row of each x, however many there are. */
+/** `LIMIT 1 BY x` returns one row per x, however many there are. */
 function isLimitBy(tokens: readonly SqlToken[], index: number): boolean {
   for (const token of tokens.slice(index + 1, index + 6)) {
     if (token.kind === 'word') return token.text.toLowerCase() === 'by'

@@ -26,7 +26,7 @@ const cases: [what: string, sql: string, plain: string][] = [
   ['a text without an end', "SELECT 'a SETTINGS b = 1", "SELECT 'a SETTINGS b = 1"],
 ]
 
-describe('SQL as clients of ClickHouse write it', () => {
+describe('SQL as ClickHouse clients write it', () => {
   for (const [what, sql, plain] of cases)
     it(`${plain === sql ? 'keeps' : 'loses'} ${what}`, () => assert.equal(plainSql(sql), plain))
 

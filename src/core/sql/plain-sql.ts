@@ -1,15 +1,15 @@
-// What clients of ClickHouse write around a query out of habit, taken out of it before it is checked: the schema before
-// the name of a view, settings, and EXPLAIN. A client that a setting is refused to does not connect at all.
+// What ClickHouse clients write around a query by default, removed before the query is checked: the schema before the
+// name of a view, settings, and EXPLAIN. A client whose setting is refused does not connect at all.
 
 import { isSymbol, type SqlToken, sqlTokens } from './sql-tokens.ts'
 
-/** Drivers that were given no database say `default`; people say `pennon`. */
+/** Drivers without a configured database send `default`; users write `pennon`. */
 const schemas = new Set(['default', 'pennon'])
 const views = new Set(['events', 'persons', 'groups', 'flag_calls'])
 
 const noPlan = "SELECT 'Plans are not shown here; the query was not run.' AS explain"
 
-/** @returns the text as it is where it cannot be read: the check says why. */
+/** @returns the text unchanged when it cannot be read: the check reports why. */
 export function plainSql(sql: string): string {
   const read = sqlTokens(sql)
   if (!read.ok) return sql
@@ -39,13 +39,15 @@ function isSchemaOfView(tokens: readonly SqlToken[], index: number): boolean {
   return isName(schema, schemas) && isSymbol(dot, '.') && isName(view, views)
 }
 
-/** Whether `FROM pennon` begins here, without the name of a view behind it. */
+/** Whether `FROM pennon` begins here, without the name of a view after it. */
 function isInSchema(tokens: readonly SqlToken[], index: number): boolean {
   const [from, schema, dot] = tokens.slice(index, index + 3)
   return (isWord(from, 'from') || isWord(from, 'in')) && isName(schema, schemas) && !isSymbol(dot, '.')
 }
 
-/** @returns the index behind `SETTINGS a = 1, b = 'x'`; that of `SETTINGS` itself where it begins no such list. */
+/**
+ * @returns the index after `SETTINGS a = 1, b = 'x'`; the index of `SETTINGS` itself when no such list begins there.
+ */
 function endOfSettings(tokens: readonly SqlToken[], start: number): number {
   let index = start
   do {

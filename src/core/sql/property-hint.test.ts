@@ -6,8 +6,8 @@ import { propertyHint } from './property-hint.ts'
 const unknown = (name: string) => `Unknown expression identifier \`${name}\``
 const hint = (detail: string, sql = '', at: number | null = null) => propertyHint({ detail, at }, sql)
 
-describe('a property that is written as in HogQL', () => {
-  it('is answered with the function that reads it', () => {
+describe('the hint on a property written as in HogQL', () => {
+  it('names the function that reads it', () => {
     const cases: [detail: string, expected: string][] = [
       [
         unknown('properties.price'),
@@ -26,7 +26,7 @@ describe('a property that is written as in HogQL', () => {
     assert.match(hint(unknown('person.properties.email'))!, /join persons by person_id/)
   })
 
-  it('is found where the check stops at its name, and in brackets', () => {
+  it('is given where the check stops at its name, and in brackets', () => {
     const sql = 'SELECT count(), properties.$browser FROM events'
     assert.match(hint('A name with $', sql, sql.indexOf('$'))!, /JSONExtractString\(properties, '\$browser'\)/)
     const brackets = "SELECT properties[ 'price' ] FROM events"
@@ -34,13 +34,13 @@ describe('a property that is written as in HogQL', () => {
     assert.match(hint(detail, brackets)!, /JSONExtractString\(properties, 'price'\)/)
   })
 
-  it('is none of other errors', () => {
+  it('is not given for other errors', () => {
     assert.equal(hint(unknown('evnt'), 'SELECT evnt, properties.price FROM events'), null)
     assert.equal(hint('sleep is not allowed.', "SELECT JSONExtractString(properties, 'a'), sleep(1)", 41), null)
     assert.equal(hint(unknown('my_properties.price')), null)
   })
 
-  it('is looked for in time that grows as the length of the SQL does, whatever names it has', () => {
+  it('takes time proportional to the length of the SQL, whatever names it has', () => {
     for (const name of ['a.', 'a']) {
       const sqlOf = (times: number) => `SELECT ${name.repeat(800 * times)} `
       assert.ok(isLinear(times => () => hint('x', sqlOf(times), sqlOf(times).length)))

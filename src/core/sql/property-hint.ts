@@ -1,12 +1,12 @@
-// Tells whoever wrote a property as in HogQL (`properties.price`) how it is read here.
+// Tells a user who wrote a property as in HogQL (`properties.price`) how to read it here.
 
-/** Looked for at the beginnings of names alone: at each letter of a long name, it would take minutes. */
+/** Only matches at the beginning of a name: trying each letter of a long name would take minutes. */
 const path = String.raw`(?<![\w$.])((?:[\w$]+\.)*)(person_properties|properties)`
 const inMessage = new RegExp(`['\`]${path}\\.([^'\`]+)['\`]`)
 const beforePlace = new RegExp(`${path}\\.$`)
 const inBrackets = new RegExp(`${path}\\s*\\[\\s*'([^'\\\\]+)'\\s*\\]`)
 
-/** @returns what the error says, and how a property is read if that is what it is about. */
+/** @returns the error's message, with how to read a property if the error is about one. */
 export function withPropertyHint(
   error: { readonly detail: string; readonly at?: number | null },
   sql: string,
@@ -17,7 +17,7 @@ export function withPropertyHint(
 }
 
 /**
- * @param error the refusal, and where in the SQL it found something, in UTF-16 units.
+ * @param error the refusal, and the position in the SQL that it is about, in UTF-16 units.
  * @returns null for an error about something else.
  */
 export function propertyHint(

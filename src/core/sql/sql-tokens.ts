@@ -1,6 +1,6 @@
-// Splits ClickHouse SQL into tokens, far enough to know which text is code. A check that reads the text otherwise than
-// the engine does protects nothing, so whatever the two could read differently is refused instead of understood:
-// heredocs, nested comments, quotes outside of ASCII, names with escapes.
+// Splits ClickHouse SQL into tokens, far enough to know which text is code. A check that reads the text differently
+// from the engine protects nothing, so anything that the two could read differently is refused instead of interpreted:
+// heredocs, nested comments, quotes outside ASCII, names with escapes.
 
 import { err, ok, type Result } from '../result.ts'
 
@@ -9,7 +9,7 @@ export interface SqlToken {
   readonly kind: 'word' | 'quoted' | 'string' | 'symbol'
   /** A name without its quotes; otherwise as written. */
   readonly text: string
-  /** Where it begins, and where it ends, in UTF-16 units. */
+  /** Its start and end, in UTF-16 units. */
   readonly at: number
   readonly end: number
 }
@@ -20,13 +20,13 @@ export function isSymbol(token: SqlToken | undefined, text: string): boolean {
 
 export interface SqlRefusal {
   readonly detail: string
-  /** Where in the text, in UTF-16 units; null for the whole of it. */
+  /** The position in the text, in UTF-16 units; null for the whole text. */
   readonly at: number | null
 }
 
 const wordStart = /[A-Za-z_]/
 const wordPart = /[A-Za-z0-9_$]/
-/** Typographic quotes, which the engine takes for quotes, and NUL, where it stops to read. */
+/** Typographic quotes, which the engine reads as quotes, and NUL, where it stops reading. */
 const misleading = /[\0\u2018\u2019\u201c\u201d]/
 
 /** Comments and white space are left out. */
@@ -80,7 +80,7 @@ export function sqlTokens(sql: string): Result<SqlToken[], SqlRefusal> {
   return ok(tokens)
 }
 
-/** @returns the place behind the closing quote; -1 when there is none. A quote is written as \' or ''. */
+/** @returns the index after the closing quote; -1 when there is none. A quote is written as \' or ''. */
 function endOfQuoted(sql: string, start: number, quote: string): number {
   for (let at = start + 1; at < sql.length; at++) {
     if (sql[at] === '\\') at++

@@ -14,12 +14,12 @@ export interface SqlWithParams {
   readonly params: Readonly<Record<string, SqlParam>>
 }
 
-/** Cuts a list, or the characters of a text, into parts that the server takes as one parameter each. */
+/** Splits a list, or the characters of a text, into parts that the server accepts as one parameter each. */
 export type SplitParam = <Item>(items: Iterable<Item>, charsOf: (item: Item) => number) => Item[][]
 
 /**
  * @param values null: the client sends typed parameters itself, as ClickHouse's own clients do.
- * @param split unless given, each value is one parameter however long it is.
+ * @param split when absent, each value is one parameter however long it is.
  */
 export function bindValues(
   { sql, tokens }: Pick<CheckedSql, 'sql' | 'tokens'>,
@@ -78,7 +78,7 @@ export function bindValues(
   }
   return ok({ sql: bound + sql.slice(copiedTo), params })
 
-  // A query may have a long value in thousands of places.
+  // A query may use a long value in thousands of places.
   function ownParamOf(name: string, value: JsonValue): TypedParam | null {
     const known = typed.get(name)
     const param = known === undefined ? paramOf(value) : known
@@ -86,7 +86,7 @@ export function bindValues(
     return param
   }
 
-  /** SQL that puts a long value together from parts; null for one that is a single parameter. */
+  /** SQL that joins a long value from parts; null for one that is a single parameter. */
   function joinedParts(name: string, value: SqlParam, type: string): string | null {
     const key = `${name}:${type}`
     const known = joinedOf.get(key)
@@ -116,7 +116,7 @@ function partsOf(value: SqlParam, type: string, split: SplitParam): readonly Sql
 
 const quotesAndCommaChars = 4
 
-/** @returns the index of the brace behind the one at `open`, which is another opening one where that is never closed. */
+/** @returns the index of the brace after the one at `open`; it is another opening one when that is never closed. */
 function closeOf(tokens: readonly SqlToken[], open: number): number {
   let close = open + 1
   while (close < tokens.length && !isSymbol(tokens[close], '}') && !isSymbol(tokens[close], '{')) close++
@@ -140,7 +140,7 @@ function paramOf(value: JsonValue): TypedParam | null {
 function commonType(types: ReadonlySet<string>): string | null {
   if (types.size <= 1) return [...types][0] ?? 'String'
   const isEach = (...names: readonly string[]) => [...types].every(type => names.includes(type))
-  // Holds all of both; a Float64 would round the larger ones to their neighbours.
+  // Can represent all values of both; a Float64 would round the larger ones to their neighbours.
   if (isEach('Int64', 'UInt64')) return 'Int128'
   return isEach('Int64', 'UInt64', 'Float64') ? 'Float64' : null
 }

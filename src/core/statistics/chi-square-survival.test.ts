@@ -38,8 +38,8 @@ describe('chiSquareSurvival', () => {
       assert.ok(Math.abs(-Math.log10(chiSquareSurvival(x * x, 1) / 2) - digits) <= 0.000005, `${x}`)
   })
 
-  // By mpmath 1.4.1 with 60 digits; those of even degrees also by their finite sum (Abramowitz & Stegun 26.4.5) in Python's
-  // decimal.
+  // Computed with mpmath 1.4.1 with 60 digits; values for even degrees also with their finite sum (Abramowitz & Stegun
+  // 26.4.5) in Python's decimal.
   it('has twelve correct digits in both tails, with few and with a million degrees of freedom', () => {
     const truths: [degreesOfFreedom: number, chiSquare: number, probability: number][] = [
       [1, 1e-300, 1],
@@ -88,7 +88,7 @@ describe('chiSquareSurvival', () => {
     assert.equal(chiSquareSurvival(Infinity, 1), 0)
   })
 
-  it('refuses what is no statistic, and degrees that are not counted', () => {
+  it('refuses a value that is not a statistic, and invalid degrees of freedom', () => {
     for (const [chiSquare, degreesOfFreedom] of [
       [Number.NaN, 1],
       [-1e-9, 1],

@@ -1,5 +1,6 @@
-// The upper tail of the chi-squared distribution, computed as such: 1 minus the distribution function has no correct digit
-// below 1e-16. Formulas by their numbers in NIST's Digital Library of Mathematical Functions, https://dlmf.nist.gov.
+// The upper tail of the chi-squared distribution, computed directly: 1 minus the distribution function has no correct
+// digit below 1e-16. Formulas by their numbers in NIST's Digital Library of Mathematical Functions,
+// https://dlmf.nist.gov.
 
 /**
  * The probability that a chi-squared variable exceeds `chiSquare`: the p-value of such a statistic. The relative error is
@@ -19,12 +20,14 @@ export function chiSquareSurvival(chiSquare: number, degreesOfFreedom: number): 
   return x < a + 1 ? 1 - gammaTerm(a, x) * lowerSeries(a, x) : gammaTerm(a, x) * a * upperFraction(a, x)
 }
 
-/** x^a e^-x / Γ(a + 1), without the logarithm of the gamma function, in whose large values small differences drown. */
+/**
+ * x^a e^-x / Γ(a + 1), without the logarithm of the gamma function, whose large values would hide small differences.
+ */
 function gammaTerm(a: number, x: number): number {
   return Math.exp(-deviance(a, x) - stirlingError(a)) / Math.sqrt(2 * Math.PI * a)
 }
 
-/** x - a - a ln(x / a): near x = a by the series of the logarithm (4.6.4), of which the terms that cancel are left out. */
+/** x - a - a ln(x / a): near x = a by the series of the logarithm (4.6.4), without the terms that cancel. */
 function deviance(a: number, x: number): number {
   if (x < a / 2 || x > a * 2) return x - a - a * Math.log(x / a)
   const v = (x - a) / (x + a)
@@ -33,7 +36,10 @@ function deviance(a: number, x: number): number {
   return v * v * (x + a - 2 * a * v * sum)
 }
 
-/** What Stirling's formula for ln Γ(a + 1) lacks (5.11.1), for small `a` by the recurrence of the gamma function (5.5.1). */
+/**
+ * The error of Stirling's formula for ln Γ(a + 1) (5.11.1), for small `a` by the recurrence of the gamma function
+ * (5.5.1).
+ */
 function stirlingError(a: number): number {
   if (a < 16) return stirlingError(a + 1) + (a + 0.5) * Math.log1p(1 / a) - 1
   const s = 1 / (a * a)

@@ -1,4 +1,4 @@
-// The events that SDKs send about surveys, and what is counted of them. Source: docs/wire/clients.md 13.
+// The events that SDKs send about surveys, and their counts. Source: docs/wire/clients.md 13.
 
 export const surveyEvents = { shown: 'survey shown', dismissed: 'survey dismissed', sent: 'survey sent' } as const
 

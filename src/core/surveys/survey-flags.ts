@@ -6,7 +6,7 @@ import type { Survey } from './survey.ts'
 
 const targetingKeyStart = 'survey-targeting-'
 
-/** Whether a flag was made for a survey. SDKs can request these alone, and never get them for local evaluation. */
+/** Whether a flag was made for a survey. SDKs can request only these, and never get them for local evaluation. */
 export function isSurveyFlagKey(key: string): boolean {
   return key.startsWith(targetingKeyStart)
 }

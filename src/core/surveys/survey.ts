@@ -1,9 +1,9 @@
-// A survey: the questions that a browser shows, and its audience. The server stores it and hands it out; the SDK
-// decides whether to show it, using the flags named here. Source: docs/wire/evaluation.md 7.5.
+// A survey: the questions that a browser shows, and its audience. The server stores it and serves it; the SDK decides
+// whether to show it, using the flags named here. Source: docs/wire/evaluation.md 7.5.
 
 import type { JsonObject } from '../json.ts'
 
-/** A draft has not started, a complete one is over. */
+/** A draft has not started, a complete one has ended. */
 export const surveyStatuses = ['draft', 'running', 'complete'] as const
 export type SurveyStatus = (typeof surveyStatuses)[number]
 
@@ -13,7 +13,7 @@ export interface Survey {
   readonly projectId: number
   readonly name: string
   readonly type: string
-  /** `description`, `questions`, `conditions`, `appearance`, `schedule` and the like, handed to clients as they are. */
+  /** `description`, `questions`, `conditions`, `appearance`, `schedule` and the like, sent to clients unchanged. */
   readonly content: JsonObject
   readonly linkedFlagId: number | null
   /** Made for the survey from its own filters; deleted with it. */

@@ -5,7 +5,7 @@ import type { DecidedOutcomes, FilterTest } from './filter-test.ts'
 import { outOfTime } from './out-of-time.ts'
 
 /**
- * Whether all tests hold; the first that does not ends it. False means nothing if `reader.failure` is set, with
+ * Whether all tests hold; stops at the first that does not. False means nothing if `reader.failure` is set, with
  * `reader.pausedTestIndex` as the test to resume with.
  */
 export function allHold(

@@ -27,7 +27,7 @@ const cohort = (id: number) => ({ type: 'cohort', key: 'id', value: id })
 const flag = (id: number) => ({ type: 'flag', key: String(id), value: true, operator: 'flag_evaluates_to' })
 
 describe('the graph of cohorts', () => {
-  it('gives what is reached once, each after what it refers to, and leaves the rest unread', () => {
+  it('returns each reached cohort once, after those it refers to, and does not read the rest', () => {
     const graph = new CohortGraph([
       aCohort(1, [cohort(2), cohort(3)]),
       aCohort(2, [cohort(3)]),
@@ -42,7 +42,7 @@ describe('the graph of cohorts', () => {
     assert.equal(graph.node(4), undefined)
   })
 
-  it('names the fault of a cohort and of all that refer to it, whichever was reached first', () => {
+  it('reports the fault of a cohort and of all that refer to it, whichever was reached first', () => {
     const cohorts = [
       aCohort(1, [cohort(2)]),
       aCohort(2, [cohort(1)]),
@@ -74,7 +74,7 @@ describe('the graph of cohorts', () => {
     )
   })
 
-  it('finds the flags that a cohort tests through others, through faulty ones as well', () => {
+  it('finds the flags that a cohort tests through other cohorts, even through faulty ones', () => {
     const graph = new CohortGraph([
       aCohort(1, [cohort(2), cohort(77)]),
       aCohort(2, [flag(12), cohort(3)]),
@@ -88,7 +88,7 @@ describe('the graph of cohorts', () => {
     assert.deepEqual(graph.flagIdsFrom(77), [])
   })
 
-  it('takes time in proportion to what is there: 100,000 in a chain, and 60 that refer twice to the next', () => {
+  it('takes time proportional to its size: 100,000 cohorts in a chain, and 60 that refer twice to the next', () => {
     const chain = Array.from({ length: 100_000 }, (_, index) => aCohort(index, [cohort(index + 1)]))
     const long = new CohortGraph([...chain, aCohort(100_000, [])])
     assert.equal(long.reach(0).length, 100_001)

@@ -1,6 +1,6 @@
-// The graph of cohorts that refer to each other. Reads the cohorts that are reached once each, orders each after those
-// that it refers to, and marks those that can never be resolved. Takes time in proportion to what is reached.
-// Source: docs/wire/evaluation.md 5.11.
+// The graph of cohorts that refer to each other. Reads each reached cohort once, orders each after those that it refers
+// to, and marks those that can never be resolved. Takes time proportional to the number of reached cohorts. Source:
+// docs/wire/evaluation.md 5.11.
 
 import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortTree, readCohortTree } from '../definitions/cohort-tree.ts'
@@ -20,7 +20,7 @@ export interface CohortNode {
   readonly tree: CohortTree | null
   /** Why it cannot be read. */
   readonly unreadable: string | null
-  /** Its own fault, or that of a cohort that it refers to. */
+  /** Its own fault, or one of a cohort that it refers to. */
   readonly fault: CohortFault | null
   /** Whether it or a cohort that it refers to tests a flag; also true when that is unknown. */
   readonly reachesFlags: boolean
@@ -173,7 +173,7 @@ function cohortIdsOf(node: CohortNode): readonly number[] {
   return node.tree?.cohortIds ?? noIds
 }
 
-/** Gives the fault to these nodes and to all that refer to them. */
+/** Assigns the fault to these nodes and to all that refer to them. */
 function spread(fault: CohortFault, from: OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): void {
   for (let node = from.pop(); node !== undefined; node = from.pop()) {
     if (node.fault !== null) continue

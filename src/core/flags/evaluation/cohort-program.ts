@@ -13,14 +13,14 @@ export interface CohortProgram {
   /** Index of the first leaf, or an end (negative). */
   readonly first: number
   readonly leaves: readonly CohortLeaf[]
-  /** The place of its remembered answer. */
+  /** Index of its remembered answer. */
   readonly place: number
 }
 
 export interface CohortLeaf {
   /** The leaf of the cohort's tree, by which a trace names it; null for a static cohort. */
   readonly entry: CohortEntry | null
-  /** What is tested, or the cohort that is referred to. A negation swaps `whenTrue` and `whenFalse`. */
+  /** The test, or the cohort referred to. A negation swaps `whenTrue` and `whenFalse`. */
   readonly asks: FilterTest | CohortProgram
   readonly whenTrue: number
   readonly whenFalse: number
@@ -50,18 +50,18 @@ interface Caller {
   readonly next: number
 }
 
-/** Gives what a leaf asks, without its negation, or its answer if that is already known. */
+/** Returns what a leaf asks, without its negation, or its answer if that is already known. */
 export type AskOf = (
   leaf: Exclude<CohortEntry, { kind: 'group' }>,
 ) => FilterTest | { readonly program: CohortProgram; readonly wanted: boolean } | boolean
 
-/** @param place a place among the remembered answers that only this cohort uses. */
+/** @param place an index among the remembered answers that only this cohort uses. */
 export function cohortProgram(top: CohortEntry, place: number, askOf: AskOf): CohortProgram {
   const leaves: CohortLeaf[] = []
   return { first: put(top, isMember, isNoMember), leaves, place }
 
   /**
-   * Works from the last entry to the first, since each has to know where the next begins. Recurses as deep as the tree.
+   * Works from the last entry to the first, since each must know where the next begins. Recurses as deep as the tree.
    */
   function put(entry: CohortEntry, whenTrue: number, whenFalse: number): number {
     if (entry.kind === 'group') {

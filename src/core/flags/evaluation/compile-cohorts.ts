@@ -29,7 +29,7 @@ interface CohortEntry {
 
 /** A cohort that reads more keys always reads the stored person: hardly any request has all of them. */
 const personKeysMax = 64
-/** From here on, the time is checked as often as possible anyway. */
+/** Above this, the time is checked as often as possible anyway. */
 const weightMax = 4_096
 
 export class ProjectCohorts implements CompiledCohorts {
@@ -108,7 +108,7 @@ export class ProjectCohorts implements CompiledCohorts {
     try {
       return ok(this.#compileTree(tree, others, problem))
     } catch (cause) {
-      // Whatever went wrong, the project's other cohorts and flags still have to work.
+      // Whatever the cause, the project's other cohorts and flags must still work.
       problem(`it cannot be compiled: ${cause instanceof Error ? cause.message : cause}`)
       return err('cohort_filters_parsing_error')
     }
@@ -182,7 +182,7 @@ function knownCohort(program: CohortProgram, needs: FlagNeeds, weight: number): 
   }
 }
 
-/** Keeps small what a cohort adds to those that refer to it, however many there are. */
+/** Bounds what a cohort adds to those that refer to it, however many there are. */
 function boundedNeeds(needs: NeedsCollector): FlagNeeds {
   if (needs.personKeys.size <= personKeysMax) return needs
   needs.personKeys.clear()

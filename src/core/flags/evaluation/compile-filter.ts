@@ -16,7 +16,7 @@ import type { SharedTests } from './shared-tests.ts'
 
 export interface CohortTest {
   readonly cohort: Result<CompiledCohort, UnknownReason>
-  /** The membership that the filter asks for; null for an operator that never matches. */
+  /** The membership that the filter requires; null for an operator that never matches. */
   readonly wanted: boolean | null
 }
 
@@ -98,7 +98,7 @@ function compileGroupFilter(
 }
 
 /**
- * Tests another flag's value: any variant meets `true`, only that variant meets a text. Source: docs/wire/evaluation.md
+ * Tests another flag's value: `true` matches any variant, a text only that variant. Source: docs/wire/evaluation.md
  * 5.12.
  */
 function compileDependency(filter: StoredFilter, compiler: FilterCompiler): FilterTest {

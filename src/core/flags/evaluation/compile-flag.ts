@@ -1,4 +1,4 @@
-// Compiles one stored flag into what an evaluation walks: tests in stored order, thresholds, bounds of variants,
+// Compiles one stored flag into what an evaluation executes: tests in stored order, thresholds, bounds of variants,
 // outcomes. An evaluation never reads the stored JSON.
 
 import { variantBounds } from '#core/flags/rollout/rollout.ts'
@@ -50,7 +50,7 @@ export interface CompiledFlag {
   readonly sets: readonly CompiledSet[]
   readonly variantBounds: readonly number[]
   readonly earlyExit: boolean
-  /** Null in version 1. A flag that has rules has no sets, and none of what goes with them. */
+  /** Null in version 1. A flag that has rules has no sets, nor anything that belongs to sets. */
   readonly rules: CompiledRules | null
   readonly outcomes: PreparedOutcomes
   readonly needs: FlagNeeds
@@ -60,7 +60,7 @@ export interface CompiledFlag {
   readonly weight: number
 }
 
-/** Every compilation asks this of every flag, and most flags are the very objects of before. */
+/** Every compilation asks this for every flag, and most flags are the same objects as before. */
 const known = new WeakMap<Flag, boolean>()
 
 export function isVersion1(flag: Flag): boolean {
@@ -128,7 +128,7 @@ function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompile
   }
 }
 
-/** Whether the person's id matters: not in a set that includes everyone with one answer for all. */
+/** Whether the person's id matters: not in a set that includes everyone with the same answer. */
 function hashesPerson(set: CompiledSet, { variants }: StoredFilters): boolean {
   if (set.groupTypeIndex !== null) return false
   return set.rolloutPercentage !== null || (set.variantIndex < 0 && variants.length > 0)

@@ -49,7 +49,7 @@ export interface CompiledProject {
   readonly readsGeoip: boolean
   /** What the process that loads the project logs, once. */
   readonly problems: readonly DefinitionProblem[]
-  /** How many flags were compiled anew; the others come from the previous compilation. */
+  /** How many flags were compiled; the others come from the previous compilation. */
   readonly compiledFlagCount: number
   /** For the next compilation. */
   readonly memory: CompilationMemory
@@ -118,7 +118,7 @@ export function* compileProjectSteps(
       own.forEach(addProblem)
       return compiled
     } catch (cause) {
-      // Whatever went wrong, the project's other flags (and other projects) still have to work.
+      // Whatever the cause, the project's other flags (and other projects) must still work.
       own.forEach(addProblem)
       const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
       addProblem(`omitted because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)

@@ -1,5 +1,5 @@
-// Compiles a flag document of version 2 into what an evaluation walks: predicates as tests, and every outcome that a rule
-// can have. Source: docs/wire/evaluation.md 11.3.
+// Compiles a flag document of version 2 into what an evaluation executes: predicates as tests, and every outcome that a
+// rule can have. Source: docs/wire/evaluation.md 11.3.
 
 import { variantBounds } from '#core/flags/rollout/rollout.ts'
 import type { JsonObject, JsonValue } from '../../json.ts'
@@ -85,7 +85,7 @@ function withJson(value: JsonValue): Value {
   return { value, json: JSON.stringify(value) }
 }
 
-/** What clients see that know only flags that are off, on or a variant. Source: docs/wire/evaluation.md 11.4. */
+/** The outcome for clients that only know flags that are off, on or a variant. Source: docs/wire/evaluation.md 11.4. */
 function outcomeOf(
   { value, json }: Value,
   reason: RuleReason,
@@ -98,7 +98,7 @@ function outcomeOf(
   return { kind: 'on', ...decided, payload: value === true ? undefined : json }
 }
 
-/** Unlike in version 1, a comparison that cannot be made fails the flag, whether negated or not. */
+/** Unlike in version 1, a comparison that cannot be made fails the flag, negated or not. */
 function compilePredicate({ key, operator, value, negation }: Predicate, compiler: FilterCompiler): FilterTest {
   const filter = { key, operator, value: value ?? null }
   const match = compileMatch(operator, filter.value, compiler.settings)!

@@ -1,4 +1,4 @@
-// What a flag needs to know about a cohort: whether the subject is a member, and what finding out takes.
+// What a flag needs to know about a cohort: whether the subject is a member, and the data and time that this takes.
 // `compile-cohorts.ts` compiles cohorts.
 
 import type { Result } from '../../result.ts'
@@ -28,6 +28,6 @@ export interface ReachedCohort {
 }
 
 export interface CompiledCohorts {
-  /** @param problem called with what people should fix in cohorts that are reached for the first time. */
+  /** @param problem called with problems to fix in cohorts that are reached for the first time. */
   reach(id: number, problem: (message: string) => void): ReachedCohort
 }

@@ -171,7 +171,7 @@ function missedCohort(
   }
   for (let index = fromCohort; index < cohortTests.length; index++) {
     const { cohort, wanted } = cohortTests[index]!
-    if (!cohort.ok) continue // named above
+    if (!cohort.ok) continue // reported above
     if (wanted === null) return 'no_condition_match'
     const isMember = cohort.value.isMember(reader, decided)
     if (reader.trace !== null) reader.trace.cohortAnswered(index, isMember, reader.failure)

@@ -32,7 +32,7 @@ export function decideByRules(
       if (reader.trace !== null) reader.trace.setAnswered('no_condition_match')
     } else {
       if (reader.failure === outOfTime) reader.pausedAt = pausedInRule(index, reader.pausedTestIndex)
-      // Whatever kept the stored person from being read.
+      // The stored person could not be read, for whatever reason.
       else if (!(ruleFailures as readonly string[]).includes(reader.failure)) reader.failure = 'missing_properties'
       return null
     }
@@ -46,7 +46,7 @@ export function decideByRules(
   return otherwise
 }
 
-/** What a rule gives a subject that it targets; null to go on with the next rule. */
+/** What a rule gives a subject that it targets; null to continue with the next rule. */
 function outcomeOf(compiled: CompiledRule, reader: SubjectReader): PreparedOutcome | null {
   const { rule, values, variantBounds } = compiled
   if (rule.type === 'targeted_release') return values[0]!
@@ -72,7 +72,7 @@ function isHeldOut({ seed, exclusionPercentage }: RuleHoldout, { subject, trace 
   return isHit
 }
 
-/** An empty id is in no rollout; in version 1 it is in every one. */
+/** An empty id is in no rollout; in version 1 it is in every rollout. */
 function isIn(
   { seed, rolloutPercentage }: PercentageRollout | ExperimentRule,
   { subject, trace }: SubjectReader,

@@ -1,4 +1,4 @@
-// One request for flag values, as the wire layer passes it on: typed, aliases resolved, ids in their final text.
+// One request for flag values, as the wire layer passes it on: typed, aliases resolved, ids in their final form.
 
 import type { JsonObject, PropertyBag } from '../../json.ts'
 import type { FlagSelection } from './select-flags.ts'
@@ -17,11 +17,13 @@ export interface EvaluationRequest {
   readonly selection: FlagSelection
   readonly disableFlags: boolean
   readonly onlyUseOverridePersonProperties: boolean
-  /** The answer has to report on each condition set, and nothing is written. */
+  /** The answer must report on each condition set, and nothing is written. */
   readonly detailedAnalysis: boolean
-  /** The address whose location becomes person properties; '' for none, or when the caller switched that off. */
+  /** The address whose location becomes person properties; '' for none, or when the caller disabled that. */
   readonly geoipAddress: string
-  /** What a page without cookies tells of itself; null for every request whose distinct id is not the sentinel. */
+  /**
+   * What a page without cookies sends about its visitor; null for every request whose distinct id is not the sentinel.
+   */
   readonly cookieless: CookielessRequest | null
 }
 
@@ -33,7 +35,9 @@ export interface CookielessRequest {
   readonly extra: string
 }
 
-/** By what a visitor without cookies is recognised, as the connection and the headers show it; '' where they do not. */
+/**
+ * What identifies a visitor without cookies, as shown by the connection and the headers; '' where they do not show it.
+ */
 export interface ShownVisitor {
   readonly address: string
   /** A host, or the address of a page on it. */

@@ -65,7 +65,7 @@ const notRead: unique symbol = Symbol('not read')
 /** The answers of one evaluation, by the place of a shared test or a cohort. */
 export type RememberedAnswers = Uint8Array
 
-/** What a reader has to know about the project whose flags use it. */
+/** What a reader must know about the project whose flags use it. */
 export interface ReaderSizes {
   readonly personKeys: { readonly count: number }
   readonly sharedTestCount: number
@@ -75,9 +75,11 @@ export interface ReaderSizes {
 export class SubjectReader {
   readonly subject: EvaluationSubject
   readonly nowMs: number
-  /** Set by a read whose data could not be loaded, and when time is up; cleared before each flag. */
+  /** Set by a read whose data could not be loaded, and when the time is up; cleared before each flag. */
   failure: UnknownReason | typeof outOfTime | null = null
-  /** Whether the time slice is over. Called after a piece of work, never before, so that each slice makes progress. */
+  /**
+   * Whether the time slice has ended. Called after a piece of work, never before, so that each slice makes progress.
+   */
   isTimeUp: () => boolean = neverExpires
   /** Where the flag that ran out of time resumes. */
   pausedAt: FlagProgress | null = null
@@ -90,8 +92,8 @@ export class SubjectReader {
   /** Records what the evaluation does; null unless it is for an explanation. */
   readonly trace: EvaluationTrace | null
   /**
-   * The evaluator checks the time after each set, and each test of a set, whose index has all these bits: after every
-   * 16th, or after each one (mask 0) once a value was read that makes filters slow.
+   * The evaluator checks the time after each set, and after each test of a set whose index has all these bits set:
+   * after every 16th, or after each one (mask 0) once a value was read that makes filters slow.
    */
   lookMask = 0xf
   readonly #layers: PersonLayers
@@ -116,8 +118,8 @@ export class SubjectReader {
   }
 
   /**
-   * Works through the steps of a long test and returns its answer. When the time is up it sets `failure`; called again
-   * with the same `test`, it resumes there.
+   * Runs the steps of a long test and returns its answer. When the time is up it sets `failure`; called again with the
+   * same `test`, it resumes there.
    */
   goThrough(steps: MatchSteps, test: object): boolean {
     this.#steps ??= new Map()
@@ -229,7 +231,7 @@ function isLarge(value: JsonValue | undefined): boolean {
   return typeof value === 'string' ? value.length > largeTextChars : typeof value === 'object' && value !== null
 }
 
-/** The value that the request itself gives a group's property. */
+/** The value that the request itself contains for a group's property. */
 export function requestedGroupProperty(
   subject: Pick<EvaluationSubject, 'groupProperties'>,
   typeName: string,

@@ -1,5 +1,5 @@
-// Records what an evaluation does, for people who ask why a flag has its value. The evaluator reports sets and filters,
-// the reader reports which value it found where; a trace decides nothing. Without a trace, an evaluation only tests one
+// Records what an evaluation does, to explain why a flag has its value. The evaluator reports sets and filters, the
+// reader reports which value it found where; a trace decides nothing. Without a trace, an evaluation only tests one
 // field for null at these places and allocates nothing.
 
 import type { JsonValue } from '../../json.ts'
@@ -35,12 +35,12 @@ export interface TracedHoldout {
 }
 
 export interface TracedSet {
-  /** By the index of the filter among those that are not cohort filters; a hole was not asked. */
+  /** By the index of the filter among those that are not cohort filters; a hole was not tested. */
   readonly tests: TracedAnswer[]
   /** Whether the subject is a member, by the index of the filter among the cohort filters. */
   readonly cohorts: TracedAnswer[]
   bucketing: TracedBucketing | null
-  /** Of a rule that has one and asked it. */
+  /** For a rule with a holdout that was tested. */
   holdout: TracedHoldout | null
   /** Null when it was not needed, because an earlier check decided or the set includes everyone. */
   rolloutHash01: number | null
@@ -150,7 +150,7 @@ export class EvaluationTrace {
     this.#set!.holdout = { identifier, hash01, isHeldOut }
   }
 
-  /** @param reason that of the outcome, even when the rule's miss lets the next rule decide. */
+  /** @param reason the outcome's reason, even when the rule did not match and the next rule decides. */
   ruleAnswered({ reason }: Pick<FlagOutcome, 'reason'>): void {
     const isMatch = reason === 'targeting_match' || reason === 'experiment_split'
     this.#set!.missed = isMatch ? null : (reason as RuleReason)

@@ -1,5 +1,5 @@
 // Everything that is known about one flag's value for one subject, before it is put into words.
-// `services/flags/explain-flag.ts` makes it.
+// `services/flags/explain-flag.ts` creates it.
 
 import type { Flag } from '../definitions/flag.ts'
 import type { FlagEvaluation } from './evaluate-flags.ts'

@@ -67,7 +67,7 @@ export function needsStoredPerson(needs: FlagNeeds, request: Request): boolean {
   return false
 }
 
-/** Whether a group property that the request does not give may be read. `$group_key` is never read from a row. */
+/** Whether a group property that is missing from the request may be read. `$group_key` is never read from a row. */
 export function needsGroupRow(needs: FlagNeeds, typeIndex: number, typeName: string, request: Request): boolean {
   for (const key of needs.groupKeys.get(typeIndex) ?? []) {
     if (key !== '$group_key' && requestedGroupProperty(request, typeName, key) === undefined) return true

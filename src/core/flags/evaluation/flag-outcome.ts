@@ -1,5 +1,5 @@
 // The outcome of evaluating one flag, as a closed union: its value, payload, reason and condition index.
-// `wire/flags/decide-response.ts` spells them on the wire.
+// `wire/flags/decide-response.ts` writes them on the wire.
 
 import type { JsonValue } from '../../json.ts'
 
@@ -72,7 +72,7 @@ export function isPassing(reason: UnknownReason): boolean {
   return !lastingReasons.includes(reason)
 }
 
-/** The value of a version 2 flag, which `kind` and `payload` tell only to clients that do not know its type. */
+/** The value of a version 2 flag. `kind` and `payload` describe it only to clients that do not know its type. */
 export interface TypedValue {
   /** Null when the flag has no value. */
   readonly value: JsonValue

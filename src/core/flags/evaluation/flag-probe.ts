@@ -1,5 +1,5 @@
-// Finds out what one flag, or one condition, is for stored persons and groups, with the evaluator that requests use. The
-// flag is compiled with just the definitions that it reaches, and need not be stored.
+// Finds the value of one flag, or the result of one condition, for stored persons and groups, with the evaluator that
+// requests use. The flag is compiled with just the definitions that it reaches, and need not be stored.
 
 import { type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../../json.ts'
 import { wantedProperties } from '../../pick-properties.ts'
@@ -34,7 +34,7 @@ export interface ProbedGroup {
 const unstoredId = Number.MAX_SAFE_INTEGER
 
 export class FlagProbe {
-  /** Undefined when the definition cannot be read: then it has no value for anybody. */
+  /** Undefined when the definition cannot be read: then it has no value for any subject. */
   readonly flag: CompiledFlag | undefined
   /** The static cohorts that it reaches, to be looked up for each person. */
   readonly staticCohortIds: readonly number[]
@@ -49,7 +49,7 @@ export class FlagProbe {
 
   /**
    * @param flag evaluated as if it were active; replaces one of the same id among the definitions.
-   * @param byId given where many probes are made of the same definitions.
+   * @param byId passed when many probes use the same definitions.
    */
   constructor(definitions: ProjectDefinitions, flag: Flag, byId: DefinitionsById = definitionsById(definitions)) {
     const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
@@ -69,7 +69,7 @@ export class FlagProbe {
     return new FlagEvaluation(this.#project, null, subject)
   }
 
-  /** Null when the flag has no value for anybody: it is unreadable or depends on itself. */
+  /** Null when the flag has no value for any subject: it is unreadable or depends on itself. */
   outcomeOf(evaluation: FlagEvaluation): FlagOutcome | null {
     return evaluation.outcomes[this.#position] ?? null
   }
@@ -81,7 +81,7 @@ export class FlagProbe {
     return outcome.kind === 'unknown' ? err(outcome.reason) : ok(outcome.kind !== 'off')
   }
 
-  /** Why it can be evaluated for nobody, as far as its definition tells; null when it can be. */
+  /** Why the flag cannot be evaluated for any subject, as far as its definition shows; null when it can be. */
   fault(): UnknownReason | null {
     if (!this.#project.order.includes(this.#position)) return 'dependency_cycle_cohort'
     const otherwise = this.flag?.rules?.otherwise
@@ -91,12 +91,15 @@ export class FlagProbe {
     return null
   }
 
-  /** What the texts of persons' properties have for whom it is not off; those who lack it may still be unknown. */
+  /**
+   * Parts that the properties of every subject contain for which the flag is not off; subjects without them may still
+   * be unknown.
+   */
   neededParts(): NeededParts {
     return neededParts(this.#filters, new Map(this.#cohorts.map(cohort => [cohort.id, cohort])))
   }
 
-  /** Whether it has a value for everybody who is stored. */
+  /** Whether it has a value for every stored subject. */
   isAlwaysKnown(): boolean {
     // A rule may fail at the value of a property.
     return this.#project.flags.length === 1 && this.flag?.rules === null && this.fault() === null
@@ -155,7 +158,7 @@ export function probedPerson(probes: readonly FlagProbe[], person: ProbedPerson,
   }
 }
 
-/** What probes read of a stored group: it is asked for by nobody, so there is no person. */
+/** What probes read of a stored group. No person is involved. */
 export function probedGroup(
   probes: readonly FlagProbe[],
   group: ProbedGroup,
@@ -208,7 +211,7 @@ export function unstoredFlag(projectId: number, fields: Partial<Flag> & Pick<Fla
 }
 
 /**
- * A probe that tells for whom filters hold, all of them.
+ * A probe for whether all these filters hold.
  * @param properties as in a condition set of a flag.
  * @param groupTypeIndex the type of the groups that are tested; null for persons.
  */
@@ -248,7 +251,7 @@ function isByDistinctId(flag: CompiledFlag): boolean {
 
 /**
  * The definitions reduced to the flag and what it refers to, directly or not.
- * @returns also the ids of all cohorts that it refers to, those that do not exist too.
+ * @returns also the ids of all cohorts that it refers to, including those that do not exist.
  */
 function reachedFrom(
   definitions: ProjectDefinitions,

@@ -24,7 +24,7 @@ const cohorts = new Map([
   aCohort(7, 'what', [plan('pro')]),
 ])
 
-describe('the parts that the properties of a person have for whom a flag is not off', () => {
+describe('the parts that the properties of every person contain for whom a flag is not off', () => {
   it('are those of all filters of a set, and of any set', () => {
     const cases: readonly (readonly [readonly (readonly JsonObject[])[], NeededParts])[] = [
       [[[plan('Pro')]], [[pro]]],
@@ -42,7 +42,7 @@ describe('the parts that the properties of a person have for whom a flag is not 
       [[[{ key: 'distinct_id', type: 'person', value: 'ada' }]], []],
       [[[{ key: '1', type: 'flag', value: true }]], []],
       [[[{ key: 'created_at', type: 'person_metadata', operator: 'is_date_after', value: '2026-01-01' }]], []],
-      // Another property stands in where it is absent.
+      // Another property is read where this one is absent.
       [
         [[{ key: '$os', type: 'person', value: 'Linux' }]],
         [
@@ -60,7 +60,7 @@ describe('the parts that the properties of a person have for whom a flag is not 
     }
   })
 
-  it('are those of the cohorts that it asks for, through their trees', () => {
+  it('include those of the cohorts that the flag requires, through their trees', () => {
     const cases: readonly (readonly [JsonObject, NeededParts])[] = [
       [inCohort(1), [[pro, free]]],
       [inCohort(2), [[pro], [['"n":']]]],
@@ -76,7 +76,7 @@ describe('the parts that the properties of a person have for whom a flag is not 
       assert.deepEqual(neededParts({ groups: [{ properties: [filter] }] }, cohorts), parts, JSON.stringify(filter))
   })
 
-  it('are not known of flags that are for groups, or not off for others', () => {
+  it('are not known for flags that are for groups, or not off for others', () => {
     const groups = [{ properties: [plan('pro')] }]
     for (const over of [
       { feature_enrollment: true },
@@ -88,7 +88,7 @@ describe('the parts that the properties of a person have for whom a flag is not 
       assert.deepEqual(neededParts({ groups, ...over }, cohorts), [], JSON.stringify(over))
   })
 
-  it('are few, however many filters there are', () => {
+  it('are limited in number, however many filters there are', () => {
     const values = Array.from({ length: 15 }, (_, index) => `value-${index}`)
     assert.deepEqual(
       neededParts({ groups: [{ properties: [plan(values)] }, { properties: [plan(values)] }] }, cohorts),

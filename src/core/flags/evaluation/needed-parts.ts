@@ -1,6 +1,6 @@
-// What the JSON text of a person's properties has to contain for a flag to be anything but off, so that a store can leave
-// out most other persons without reading them. It lets others through: the evaluator decides.
-// Source: docs/wire/evaluation.md 5.4, 5.8, 5.9, 5.11.
+// What the JSON text of a person's properties must contain for a flag to be anything but off, so that a store can skip
+// most other persons without reading them. False positives are possible: the evaluator decides. Source:
+// docs/wire/evaluation.md 5.4, 5.8, 5.9, 5.11.
 
 import type { JsonObject } from '../../json.ts'
 import type { Cohort } from '../definitions/cohort.ts'
@@ -20,12 +20,12 @@ const listCountMax = 5
 
 /** @returns an empty list when nothing is known. */
 export function neededParts(filters: JsonObject, cohorts: ReadonlyMap<number, Cohort>): NeededParts {
-  // Rules give values to whoever none of them matches.
+  // Rules give a value to subjects that no rule matches.
   if (configVersion(filters) !== 1) return []
   const open = new Set<number>()
   try {
     const { sets, groupTypeIndex, featureEnrollment, holdout } = readFilters(filters)
-    // These give values to whoever meets no condition.
+    // These give values to subjects that match no condition.
     if (featureEnrollment || holdout !== null) return []
     return partsOfAny(sets.map(set => ((set.groupTypeIndex ?? groupTypeIndex) === null ? ofSet(set) : [])))
   } catch (error) {
@@ -65,7 +65,7 @@ function partsOfAll(needed: readonly NeededParts[]): NeededParts {
   return needed.flat().slice(0, listCountMax)
 }
 
-/** What is there whichever of them holds. */
+/** The parts that are present whichever of them holds. */
 export function partsOfAny(needed: readonly NeededParts[]): NeededParts {
   const [only, ...others] = needed
   if (only !== undefined && others.length === 0) return only
@@ -79,7 +79,7 @@ export function partsOfAny(needed: readonly NeededParts[]): NeededParts {
 }
 
 function ofFilter({ type, key, operator, value }: StoredFilter): NeededParts {
-  // The distinct id is no stored property.
+  // The distinct id is not a stored property.
   if (type !== 'person' || key === 'distinct_id' || !needsValue(operator ?? 'exact')) return []
   const exact = (operator ?? 'exact') === 'exact' && value !== null ? value : undefined
   const alternatives = namesOf(key).flatMap(name => partsOfProperty(name, exact))
@@ -88,7 +88,7 @@ function ofFilter({ type, key, operator, value }: StoredFilter): NeededParts {
     : []
 }
 
-/** The property and those that are read where it is absent. */
+/** The property and those that are read when it is absent. */
 function namesOf(key: string): string[] {
   const names = [key]
   for (let { substitute } = new PersonKeys().key(key); substitute !== null; substitute = substitute.substitute)

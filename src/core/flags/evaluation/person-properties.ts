@@ -99,7 +99,7 @@ export interface PersonLayers {
 
 /**
  * The value that the request alone decides (its own property, the GeoIP look-up, its distinct id); undefined when the
- * stored person has to be read.
+ * stored person must be read.
  */
 export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonValue | undefined {
   const own = readProperty(layers.request, key)

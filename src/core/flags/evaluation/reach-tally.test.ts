@@ -12,7 +12,7 @@ const variant = (variantKey: string): FlagOutcome => {
 }
 
 describe('the tally of reach', () => {
-  it('tells typed values apart by their text, takes no value for off, and counts whom each rule decides', () => {
+  it('distinguishes typed values by their text, counts no value as off, and counts the subjects that each rule decides', () => {
     const typed = (value: number | null, conditionIndex: number | null): FlagOutcome => {
       const decided = { conditionIndex, typed: { value, variantKey: null } }
       return value === null
@@ -35,7 +35,7 @@ describe('the tally of reach', () => {
     )
   })
 
-  it('tells gains, losses and moves apart, and what cannot be computed from all of them', () => {
+  it('distinguishes gains, losses and moves, and counts what cannot be computed separately', () => {
     const tally = new ReachTally(2)
     tally.add(off, on, false)
     tally.add(off, variant('a'), true)
@@ -67,7 +67,7 @@ describe('the tally of reach', () => {
     )
   })
 
-  it('holds a bounded number of kinds of changes, and counts the others together', () => {
+  it('stores a bounded number of kinds of changes, and counts the others together', () => {
     const tally = new ReachTally(1)
     for (let index = 0; index < changeKindsMax + 20; index++) tally.add(off, variant(`v${index}`), false)
     for (let times = 0; times < 3; times++) tally.add(off, variant('v7'), false)

@@ -1,11 +1,11 @@
-// Counts whom a draft of a flag reaches beside another version: who gains it, who loses it, who moves between variants.
-// What it holds is bounded, however many persons are counted and however many variants there are.
+// Compares the reach of a draft of a flag with another version: which subjects gain it, lose it or move between
+// variants. Its memory is bounded, however many persons are counted and however many variants there are.
 
 import { type FlagOutcome, flagValue } from './flag-outcome.ts'
 
 /**
- * Null when the flag cannot be computed. A number or an object, as flags of version 2 have, is its JSON text; no value is
- * false, as it is for clients that do not know such flags.
+ * Null when the flag cannot be computed. A number or an object, as flags of version 2 have, is its JSON text; no value
+ * is false, as it is for clients that do not know such flags.
  */
 export type ReachedValue = boolean | string | null
 
@@ -17,15 +17,15 @@ export interface ReachCounts {
   /** From one value that is not off to another one. */
   readonly moved: number
   readonly unchanged: number
-  /** Values before and after, as far as computed for anybody, in the order in which they were first met. */
+  /** Values before and after, as far as computed for any subject, in the order of first occurrence. */
   readonly values: readonly { readonly value: ReachedValue; readonly before: number; readonly after: number }[]
-  /** Changes of value; the first `changeKindsMax` kinds that were met. */
+  /** Changes of value; the first `changeKindsMax` kinds that occurred. */
   readonly changes: readonly { readonly from: ReachedValue; readonly to: ReachedValue; readonly count: number }[]
   /** Changes of further kinds. */
   readonly otherChanges: number
-  /** How many each condition set of the draft lets in; how many each rule of one of version 2 decides. */
+  /** How many subjects each condition set of the draft includes; for version 2, how many each rule decides. */
   readonly byCondition: readonly number[]
-  /** Persons of whom another distinct id has another value of the draft. */
+  /** Persons for whom the draft has another value with another distinct id. */
   readonly split: number
 }
 
@@ -47,7 +47,9 @@ export class ReachTally {
     this.#byCondition = new Array(conditionCount).fill(0)
   }
 
-  /** @param before, after null when the flag has no value. @param isSplit whether a distinct id has another value after. */
+  /**
+   * @param before, after null when the flag has no value. @param isSplit whether a distinct id has another value after.
+   */
   add(before: FlagOutcome | null, after: FlagOutcome | null, isSplit: boolean): void {
     const from = reachedValue(before)
     const to = reachedValue(after)

@@ -116,8 +116,8 @@ function apply(world: World, edit: typeof edits extends fc.Arbitrary<infer T> ? 
   }
 }
 
-describe('a project that is compiled again', () => {
-  it('is what it would be from scratch, whatever was edited', () => {
+describe('recompiling a project', () => {
+  it('gives the same result as compiling from scratch, whatever was edited', () => {
     fc.assert(
       fc.property(fc.array(edits, { minLength: 2, maxLength: 25 }), list => {
         const world = emptyWorld()
@@ -132,7 +132,7 @@ describe('a project that is compiled again', () => {
     )
   })
 
-  it('compiles a new flag and nothing else, however many there are', () => {
+  it('compiles only a new flag, however many there are', () => {
     const world = emptyWorld()
     for (let id = 1; id <= 1_000; id++) world.flags.set(id, on(pro, cohortFilter(1), flagFilter(Math.max(1, id - 1))))
     world.cohorts.set(1, cohortOf(pro))
@@ -147,7 +147,7 @@ describe('a project that is compiled again', () => {
     assert.equal(third.flags[0], first.flags[0])
   })
 
-  it('looks into no flag or cohort that is the very object of before', () => {
+  it('does not inspect flags or cohorts that are the same objects as before', () => {
     const world = emptyWorld()
     for (let id = 1; id <= 100; id++) world.flags.set(id, on(pro, cohortFilter(1)))
     world.cohorts.set(1, cohortOf(cohortFilter(2))).set(2, cohortOf(pro))
@@ -176,7 +176,7 @@ describe('a project that is compiled again', () => {
     assertSame(second, compileProject(definitionsOf(world)))
   })
 
-  it('compiles the flags that reach a cohort which changed, directly or not, and no others', () => {
+  it('compiles the flags that reach a changed cohort, directly or not, and no others', () => {
     const world = emptyWorld()
     world.cohorts
       .set(1, cohortOf(pro))
@@ -210,7 +210,7 @@ describe('a project that is compiled again', () => {
     assertSame(second, compileProject(definitionsOf(world)))
   })
 
-  it('does not gather what nobody reads any more', () => {
+  it('does not accumulate what is no longer read', () => {
     const world = emptyWorld()
     let project = compileProject(definitionsOf(world))
     for (let n = 0; n < 1_000; n++) {
@@ -220,19 +220,19 @@ describe('a project that is compiled again', () => {
     assert.ok(project.personKeys.count <= 110, String(project.personKeys.count))
   })
 
-  it('leaves an evaluation that is under way its answers', () => {
+  it('does not change the answers of an evaluation in progress', () => {
     const world = emptyWorld()
     world.flags.set(1, on(pro))
     const first = compileProject(definitionsOf(world))
     const evaluation = new FlagEvaluation(first, null, aSubject({ personProperties: { plan: 'pro' } }))
-    // The second flag with the same test makes it shared: its place is not among the first project's answers.
+    // The second flag with the same test makes it shared: the first project has no answer for its place.
     world.flags.set(2, on(pro))
     compileProject(definitionsOf(world), first)
     evaluation.advance(() => false)
     assert.equal(evaluation.outcomes[0]?.kind, 'on')
   })
 
-  it('keeps nothing of earlier compilations but the parts that it reuses', async () => {
+  it('retains nothing of earlier compilations but the parts that it reuses', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const world = emptyWorld()
@@ -272,7 +272,7 @@ describe('a project that is compiled again', () => {
       answersOf(project)
     }
     for (let id = 1; id <= 5; id++) editAndCompile(id)
-    // A reference keeps what it refers to until the turn ends.
+    // A reference keeps its target alive until the turn of the event loop ends.
     await new Promise(setImmediate)
     collect()
     const kept = earlier.flatMap(parts => Object.keys(parts).filter(part => parts[part]!.deref() !== undefined))

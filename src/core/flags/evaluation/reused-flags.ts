@@ -37,10 +37,13 @@ export type CompilationStart = Pick<CompilationMemory, 'personKeys' | 'sharedTes
   readonly cohorts: ProjectCohorts | null
 }
 
-/** How many flags may be compiled before keys and tests start anew: by then about half of them are unused. */
+/**
+ * How many flags may be compiled before keys and tests start again from empty: at that point about half of them are
+ * unused.
+ */
 const compiledMax = (flagCount: number) => 2 * flagCount + 100
 
-/** Starts with the memory, unless it is mostly about flags that are gone or was made with other settings. */
+/** Starts with the memory, unless it is mostly about removed flags or was made with other settings. */
 export function startCompilation(
   memory: CompilationMemory | null,
   settings: MatchSettings,
@@ -61,7 +64,7 @@ function hasSameSettings(a: MatchSettings, b: MatchSettings): boolean {
   return a.timezone === b.timezone && a.propertyMatchingVersion === b.propertyMatchingVersion
 }
 
-/** @param reach the cohort as it is compiled now. */
+/** @param reach returns the cohort as it is compiled now. */
 export function isReusable(
   entry: FlagEntry,
   flag: Flag,

@@ -7,7 +7,7 @@ function readerFor(shared: SharedTests): SubjectReader {
   return { failure: null, remembered: new Uint8Array(shared.count) } as unknown as SubjectReader
 }
 
-test('filters that are alike are asked once per evaluation, whatever they answer', () => {
+test('equal filters are tested once per evaluation, whatever they answer', () => {
   for (const answer of [true, false]) {
     const shared = new SharedTests()
     let askedCount = 0
@@ -25,7 +25,7 @@ test('filters that are alike are asked once per evaluation, whatever they answer
   }
 })
 
-test('filters that differ in key, operator or value are asked each for itself', () => {
+test('filters that differ in key, operator or value are tested separately', () => {
   const shared = new SharedTests()
   const identities = [
     ['age', 'exact', 1],

@@ -52,7 +52,7 @@ export class SharedTests {
         // In an evaluation that began before this place existed, it is beyond the end: the test then runs each time.
         if (known === fails) return false
         const answer = test(reader, decided)
-        // An answer without its data means nothing, and the next flag has to fail on it as well.
+        // An answer without its data means nothing, and the next flag must fail on it as well.
         if (reader.failure === null) reader.remembered[place] = answer ? holds : fails
         return answer
       },
