@@ -19,7 +19,7 @@ export interface BrowserScript {
   readonly byteCount: number
   /** A hash of the contents, the same in every process that serves the same file; fit for an entity tag. */
   readonly hash: string
-  /** The whole file. All who need it at a time share the buffer, so it must not be changed. */
+  /** The whole file. Concurrent callers share the buffer, so it must not be changed. */
   bytes(): Promise<Buffer>
   /** The file packed once, then kept in memory. Null when it is not packed or that memory is full: send it plain. */
   packed(packing: ScriptPacking): Promise<Buffer | null>

@@ -1,26 +1,28 @@
-// Files that somebody else keeps and that an import reads: a bucket, or addresses of a list.
+// Files stored elsewhere that an import reads: a bucket, or addresses of a list.
 
-/** What is there, as listed. */
+/** A file as listed. */
 export interface SourceObject {
-  /** Its name in the bucket; of an address whatever tells it from the others, without secrets. */
+  /** Its name in the bucket; for an address, what distinguishes it from the others, without secrets. */
   readonly key: string
-  /** Null when it is not said. */
+  /** Null when unknown. */
   readonly bytes: number | null
-  /** Differs whenever the bytes do, such as an ETag. Null when nothing is said: it cannot be gone on with then. */
+  /**
+   * Differs whenever the bytes do, such as an ETag. Null when the source does not say: then reading cannot be resumed.
+   */
   readonly version: string | null
 }
 
 export interface ObjectBytes {
-  /** Where the bytes begin: what was asked for, or 0 when only the whole can be had. */
+  /** Where the bytes begin: the requested offset, or 0 when only the whole file is available. */
   readonly startsAt: number
   readonly bytes: AsyncIterable<Uint8Array>
-  /** Lines that a person should see, such as where the bytes come from. */
+  /** Lines to show to the user, such as where the bytes come from. */
   readonly notes?: readonly string[]
 }
 
 /**
  * Reads only; every method is repeatable. A source that cannot be reached, is busy or is too slow is a `PortError` with
- * `unavailable` or `timeout`; a key, bucket or right that is missing is an `ObjectSourceRefusal`.
+ * `unavailable` or `timeout`; a missing key, bucket or permission is an `ObjectSourceRefusal`.
  */
 export interface ObjectSource {
   /** In the order of their keys where the source has one. Streams: a bucket may have millions. */
@@ -33,5 +35,5 @@ export interface ObjectSource {
   close(): void
 }
 
-/** A person has to change something. The message says what, without secrets. */
+/** A user must change something. The message says what, without secrets. */
 export class ObjectSourceRefusal extends Error {}

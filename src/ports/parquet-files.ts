@@ -1,9 +1,9 @@
-// Writes Parquet files piece by piece. A group of rows takes the processor for a tenth of a second and longer, so none of
-// it may happen on the event loop.
+// Writes Parquet files piece by piece. A group of rows takes a tenth of a second of CPU time and longer, so none of it
+// may happen on the event loop.
 
 export interface ParquetColumn {
   readonly name: string
-  /** `instant` is epoch ms, or null; every other value is there. `json` is kept as text. */
+  /** `instant` is epoch ms, or null; every other value is present. `json` is stored as text. */
   readonly kind: 'text' | 'json' | 'instant' | 'boolean' | 'integer'
 }
 
@@ -11,13 +11,13 @@ export type ParquetValue = string | number | boolean | null
 
 /** Every method rejects once the writing has failed. */
 export interface ParquetFile {
-  /** Hands over some rows as their columns, in the order of the file's columns. They wait for the end of their group. */
+  /** Adds some rows as columns, in the order of the file's columns. They wait for the end of their group. */
   add(columns: readonly (readonly ParquetValue[])[]): void
   /** Ends the group of the rows that were added since the last one. @returns the bytes of the file up to here. */
   endGroup(): Promise<Uint8Array>
-  /** @returns the rest of the bytes. @param metadata what the footer says beside the columns. */
+  /** @returns the rest of the bytes. @param metadata entries that the footer has beside the columns. */
   end(metadata: Readonly<Record<string, string>>): Promise<Uint8Array>
-  /** Frees what it holds, at the end or before. */
+  /** Frees its resources, at the end or before. */
   close(): void
 }
 

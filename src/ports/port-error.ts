@@ -3,7 +3,7 @@
 /**
  * `unavailable`: the store cannot be reached or refuses the call. `timeout`: it did not answer in time. `conflict`:
  * another writer was first, or the input contradicts stored data. `corrupt`: stored data cannot be read. `full`: no
- * room for more.
+ * space left.
  */
 export const portErrorCodes = ['unavailable', 'timeout', 'conflict', 'corrupt', 'full'] as const
 export type PortErrorCode = (typeof portErrorCodes)[number]
@@ -22,8 +22,8 @@ export class PortError extends Error {
 }
 
 /**
- * The query needs persons or groups of today, and the event store has not got all of them yet: at a first start, after
- * an upgrade, or after the store was lost. They come by themselves.
+ * The query needs current persons or groups, and the event store does not have all of them yet: at a first start, after
+ * an upgrade, or after the store was lost. They are filled in automatically.
  */
 export class MirrorFillingError extends PortError {
   constructor(cause: unknown) {
@@ -32,8 +32,8 @@ export class MirrorFillingError extends PortError {
 }
 
 /**
- * The query met a limit of its own: its answer is too large, or it needs too much memory or time. The store is there, and a
- * query for less may succeed.
+ * The query reached a limit on single queries: its answer is too large, or it needs too much memory or time. The store
+ * works, and a query for less may succeed.
  */
 export class QueryTooLargeError extends PortError {
   declare readonly code: 'full' | 'timeout'
@@ -42,7 +42,7 @@ export class QueryTooLargeError extends PortError {
   }
 }
 
-/** Our own queue in front of a store is full. The store was not asked, so this says nothing about its health. */
+/** Our own queue in front of a store is full. The store was not called, so this says nothing about its health. */
 export class QueueFullError extends PortError {
   declare readonly code: 'unavailable' | 'timeout'
   constructor(port: string, code: 'unavailable' | 'timeout' = 'unavailable') {

@@ -1,7 +1,7 @@
 // Threads for work that would block the event loop. A type maps each kind of job to its input and outcome, so that both
 // keep their types from the caller to the thread and back.
 
-/** Maps a kind of job to the thread's input and outcome. Both have to survive a structured clone. */
+/** Maps a kind of job to the thread's input and outcome. Both must survive a structured clone. */
 export type JobTable<Jobs> = { readonly [Kind in keyof Jobs]: readonly [job: unknown, outcome: unknown] }
 
 /** A job of any kind in the table, with its kind. */

@@ -1,4 +1,4 @@
-// Queries about single events, their names and surveys. Each identity is seen once (`event-store.ts`). Persons are
+// Queries about single events, their names and surveys. Each identity is returned once (`event-store.ts`). Persons are
 // current: if a distinct id has moved to another person since an event was stored, results, filters and counts
 // attribute the event to the current person.
 
@@ -31,8 +31,8 @@ export interface EventQueries {
     signal?: AbortSignal,
   ): Promise<{ readonly count: number; readonly results: readonly PropertyName[] }>
   /**
-   * The values of one property, the most frequent first, equal ones in byte order: of about the newest 2,000 events of a
-   * name, or of up to 50,000 persons or groups of today. Leaves out null and values of more than 1,000 characters.
+   * The values of one property, the most frequent first, equal ones in byte order: of about the newest 2,000 events of
+   * a name, or of up to 50,000 current persons or groups. Leaves out null and values of more than 1,000 characters.
    * @throws MirrorFillingError for persons and groups while they are copied.
    */
   listPropertyValues(query: PropertyValueQuery, signal?: AbortSignal): Promise<PropertyValues>
@@ -48,7 +48,7 @@ export interface EventCursor {
   readonly tieBreak: string
 }
 
-/** All given filters have to hold. */
+/** All given filters must match. */
 export interface EventQuery {
   readonly projectId: number
   readonly event?: string
@@ -58,7 +58,7 @@ export interface EventQuery {
   /** Exclusive bounds, epoch ms. */
   readonly afterMs?: number
   readonly beforeMs?: number
-  /** Event properties whose text form has to equal these values. */
+  /** Event properties whose text form must equal these values. */
   readonly properties?: readonly { readonly key: string; readonly value: JsonValue }[]
   readonly descending: boolean
   readonly after?: EventCursor
@@ -90,9 +90,9 @@ export interface EventNameQuery extends NamesPage {
   readonly order?: { readonly by: EventNameField; readonly isDescending: boolean }
 }
 
-/** All given filters have to hold. */
+/** All given filters must match. */
 export interface PropertyNameQuery extends NamesPage {
-  /** Properties of events, or of the persons as they were when the events arrived, or of the groups of a type today. */
+  /** Properties of events, or of the persons as stored with the events, or of the current groups of a type. */
   readonly kind: 'event' | 'person' | { readonly groupTypeIndex: number }
   readonly names?: readonly string[]
   readonly excludedNames?: readonly string[]
@@ -108,7 +108,7 @@ export interface PropertyNameQuery extends NamesPage {
 
 export interface PropertyValueQuery {
   readonly projectId: number
-  /** Whose property: that of events of this name, of persons, or of the groups of a type. */
+  /** Whose property: of events of this name, of persons, or of the groups of a type. */
   readonly of: { readonly event: string } | 'person' | { readonly groupTypeIndex: number }
   readonly name: string
   /** Part of a value's text, ignoring case. */

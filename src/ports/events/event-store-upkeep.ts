@@ -8,7 +8,7 @@ import type { HeldRange } from '#core/processing/held-rows.ts'
 export interface EventStoreUpkeep {
   /**
    * Creates or upgrades tables. Several processes may do so at the same time, and while the store is in use.
-   * @returns what changed in tables that were there: names of migrations, and tables whose retention is another one now.
+   * @returns changes of existing tables: names of migrations, and tables whose retention has changed.
    * @throws PortError `conflict` when another version made the tables; then nothing was changed.
    */
   migrate(): Promise<readonly string[]>
@@ -21,13 +21,17 @@ export interface EventStoreUpkeep {
    */
   findHeldRows(instance: string, markId: string | null): Promise<HeldRows | null>
   /**
-   * Deletes rejects, recordings and cached counts that are older than they are kept; packed items of recordings by whole UTC
-   * days. Does nothing where a server deletes them by its own clock.
-   * @param by.isBelieved whether rows that are further ahead of the time than they are kept go as well, since they would
-   *   stay for as long as a clock was wrong.
+   * Deletes rejects, recordings and cached counts past their retention; packed items of recordings by whole UTC days.
+   * Does nothing where a server deletes them by its own clock.
+   * @param by.isBelieved whether rows that are further in the future than their retention are deleted as well, since
+   *   they
+   *   would stay for as long as a clock was wrong.
    */
   deleteExpired(by: { readonly nowMs: number; readonly isBelieved: boolean }): Promise<void>
-  /** By project: the most erasures that a row tells of (`EventRows.erasures`), where any does. Reads a column of all rows. */
+  /**
+   * By project: the highest erasure count in its rows (`EventRows.erasures`), for projects that have any. Reads a
+   * column of all rows.
+   */
   findErasureCounts(): Promise<readonly ErasureCount[]>
   /** Resolves when the mark is durable. */
   writeMark(mark: StoreMark): Promise<void>

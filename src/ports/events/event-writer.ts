@@ -38,27 +38,31 @@ export interface EventWriter {
    * number of calls.
    */
   findFlagCalls(calls: readonly EventIdentity[]): Promise<readonly StoredFlagCall[]>
-  /** The override that queries see now, for each distinct id that has one. Any number of ids; answers in any order. */
+  /**
+   * The override that queries currently use, for each distinct id that has one. Any number of ids; answers in any
+   * order.
+   */
   findOverrides(
     ids: readonly { readonly projectId: number; readonly distinctId: string }[],
   ): Promise<readonly PersonIdOverride[]>
-  /** How many distinct ids a job's pending rows with persons (`personMode` is `full`) have, give or take a few percent. */
+  /** How many distinct ids a job's pending rows with persons (`personMode` is `full`) have, within a few percent. */
   countPendingIds(importJobId: number): Promise<number>
   /**
-   * Adds to `personPropertiesJson` of a job's pending rows with persons what is known of their persons and is missing in the
-   * row. What a row has of its own stays as it is. Repeat it after a crash. Returns early when the signal aborts.
-   * At first it removes what an earlier call has left behind. A call for the same job that is still under way in another
-   * worker then adds no more, and takes nothing from this one.
+   * Adds to `personPropertiesJson` of a job's pending rows with persons the known properties of their persons that are
+   * missing in the row. Existing properties of a row stay unchanged. Repeat it after a crash. Returns early when the
+   * signal aborts. It begins by removing what an earlier call left over. A call for the same job that is still running
+   * in another worker then adds no more, and does not disturb this one.
    * @param share which of the job's distinct ids: there are `count` shares of about the same size.
-   * @param knownOf the properties of some distinct ids' persons as JSON.stringify writes them; ids without a person are left
-   *   out. Of properties of more than `knownBytesMax` bytes, the shortest that fit into that are added.
+   * @param knownOf the properties of some distinct ids' persons as JSON.stringify writes them; ids without a person are
+   *   left
+   *   out. If the properties exceed `knownBytesMax` bytes, only the shortest that fit are added.
    */
   addKnownProperties(importJobId: number, share: IdShare, knownOf: KnownOf, signal: AbortSignal): Promise<void>
   /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
   publishJob(importJobId: number): Promise<void>
   /**
-   * Deletes the rows of a job that shares its partition with others (`importPartition` 1), and returns when none is left.
-   * Repeat it after a crash.
+   * Deletes the rows of a job that shares its partition with others (`importPartition` 1), and returns when none
+   * remains. Repeat it after a crash.
    */
   discardDay(importJobId: number): Promise<void>
   /** Drops a job's rows, pending and published. Repeat it after a crash. */
@@ -78,7 +82,7 @@ export const knownBytesMax = 2 * 1024
 
 export interface EventRows {
   readonly events: readonly StoredEvent[]
-  /** Rows of import jobs that are not published yet; queries do not see them until they are. */
+  /** Rows of import jobs that are not published yet; queries do not return them until then. */
   readonly pendingEvents: readonly StoredEvent[]
   readonly overrides: readonly PersonIdOverride[]
   readonly recordings: readonly StoredRecording[]
@@ -86,8 +90,8 @@ export interface EventRows {
   /** Flag calls of projects that deduplicate them: they are charged, but not stored as events. */
   readonly deduplicated?: readonly DeduplicatedCall[]
   /**
-   * By project: how often persons of it had been erased when the rows were made; never, where it says nothing. Rows of an
-   * earlier count go with a person, rows of a later one stay.
+   * By project: how often persons of it had been erased when the rows were made; 0 for absent projects. Rows with an
+   * earlier count are erased with a person, rows with a later one stay.
    */
   readonly erasures?: ReadonlyMap<number, number>
   /** True for rows that were stored before and may have been lost: they replace no event that still exists. */

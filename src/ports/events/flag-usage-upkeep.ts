@@ -1,15 +1,15 @@
-// Keeps counts of hours and days in which a flag was called very often, so that its usage is answered without reading its
-// calls again. They only save time: `InsightQueries.countFlagUsage` takes those that are still right, and counts the calls
-// of all other buckets (docs/decisions/0046).
+// Caches counts of hours and days in which a flag was called very often, so that its usage is answered without reading
+// its calls again. They only save time: `InsightQueries.countFlagUsage` uses those that are still correct, and counts
+// the calls of all other buckets (docs/decisions/0046).
 
 import type { Buckets } from '#core/insights/buckets.ts'
 
-/** How long cached counts stay: those that are still wanted are made again then. */
+/** How long cached counts are stored: those that are still requested are counted again then. */
 export const cachedUsageDays = 90
 
 /**
- * No client waits for these: each may take minutes, and the limit of people's queries does not hold for them. `signal` ends one,
- * with its reason.
+ * No client waits for these: each may take minutes, and the limit on users' queries does not apply to them. `signal`
+ * ends one, with its reason.
  * @throws PortError from every method, like `EventQueries`.
  */
 export interface FlagUsageUpkeep {
@@ -20,11 +20,11 @@ export interface FlagUsageUpkeep {
     signal?: AbortSignal,
   ): Promise<readonly BusyFlag[]>
   /**
-   * The UTC days on which distinct ids called flags that were given to another person since a time, and when the last one
-   * was, both in epoch ms.
+   * The UTC days on which distinct ids called flags, for ids that moved to another person since a time, and when the
+   * last one moved, both in epoch ms.
    */
   listMovedDays(projectId: number, movedFromMs: number, signal?: AbortSignal): Promise<readonly MovedDay[]>
-  /** The cached counts of these buckets that are still right. */
+  /** The cached counts of these buckets that are still correct. */
   listCachedUsage(query: CachedUsageQuery, signal?: AbortSignal): Promise<readonly CachedUsage[]>
   /** Counts the calls of these buckets, and caches the counts. Repeating it replaces them. */
   cacheUsage(query: CachedUsageQuery & { readonly nowMs: number }, signal?: AbortSignal): Promise<void>
@@ -46,7 +46,7 @@ export interface CachedUsageQuery {
 export interface CachedUsage {
   readonly fromMs: number
   readonly endMs: number
-  /** Before anything was counted. */
+  /** A time before anything was counted. */
   readonly cachedAtMs: number
 }
 

@@ -1,4 +1,4 @@
-// The rows of one import job, published or not, for its report, its verification and its undoing.
+// The rows of one import job, published or not, for its report, its verification and its undo.
 
 import type { BatchSummary } from '#core/events/batch-summary.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
@@ -7,17 +7,17 @@ import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { EventView } from './event-queries.ts'
 
-/** Anybody with a project's public key can make more; those that link asked ids with each other come first. */
+/** Anyone with a project's public key can make more; those that link requested ids with each other come first. */
 export const otherUseCountMax = 1_000
 export const laterWriteCountMax = 20
-/** What one call of `ImportedRows` finds at most; it throws a `QueryTooLargeError` beyond that. */
+/** The maximum that one call of `ImportedRows` finds; above it, the call throws a `QueryTooLargeError`. */
 export const foundRowsMax = 100_000
 export const foundCharsMax = 64 * 1024 * 1024
 
 export interface ImportedCountsQuery {
   readonly projectId: number
   readonly importJobId: number
-  /** Null for the first ones. */
+  /** Null for the first page. */
   readonly after: DayAndEvent | null
   readonly limit: number
 }
@@ -37,16 +37,16 @@ export interface AskedBatch {
 }
 
 /**
- * @throws PortError from every method, as in `EventQueries`; `QueryTooLargeError` where the same method may well answer for
- *   fewer ids or groups. What has a signal is for people, and takes its turn among the other queries of the project.
+ * @throws PortError from every method, as in `EventQueries`; `QueryTooLargeError` where the same method may succeed for
+ *   fewer ids or groups. Methods with a signal serve users, and queue with the other queries of the project.
  */
 export interface ImportedRows {
   countImportedRows(projectId: number, importJobId: number, signal?: AbortSignal): Promise<ImportedRowCounts>
-  /** By day, then by name in the order of its bytes, from behind `after` on: some of very many. */
+  /** By day, then by name in byte order, starting after `after`: a page of very many. */
   listImportedCounts(query: ImportedCountsQuery, signal?: AbortSignal): Promise<readonly ImportedCount[]>
   /** How many pending rows a job has, each identity once. */
   countPendingRows(projectId: number, importJobId: number): Promise<number>
-  /** The rows with these uuids, whatever their persons are today. */
+  /** The rows with these uuids, whoever their persons are now. */
   findImportedRows(
     projectId: number,
     importJobId: number,
@@ -54,15 +54,15 @@ export interface ImportedRows {
     signal?: AbortSignal,
   ): Promise<readonly EventView[]>
   /**
-   * How many of these events are stored, visible or pending, live or by any job. Few questions of a project wait at once:
-   * a further one is `full`.
+   * How many of these events are stored, visible or pending, live or by any job. Only a few calls of a project may wait
+   * at once: a further one is `full`.
    */
   countStored(projectId: number, batch: AskedBatch): Promise<number>
-  /** Those of the distinct ids whose persons are in visible rows of anything but this job. */
+  /** The distinct ids whose persons appear in visible rows other than this job's. */
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
   /**
-   * What visible rows of anything but this job have the persons of these distinct ids, each kind of them once, and the later
-   * ones that link other distinct ids with these: at most `otherUseCountMax` of each asked id.
+   * How visible rows other than this job's use the persons of these distinct ids, each kind of use once, and the later
+   * ones that link other distinct ids with these: at most `otherUseCountMax` per requested id.
    * @param sinceMs rows of live events and of imports without a job are later if they were stored from then on.
    */
   findOtherUses(
@@ -72,9 +72,9 @@ export interface ImportedRows {
     sinceMs: number,
   ): Promise<readonly OtherUse[]>
   /**
-   * What live events that were stored from `sinceMs` on have for these keys in `$set` and `$set_once`, each value once: at
-   * most `laterWriteCountMax` for a distinct id, a key and either of them, the latest of `$set`, the earliest of `$set_once`
-   * and of `$set` of `filteredProperties`. And the last of them that has the key in `$unset`.
+   * What live events stored from `sinceMs` on write to these keys in `$set` and `$set_once`, each value once: at most
+   * `laterWriteCountMax` per distinct id, key and kind of write; the latest of `$set`, the earliest of `$set_once` and
+   * of `$set` of `filteredProperties`. Also the latest event that has the key in `$unset`.
    */
   findLaterWrites(
     projectId: number,
@@ -82,24 +82,27 @@ export interface ImportedRows {
     keys: readonly string[],
     sinceMs: number,
   ): Promise<readonly LaterWrite[]>
-  /** What each of these imports wrote to these keys of the persons of these distinct ids at last, and when at first. */
+  /**
+   * The last value that each of these imports wrote to these keys of the persons of these distinct ids, and the time of
+   * the first write.
+   */
   findImportedKeys(
     imports: LaterImports,
     distinctIds: readonly string[],
     keys: readonly string[],
   ): Promise<readonly ImportedKey[]>
-  /** What each of these imports wrote to these keys of these groups at last, and when at first. */
+  /** The last value that each of these imports wrote to these keys of these groups, and the time of the first write. */
   findImportedGroupKeys(
     imports: LaterImports,
     groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
     keys: readonly string[],
   ): Promise<readonly ImportedGroupKey[]>
-  /** Those of the groups that `$groupidentify` events of anything but this job describe. */
+  /** The groups that `$groupidentify` events other than this job's describe. */
   findOtherGroupUses(
     projectId: number,
     importJobId: number,
     groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
   ): Promise<readonly OtherGroupUse[]>
-  /** Whether rows of anything but this job, visible or pending, name a group of this type. */
+  /** Whether rows other than this job's, visible or pending, name a group of this type. */
   hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean>
 }

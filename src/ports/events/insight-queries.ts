@@ -1,6 +1,6 @@
-// Queries of insights: counts over many events. Each identity counts once and persons are those of today
-// (`event-store.ts`); events of imports that are still pending do not count. They have a queue of their own, so that many
-// of them never keep lists of single events waiting.
+// Queries of insights: counts over many events. Each identity counts once and persons are current (`event-store.ts`);
+// events of pending imports do not count. These queries have a separate queue, so that many of them never delay lists
+// of single events.
 
 import type { Buckets } from '#core/insights/buckets.ts'
 import type { Breakdown, Condition } from '#core/insights/conditions.ts'
@@ -16,22 +16,24 @@ export interface InsightQueries {
   /** When the project's earliest event since 2015 happened, epoch ms; null while it has none. */
   findFirstEventTime(projectId: number, signal?: AbortSignal): Promise<number | null>
   /**
-   * The lines of one series of a trend: one, or with breakdowns one for each of the values whose figures sum up to most,
-   * most first and equals in the order of their bytes, then one for events without a value and one for all other values.
-   * Lines of nothing are left out. Conditions hold as the evaluator of flags has it, value for value.
+   * The lines of one series of a trend: one, or with breakdowns one for each of the values with the highest sums,
+   * highest first and equal sums in byte order, then one for events without a value and one for all other values. Lines
+   * without any figure are left out. Conditions match exactly as the evaluator of flags decides.
    * @throws TooManyValues, TooManyConditions
    */
   countTrend(query: TrendCountQuery, signal?: AbortSignal): Promise<readonly TrendLine[]>
   /** How often a flag was called, by value and bucket. Calls that were deduplicated count, and so do their callers. */
   countFlagUsage(query: FlagUsageQuery, signal?: AbortSignal): Promise<FlagUsage>
-  /** Whom a flag exposed to which variant, by its calls, deduplicated ones too, and by events that tell of an exposure. */
+  /**
+   * Which persons a flag exposed to which variant, by its calls, including deduplicated ones, and by exposure events.
+   */
   countExposures(query: ExposureQuery, signal?: AbortSignal): Promise<FlagExposure>
 }
 
 /** Too many distinct values of a property would have to be compared outside the store. */
 export class TooManyValues extends Error {}
 
-/** The conditions of a query, with those of its cohorts, are more than the store reads in one query. */
+/** The conditions of a query, with those of its cohorts, exceed what the store reads in one query. */
 export class TooManyConditions extends Error {}
 
 export interface TrendCountQuery {
@@ -41,7 +43,7 @@ export interface TrendCountQuery {
   /** Null counts events of every name. */
   readonly event: string | null
   readonly math: TrendMath
-  /** Cohorts are replaced by what they stand for. */
+  /** Cohorts are replaced by their conditions. */
   readonly condition: Condition
   readonly breakdown: TrendBreakdown | null
   readonly settings: InsightSettings
@@ -55,7 +57,7 @@ export interface TrendBreakdown {
   readonly values?: readonly BreakdownValue[]
 }
 
-/** How conditions of the project read values. */
+/** Settings of the project by which conditions read values. */
 export interface InsightSettings {
   readonly timezone: string
   readonly nowMs: number
@@ -69,14 +71,14 @@ export interface ExposureQuery extends FlagUsageQuery {
   readonly variants: readonly string[]
   /** Whether the flag has rules (a document of version 2), whose calls name the variant beside its value. */
   readonly isOfRules: boolean
-  /** Import jobs whose calls count; other imports expose nobody. */
+  /** Import jobs whose calls count; other imports expose no person. */
   readonly importJobIds: readonly number[]
 }
 
 export interface FlagExposure {
-  /** For each of the variants, how many persons' first call of the range was with it, per bucket. */
+  /** For each variant, the number of persons per bucket whose first call in the range had it. */
   readonly firsts: readonly (readonly number[])[]
-  /** Persons whose calls had more than one of the variants; they count for none. */
+  /** Persons whose calls had more than one of the variants; they are counted for none. */
   readonly multiple: number
 }
 
@@ -89,8 +91,8 @@ export interface FlagUsageQuery {
 }
 
 export interface TrendLine {
-  /** One figure per bucket; 0 for a bucket that nothing was found for. */
+  /** One figure per bucket; 0 for a bucket without any. */
   readonly data: readonly number[]
-  /** `other` for all values that have no line of their own; null without breakdowns. */
+  /** `other` for all values without a line; null without breakdowns. */
   readonly value: BreakdownValue | 'other' | null
 }

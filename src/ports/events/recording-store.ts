@@ -3,7 +3,7 @@
 
 import type { StoredRecording } from '#core/events/stored-event.ts'
 
-/** Days that parts of a recording are kept from when it was stored: its items, and the row that says it had some. */
+/** Days that parts of a recording are stored: its items, and the row that says it had some. */
 export const recordingRetentionDays = { items: 3, row: 90 } as const
 
 /** @throws PortError from every method, like `EventQueries`. */

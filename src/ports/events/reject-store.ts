@@ -1,5 +1,5 @@
-// Events that were accepted but could not be stored, and which of them were replayed, that is, taken through capture
-// again. The worker writes rejects with its other rows (`event-writer.ts`); they are kept for
+// Events that were accepted but could not be stored, and which of them were replayed, that is, sent through capture
+// again. The worker writes rejects with its other rows (`event-writer.ts`); they are stored for
 // `PENNON_REJECT_RETENTION_DAYS`.
 
 import type { Lane } from '#core/events/captured-event.ts'
@@ -34,12 +34,12 @@ export interface RejectedCursor {
   readonly rejectId: string
 }
 
-/** All given filters have to hold. */
+/** All given filters must match. */
 export interface RejectedFilter {
   readonly projectId: number
   readonly ids?: readonly string[]
   readonly reason?: string
-  /** Name of a field, with or without its item's place in front (`batch.3.uuid`). */
+  /** Name of a field, with or without the place of its item before it (`batch.3.uuid`). */
   readonly field?: string
   readonly event?: string
   readonly distinctId?: string

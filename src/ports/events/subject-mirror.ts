@@ -1,6 +1,6 @@
-// The mirror: persons and groups of today beside the events, for queries that filter by what a person or group has now.
-// The state is the truth, and the worker writes what was committed there (`services/worker/mirror-subjects.ts`,
-// docs/decisions/0051).
+// The mirror: current persons and groups beside the events, for queries that filter by a person's or group's current
+// properties. The state is authoritative, and the worker writes what was committed there
+// (`services/worker/mirror-subjects.ts`, docs/decisions/0051).
 
 import type { HeldRange } from '#core/processing/held-rows.ts'
 import type {
@@ -13,11 +13,13 @@ import type {
 /** @throws PortError from every method, like `EventWriter`. Repeat the call. */
 export interface SubjectMirror {
   /**
-   * Resolves when the rows are durable and every query sees them. Of two rows of a subject the higher version wins, and
-   * of equal versions the later one. A deleted subject is seen no more; it may come back with a later row.
+   * Resolves when the rows are durable and every query returns them. Of two rows of a subject the higher version wins,
+   * and of equal versions the later one. A deleted subject is no longer returned; it may reappear with a later row.
    */
   writeSubjects(rows: MirrorRows, version: number): Promise<void>
-  /** What the mirror has now, without reading properties. @param withVersion reads the version of every row. */
+  /**
+   * The current contents of the mirror, without reading properties. @param withVersion reads the version of every row.
+   */
   findHeldMirror(withVersion: boolean): Promise<HeldMirror>
   /**
    * Empties the mirror, durably. From now on, queries that need it are refused until `completeMirror`.
@@ -36,11 +38,11 @@ export interface MirrorRows {
 }
 
 export interface HeldMirror {
-  /** The fill that was begun last; null before the first. */
+  /** The most recently begun fill; null before the first. */
   readonly fillId: string | null
   readonly isComplete: boolean
-  /** The highest version of all rows and fills, 0 when there are none; null when it was not asked for. */
+  /** The highest version of all rows and fills, 0 when there are none; null when it was not requested. */
   readonly version: number | null
-  /** Null when the store's user may not ask. */
+  /** Null when the store's user lacks the permission. */
   readonly ranges: readonly HeldRange[] | null
 }

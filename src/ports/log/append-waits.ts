@@ -1,5 +1,5 @@
-// How a log's reader keeps what `LogReadOptions` promises of `maxWaitMs`: it waits for records that are appended. A call of `wakeUp`
-// ends the wait, and it also polls, since not every commit of another process sends a wake-up.
+// Implements `maxWaitMs` of `LogReadOptions` for a log's reader: it waits for records to be appended. A call of
+// `wakeUp` ends the wait, and it also polls, since not every commit of another process sends a wake-up.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { LogChunk, LogReadOptions } from './event-log.ts'
@@ -9,18 +9,18 @@ export class AppendWaits {
   readonly #wakeUpCounts = new Map<LogStream, number>()
   readonly #sleepers = new Map<LogStream, Set<() => void>>()
 
-  /** @param pollMs how often a read looks without a wake-up; never, when absent. */
+  /** @param pollMs how often a read checks without a wake-up; never, when absent. */
   constructor(pollMs = Number.POSITIVE_INFINITY) {
     this.#pollMs = pollMs
   }
 
-  /** Something was appended to the stream. Cheap, may be called at any time. */
+  /** Signals an append to the stream. Cheap, may be called at any time. */
   wakeUp(stream: LogStream): void {
     this.#wakeUpCounts.set(stream, this.#wakeUpCount(stream) + 1)
     for (const wake of this.#sleepers.get(stream) ?? []) wake()
   }
 
-  /** Reads again until something is there, the time is over or the signal aborts. */
+  /** Reads again until there are records, the time has passed or the signal aborts. */
   async read(
     stream: LogStream,
     fromOffset: number,
@@ -33,7 +33,7 @@ export class AppendWaits {
       const chunk = await readNow()
       const leftMs = untilMs - performance.now()
       if (chunk.nextOffset !== fromOffset || leftMs <= 0 || signal?.aborted) return chunk
-      // What was appended while it read may not be in the chunk.
+      // Records appended during the read may be missing in the chunk.
       if (this.#wakeUpCount(stream) === wakeUpCount) await this.#sleep(stream, Math.min(leftMs, this.#pollMs), signal)
     }
   }

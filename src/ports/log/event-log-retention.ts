@@ -10,11 +10,11 @@ export interface LogSpace {
   readonly bytesMax: number
   /** Free space on the log's disk. */
   readonly freeBytes: number
-  /** How much has to stay free. */
+  /** How much must stay free. */
   readonly freeBytesMin: number
   /** Either limit is near: processed records should be deleted. */
   readonly isShort: boolean
-  /** The imports' part of `bytes`, and its limit: the rest is reserved for live events. */
+  /** The imports' share of `bytes`, and its limit: the rest is reserved for live events. */
   readonly importBytes: number
   readonly importBytesMax: number
   /** `importBytesMax` is near: processed imports should be deleted. */

@@ -19,7 +19,7 @@ export interface EventLogWriter {
   append(traffic: Traffic, records: EncodedRecords): Promise<void>
   /** The condition that an append would most likely meet now: for readiness, never to decide whether to append. */
   condition(): LogCondition
-  /** How many records wait for their append to resolve, by stream, if the log knows the stream by then. */
+  /** How many records wait for their append to resolve, by stream, as far as the log has assigned one. */
   waitingRecords(): ReadonlyMap<LogStream, number>
   close(): Promise<void>
 }
@@ -31,7 +31,7 @@ export type EventLogAppender = Pick<EventLogWriter, 'append'>
  * `full`: a limit is reached, and the reason names its setting; or the disk has no space left. `imports_full`: imports
  * have used up their share; live events are still accepted. `files_gone`: files with accepted records were removed or
  * replaced; nothing is accepted until a restart. `unavailable`: the last commit failed, or the log does not answer.
- * `reason` is a sentence for people, without the full stop.
+ * `reason` is a sentence for operators, without the full stop.
  */
 export type LogCondition =
   | { readonly state: 'ok' }
@@ -95,7 +95,7 @@ export interface LogReadOptions {
   readonly bytesMax: number
   /** How long to wait for the first record if there is none yet; no waiting when absent. */
   readonly maxWaitMs?: number
-  /** Ends the wait early, with whatever has arrived by then. */
+  /** Ends the wait early, with the records that have arrived until then. */
   readonly signal?: AbortSignal
 }
 

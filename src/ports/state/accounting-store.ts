@@ -1,4 +1,4 @@
-// Counts that are kept by UTC day: what a project used, what fronts refused, and what processing warned about.
+// Counts that are stored by UTC day: what a project used, what fronts refused, and what processing warned about.
 
 import type { JsonObject } from '#core/json.ts'
 import type { EventUsage, LiveUsage } from '#core/usage.ts'

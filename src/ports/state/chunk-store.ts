@@ -43,7 +43,7 @@ export interface ChunkStore {
    */
   findOwnPosition(stream: LogStream, ownerId: string): Promise<number | null>
   /**
-   * Reads everything as of one moment. Unknown subjects are left out, as are groups of projects that are not in
+   * Reads everything as of one point in time. Unknown subjects are left out, as are groups of projects that are not in
    * `projectIds`. Ids are read in lists, so the number of queries does not grow with each id.
    * @param textBytesMax limit on the property text, marks included, of all these persons and groups together; each
    *   other id of a merging person counts as 256 bytes.
@@ -52,20 +52,20 @@ export interface ChunkStore {
    */
   loadChunk(subjects: ChunkSubjects, textBytesMax: number): Promise<LoadedChunk | 'too_large'>
   /**
-   * Reads what is known of the `$identify` events of cookieless visitors. None is named twice.
+   * Reads the known `$identify` events of cookieless visitors. No visitor may be named twice.
    * @throws PortError if the state cannot be read.
    */
   loadIdentifies(wanted: WantedIdentifies): Promise<LoadedIdentifies>
   /**
-   * Reads all sessions of these names, in any order: at most about a hundred of each, since a session lasts for half an hour
-   * and its visitor for a day. None is named twice.
+   * Reads all sessions of these names, in any order: at most about a hundred per name, since a session lasts for half
+   * an hour and its visitor for a day. No name may occur twice.
    * @throws PortError if the state cannot be read.
    */
   loadSessions(wanted: readonly VisitorSessionName[]): Promise<readonly VisitorSession[]>
   /**
-   * Writes everything or nothing. Each row is written only if it still has the version that was loaded. Of
-   * `calledFlags`, those that the project has and that are not deleted are remembered as called at that time, unless a
-   * later call is known; the flags' versions and the revision stay as they are.
+   * Writes everything or nothing. Each row is written only if it still has the version that was loaded. For
+   * `calledFlags` that exist in the project and are not deleted, that time is stored as their last call, unless a later
+   * call is known; the flags' versions and the revision stay unchanged.
    * @returns `version_conflict` if a person, mapping or group changed since it was loaded, if a group type in use was
    *   deleted, if a distinct id that these changes use without a person now has one, or if one that they map to a
    *   person has since been used without one: load and process again. `not_owner` if another worker has claimed the

@@ -21,7 +21,7 @@ export interface CohortStore {
   createCohort(input: NewCohort, options: LinkedWrite): Promise<Result<Written<Cohort>, 'definitions_changed'>>
   /**
    * Applies the patch and adds 1 to the version, unless it changes nothing; new filters make the count of members
-   * unknown. If `expectedVersion` is not the current version, nothing is written and the current cohort comes back. A
+   * unknown. If `expectedVersion` is not the current version, nothing is written and the current cohort is returned. A
    * deleted cohort is `not_found` unless the patch has `deleted: false`.
    */
   updateCohort(
@@ -57,8 +57,8 @@ export interface CohortMemberStore {
   /** Persons with an id above `afterPersonId`, ascending. Large persons make a page short: see `hasMore`. */
   listCohortMembers(projectId: number, cohortId: number, page: PersonsAfter): Promise<PersonsPage>
   /**
-   * All persons of a project in the same order, or those that `propertyParts` does not leave out. With those, a page may be
-   * empty before the last.
+   * All persons of a project in the same order, or those that `propertyParts` does not exclude. With it, a page before
+   * the last may be empty.
    * @param ofCohortIds static cohorts to report in `staticCohortIds`.
    */
   listPersonsAfter(
@@ -67,8 +67,8 @@ export interface CohortMemberStore {
     ofCohortIds: readonly number[],
   ): Promise<PassedPersons>
   /**
-   * Persons for whom the filters hold, newest first, with an id below `belowId`. Pages and cohorts as in `listPersonsAfter`:
-   * with `propertyParts` or `search` a page may be empty before the last.
+   * Persons that match the filters, newest first, with an id below `belowId`. Pages and cohorts as in
+   * `listPersonsAfter`: with `propertyParts` or `search` a page before the last may be empty.
    */
   listPersonsBelow(
     projectId: number,
@@ -91,7 +91,7 @@ export interface PersonInCohorts extends PersonView {
 }
 
 export interface SearchedPersons extends PersonsPage<PersonInCohorts> {
-  /** Where the next page begins, behind this person; null when there is none. */
+  /** The next page begins after this person; null when there is none. */
   readonly nextBehindId: number | null
 }
 

@@ -1,5 +1,5 @@
-// The salts with which visitors without cookies are hashed: one a day for the whole installation, which is gone when
-// the day is over. Nothing else holds one: no log, no backup.
+// The salts used to hash visitors without cookies: one a day for the whole installation, deleted when the day has
+// ended. No log or backup contains one.
 
 import type { DayRange } from '#core/cookieless/visitor-day.ts'
 
@@ -12,7 +12,7 @@ export interface CookielessSalts {
    */
   keepSalt(day: string, fresh: Uint8Array): Promise<Uint8Array>
   /**
-   * Deletes the salts of all other days, of later ones too.
+   * Deletes the salts of all other days, including later ones.
    * @returns the days that had one.
    * @throws PortError, after it deleted what it could.
    */

@@ -1,13 +1,13 @@
-// Cookieless visitors of projects that keep state of them: what fronts ask, and how a day is forgotten. The worker writes
-// them with its chunks (`chunk-store.ts`).
+// Cookieless visitors of projects that store their state: the look-ups of fronts, and the deletion of a day. The worker
+// writes them with its chunks (`chunk-store.ts`).
 
 import type { DayRange } from '#core/cookieless/visitor-day.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 
 export interface CookielessVisitors {
   /**
-   * How many `$identify` events of a visitor the worker has processed; 0 for a visitor that is unknown, or whose day is over.
-   * As fresh as `SubjectStore.findPerson`. May answer at once or with a promise.
+   * How many `$identify` events of a visitor the worker has processed; 0 for a visitor that is unknown, or whose day
+   * has ended. As fresh as `SubjectStore.findPerson`. May answer at once or with a promise.
    * @param hash the base hash, 22 characters.
    * @throws (or rejects with) PortError if the state cannot be read.
    */
@@ -17,10 +17,10 @@ export interface CookielessVisitors {
 /** @throws PortError from every method, like `ManagementStore`. */
 export interface CookielessVisitorUpkeep {
   /**
-   * Deletes what is known of visitors of all other days, of later ones too, in all projects.
+   * Deletes what is known about visitors of all other days, including later ones, in all projects.
    * @param days are kept as well.
    * @param rowCountMax how many rows of each kind one call deletes at most.
-   * @returns how many rows were deleted; 0 when none is left.
+   * @returns how many rows were deleted; 0 when none remains.
    */
   deleteVisitorsExcept(kept: DayRange, days: readonly string[], rowCountMax: number): Promise<number>
 }

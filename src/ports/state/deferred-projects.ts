@@ -12,7 +12,7 @@ export interface Deferral {
 
 export interface DeferredProject {
   readonly projectId: number
-  /** From this offset on, the project's records are left to the second cursor. */
+  /** From this offset on, the second cursor processes the project's records. */
   readonly fromOffset: number
 }
 

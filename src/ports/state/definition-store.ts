@@ -6,7 +6,7 @@ export interface DefinitionStore {
   /** Cheap enough to call five times a second. */
   revision(): Promise<StoredRevision>
   /**
-   * Every project that changed after `revision`, in full, and the ids of deleted projects. `loadChanges(-1)` is
+   * Every project that changed after `revision`, in full, and the ids of deleted projects. `loadChanges(-1)` returns
    * everything.
    * @param held what the caller has from earlier answers of the same epoch; absent if it has nothing. Flags and cohorts
    *   that have not changed since are not read again: the answer has the same objects, so a cohort keeps its earlier
@@ -27,8 +27,8 @@ export interface StoredRevision {
   /** The instance's revision, raised by one with every write that concerns evaluation. */
   readonly revision: number
   /**
-   * Revisions are comparable only within an epoch. A store that was replaced by an older copy gives out the same
-   * numbers again, and therefore has a new epoch. The epoch may also change for other reasons.
+   * Revisions are comparable only within an epoch. A store that was replaced by an older copy assigns the same numbers
+   * again, and therefore has a new epoch. The epoch may also change for other reasons.
    */
   readonly epoch: string
 }

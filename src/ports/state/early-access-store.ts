@@ -13,15 +13,15 @@ export type EarlyAccessFeatureWithoutFlag = Omit<EarlyAccessFeature, 'flagId' | 
 
 export interface EarlyAccessStore {
   /**
-   * The feature's flag is the one that `flag` creates or changes; a created flag is the feature's own. Refused as
-   * `flag_in_use` if another feature has that flag.
+   * The feature's flag is the one that `flag` creates or changes; a created flag belongs to the feature alone. Refused
+   * as `flag_in_use` if another feature has that flag.
    */
   createEarlyAccessFeature(
     input: EarlyAccessFeatureWithoutFlag,
     flag: FlagWrite,
   ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'flag_in_use'>>
   /**
-   * @param flag null leaves the flag as it is.
+   * @param flag null leaves the flag unchanged.
    * @param basedOn what the caller read: refused as `flag_changed` if it was written since. Not compared when absent.
    */
   updateEarlyAccessFeature(

@@ -1,5 +1,6 @@
-// Erasures of persons. A front removes the persons from the state and records what else has to go, in one transaction;
-// the worker carries that out and notes when nothing is left. Source: docs/decisions/0064-erased-persons.md.
+// Erasures of persons. A front removes the persons from the state and records what else must be deleted, in one
+// transaction; the worker carries that out and notes when it is complete. Source:
+// docs/decisions/0064-erased-persons.md.
 
 import type {
   ErasedPerson,
@@ -14,9 +15,9 @@ import type { HeldRange } from '#core/processing/held-rows.ts'
 
 export interface NewErasure extends ErasureTerms, LogEnds {
   readonly projectId: number
-  /** In the order in which they are taken; those that are gone are passed over. */
+  /** In the order in which they are taken; missing persons are skipped. */
   readonly personIds: readonly number[]
-  /** Label of the key that asked. */
+  /** Label of the requesting key. */
   readonly requestedBy: string
   readonly requestedAtMs: number
 }
@@ -28,9 +29,11 @@ export interface ErasureStore {
     by: { readonly uuids: readonly string[] } | { readonly distinctIds: readonly string[] },
   ): Promise<readonly number[]>
   /**
-   * Removes persons, their distinct ids, flag assignments and memberships, unless they are kept; what pending imports say of
-   * them, where their events go too; and what could bring them back when an import is undone. Records the rest as work.
-   * @returns how many of `personIds` were taken, from the first on: a transaction has its bounds. Call it again with the rest.
+   * Removes persons, their distinct ids, flag assignments and memberships, unless they are kept; their data in pending
+   * imports, if their events are deleted too; and what could restore them when an import is undone. Records the rest as
+   * work.
+   * @returns how many of `personIds` were taken, from the first on: a transaction is bounded. Call it again with the
+   *   rest.
    */
   erasePersons(erasure: NewErasure): Promise<{ takenCount: number; erasedCount: number }>
   /** Newest first. */
@@ -41,32 +44,32 @@ export interface ErasureStore {
 
   /** How many erasures are not done, at a cost that does not grow with the done ones. */
   countOpenErasures(): Promise<number>
-  /** Erasures that are not done, behind this id, in the order of their ids, up to 1,000. */
+  /** Erasures that are not done, after this id, in the order of their ids, up to 1,000. */
   listOpenErasures(after: number): Promise<readonly ErasureOutline[]>
   /** The oldest of these erasures, up to some size, at least one if there is any. */
   readErasures(erasureIds: readonly number[]): Promise<readonly PersonErasure[]>
   /** Deletes warnings and notes of imports that name one of these ids or uuids. */
   deleteMentions(projectId: number, names: readonly string[]): Promise<void>
-  /** Keeps what was counted first. The rows of pending jobs are no longer counted as stored for them. */
+  /** Stores the first counts. The rows of pending jobs are then no longer counted as stored for those jobs. */
   saveRemovedRows(
     erasureId: number,
     removed: RemovedRows,
     pendingOfJobs: readonly { readonly importJobId: number; readonly count: number }[],
   ): Promise<void>
-  /** Adds ranges of the event store that will be empty by what is removed, before it is. */
+  /** Adds ranges of the event store that the removal will empty, before it does. */
   noteEmptied(erasureId: number, ranges: readonly HeldRange[]): Promise<void>
   /** The noted ranges, until the erasures' ids are forgotten. */
   listEmptied(): Promise<readonly HeldRange[]>
   finishErasures(erasureIds: readonly number[], doneAtMs: number): Promise<void>
-  /** The oldest of the done erasures whose distinct ids are still kept, up to the same size. */
+  /** The oldest of the done erasures whose distinct ids are still stored, up to the same size. */
   listKeptErasures(): Promise<readonly PersonErasure[]>
-  /** Makes all erasures work again whose distinct ids are still kept. */
+  /** Reopens all erasures whose distinct ids are still stored. */
   reopenErasures(): Promise<void>
   /** Forgets the distinct ids of a done erasure, the uuids that derive from them, and the noted ranges. */
   forgetErasedIds(erasureId: number): Promise<void>
   /**
-   * Raises how often persons of each project were erased to at least so many: an older copy of the state knows fewer than the
-   * rows that were stored since, and what it erases next would not come after them.
+   * Raises the erasure count of each project to at least this many: an older copy of the state has a lower count than
+   * the rows stored since, and its next erasure would not count as later than them.
    */
   raiseErasureCounts(counts: readonly ErasureCount[]): Promise<void>
 }

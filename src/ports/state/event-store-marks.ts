@@ -5,7 +5,7 @@ import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { EventStoreMark } from '#core/processing/held-rows.ts'
 
 export interface EventStoreMarks {
-  /** Null until a worker has looked at the event store. */
+  /** Null until a worker has checked the event store. */
   findEventStoreMark(): Promise<EventStoreMark | null>
   /** Replaces the previous mark. */
   saveEventStoreMark(mark: EventStoreMark): Promise<void>

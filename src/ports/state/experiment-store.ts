@@ -23,7 +23,7 @@ export interface ExperimentStore {
   /** The experiment's flag is the one that `flag` creates or changes; a created flag is the experiment's own. */
   createExperiment(input: NewExperiment, flag: FlagWrite): Promise<Result<Written<Experiment>, FlagWriteRefusal>>
   /**
-   * @param flag null leaves the flag as it is.
+   * @param flag null leaves the flag unchanged.
    * @param basedOn what the caller read: refused as `flag_changed` if it was written since. Not compared when absent.
    */
   updateExperiment(

@@ -23,10 +23,10 @@ export interface FlagStore {
   listAuthors(projectId: number, ofWhat: 'feature_flag' | 'survey' | 'experiment'): Promise<readonly string[]>
   createFlag(input: NewFlag, options?: LinkedWrite): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
   /**
-   * Applies the patch, adds 1 to the version and keeps a snapshot of the new version. If the patch changes nothing,
-   * nothing is written and the current flag comes back; the same if `expectedVersion` is not the current version, but as
-   * an error. A deleted flag is `not_found` unless the patch has `deleted: false`, which restores the flag as long as its
-   * key is free.
+   * Applies the patch, adds 1 to the version and stores a snapshot of the new version. If the patch changes nothing,
+   * nothing is written and the current flag is returned; the same if `expectedVersion` is not the current version, but
+   * as an error. A deleted flag is `not_found` unless the patch has `deleted: false`, which restores the flag as long
+   * as its key is free.
    */
   updateFlag(
     projectId: number,
@@ -40,11 +40,13 @@ export interface FlagStore {
   findFlagByKey(projectId: number, key: string): Promise<Flag | null>
   /** In any order, deleted flags included. Unknown ids are left out. */
   listFlagsById(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
-  /** Newest first, without deleted flags and those that a survey made for itself. */
+  /** Newest first, without deleted flags and those made for a survey. */
   listFlags(projectId: number, query: FlagQuery): Promise<Page<Flag>>
-  /** The ids of those that have the traits, newest first. Reads every flag that may, so it takes longer than `listFlags`. */
+  /**
+   * The ids of flags with these traits, newest first. Reads every candidate flag, so it takes longer than `listFlags`.
+   */
   searchFlags(projectId: number, search: FlagSearch): Promise<readonly number[]>
-  /** The first of these flags that are few and small enough for one read, at least one, newest first as the ids have to be. */
+  /** The first of these flags that fit into one read, at least one, newest first as the ids must be. */
   listFlagsFound(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
   /** Newest first. */
   listFlagVersions(
@@ -55,7 +57,7 @@ export interface FlagStore {
   findFlagVersion(projectId: number, flagId: number, version: number): Promise<FlagVersion | null>
   /** Versions of all flags of a project, deleted flags included; the latest write first. */
   listProjectFlagVersions(projectId: number, page: { limit: number; offset: number }): Promise<Page<FlagVersion>>
-  /** What these flags belong to; flags that belong to nothing are left out. Takes a few thousand ids per call. */
+  /** The owners of these flags; flags without an owner are left out. Takes a few thousand ids per call. */
   listFlagOwners(projectId: number, flagIds: readonly number[]): Promise<readonly FlagOwners[]>
   /**
    * The early access features of these flags, and the experiments and surveys that have not ended at `nowMs` and are
@@ -63,8 +65,8 @@ export interface FlagStore {
    */
   listFlagUses(projectId: number, flagIds: readonly number[], nowMs: number): Promise<readonly FlagUse[]>
   /**
-   * When these flags were last called, as far as live events say that are processed; flags without a known call are left
-   * out. Takes a few thousand ids per call.
+   * When these flags were last called, as far as processed live events show; flags without a known call are left out.
+   * Takes a few thousand ids per call.
    */
   listLastCalls(projectId: number, flagIds: readonly number[]): Promise<readonly LastFlagCall[]>
 }
@@ -75,7 +77,7 @@ export interface FlagChoice {
   /** The key, in any case. */
   readonly key?: string
   readonly active?: boolean
-  /** Archived flags are left out unless this says otherwise. */
+  /** Archived flags are left out by default. */
   readonly archived?: boolean | 'all'
 }
 

@@ -17,7 +17,7 @@ export interface GroupStore {
    * From now on, nothing is stored under the type and no definition has it. Its groups still exist and its index stays
    * taken until `deleteGroupsOfType` has deleted the last group. A repeat changes nothing. If flags use the type,
    * nothing is done, and the answer has their keys: inactive flags included, at most `namedFlagsMax`. Nothing is done
-   * either while events of an import job name the type that is neither published nor discarded.
+   * either while events of a pending import job name the type.
    */
   startDeletingGroupType(
     projectId: number,
@@ -25,7 +25,7 @@ export interface GroupStore {
   ): Promise<Result<Written<null>, 'not_found' | 'used_by_import' | { readonly usedBy: readonly string[] }>>
   /**
    * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction. With the last group the
-   * type is gone and its index is free.
+   * type is deleted and its index is free.
    * @returns whether there is more to delete.
    */
   deleteGroupsOfType(projectId: number, typeIndex: number, countMax: number): Promise<boolean>

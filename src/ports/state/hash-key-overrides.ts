@@ -1,4 +1,4 @@
-// Experience continuity: keeps, per flag, the id by which a person was bucketed before a login, so that the bucket
+// Experience continuity: stores, per flag, the id by which a person was bucketed before a login, so that the bucket
 // stays. A front reads the rows of a request's subject and writes missing ones; merges move them (`chunk-store.ts`).
 // Source: docs/wire/evaluation.md 5.13.
 

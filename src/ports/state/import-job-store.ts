@@ -1,4 +1,5 @@
-// Import jobs in the state: what clients and the worker know of them, and what publishing and undoing has left to do.
+// Import jobs in the state: what clients and the worker know about them, and the remaining work of publishing and
+// undoing.
 
 import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectKind, UndoRecord } from '#core/imports/import-changes.ts'
@@ -22,7 +23,7 @@ export interface ImportJobLimits {
   readonly openMax: number
   /** Jobs that the project created within the last 24 hours. */
   readonly perDayMax: number
-  /** Jobs of the project, other than those of days, that are not discarded. */
+  /** Jobs of the project that are not discarded, without implicit jobs. */
   readonly keptMax: number
 }
 
@@ -32,7 +33,10 @@ export type ImportJobChange = Partial<
   Pick<DescribedImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
 > & { readonly updatedAtMs: number }
 
-/** What is asked of a job for each of its batches. Its plan and progress, which may be long, are for those who look at it. */
+/**
+ * The fields of a job that each of its batches needs. The plan and the progress, which may be long, are read only to
+ * show them.
+ */
 export type NamedImportJob = Pick<DescribedImportJob, 'id' | 'projectId' | 'publicId' | 'state'>
 
 export interface ImportJobStore {
@@ -43,15 +47,15 @@ export interface ImportJobStore {
    */
   createImportJob(job: NewImportJob, limits: ImportJobLimits): Promise<Result<DescribedImportJob, TooManyJobs>>
   /**
-   * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) that have no job of their own: those that were
-   * discarded, and perhaps one that goes on.
+   * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) without an explicit job: discarded ones,
+   * and perhaps one that is still open.
    */
   listImplicitJobs(projectId: number, day: string): Promise<readonly ImplicitJob[]>
-  /** Makes the job that collects a day from now on, unless there is one. */
+  /** Creates the job that collects a day from now on, unless one exists. */
   createImplicitJob(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<DescribedImportJob | null>
   findImportJobByPublicId(publicId: number): Promise<DescribedImportJob | null>
-  /** Those of up to 1,000 public ids that a job has, in any order. */
+  /** The jobs with one of up to 1,000 public ids, in any order. */
   findNamedImportJobs(publicIds: readonly number[]): Promise<readonly NamedImportJob[]>
   /** The numbers of the project's jobs whose flag calls count in experiments. */
   listJobsInExperiments(projectId: number): Promise<readonly number[]>
@@ -61,8 +65,8 @@ export interface ImportJobStore {
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ readonly count: number; readonly jobs: readonly DescribedImportJob[] }>
   /**
-   * Changes a job that is in one of these states, and at this step if one is given. A job that is final is not discarded.
-   * @returns the job as it is afterwards; null if it is elsewhere, or does not exist.
+   * Changes a job that is in one of these states, and at this step if one is given. A final job is not discarded.
+   * @returns the updated job; null if it is in another state or at another step, or does not exist.
    */
   updateImportJob(
     id: number,
@@ -73,15 +77,15 @@ export interface ImportJobStore {
   listImportNotes(importJobId: number): Promise<readonly ImportNote[]>
 }
 
-/** What the worker needs for publishing and undoing. Lists are those of the subjects that are left to do. */
+/** What the worker needs for publishing and undoing. Lists contain the subjects that remain to be done. */
 export interface ImportWorkStore {
   /** Jobs that are being published or discarded, the oldest change first. */
   listImportWork(): Promise<readonly ImportJob[]>
-  /** Says why the job does not get on, or that it does again. Its `updatedAtMs` stays as it is. */
+  /** Records why the job does not progress, or that it does again. Its `updatedAtMs` stays unchanged. */
   noteImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
   /**
-   * Jobs of deleted projects that hold anything: those that are neither published nor discarded, and published ones with
-   * undo records.
+   * Jobs of deleted projects that hold any data: those that are neither published nor discarded, and published ones
+   * with undo records.
    */
   listJobsOfGoneProjects(): Promise<readonly ImportJob[]>
   /** In the order in which they are made: by time, then by uuid. */
@@ -91,12 +95,12 @@ export interface ImportWorkStore {
   ): Promise<readonly { readonly id: number; readonly link: ImportLink }[]>
   /** Distinct ids of persons in the staging overlay. */
   listStagedIds(importJobId: number, limit: number): Promise<readonly string[]>
-  /** Ids in the staging overlay that were used without a person, after one of them, in their order. */
+  /** Ids in the staging overlay that were used without a person, after the given one, in order. */
   listStagedPersonlessIds(importJobId: number, after: string | null, limit: number): Promise<readonly string[]>
   listStagedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
-  /** Undo records of a kind, some first ones. */
+  /** The first undo records of a kind. */
   listUndoRecords(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly UndoRecord[]>
-  /** Finds what one or several jobs have kept of these subjects. */
+  /** Finds the undo records that one or several jobs have for these subjects. */
   findUndoRecords(
     importJobIds: readonly number[],
     kind: SubjectKind,
@@ -104,7 +108,10 @@ export interface ImportWorkStore {
   ): Promise<readonly UndoRecord[]>
   /** The jobs of the same project that were published after this one and are not discarded, in that order. */
   listLaterImportJobs(job: Pick<ImportJob, 'id' | 'projectId' | 'publishedAtMs'>): Promise<readonly number[]>
-  /** The project's jobs with events that name the group type, as their undo records say: published ones first, in that order. */
+  /**
+   * The project's jobs with events that name the group type, according to their undo records: published ones first, in
+   * that order.
+   */
   listJobsNamingGroupType(projectId: number, typeIndex: number): Promise<readonly number[]>
   /** A distinct id of each of these persons that still exists. */
   findIdsOfPersons(projectId: number, uuids: readonly string[]): Promise<ReadonlyMap<string, string>>
@@ -120,24 +127,31 @@ export interface ImportWorkStore {
     after: Pick<Group, 'typeIndex' | 'key'> | null,
     limit: number,
   ): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
-  /** Deletes what is left of the job's staging overlay and links. @returns whether there is more, after some thousand rows. */
+  /**
+   * Deletes the remaining rows of the job's staging overlay and links. @returns whether there is more, after some
+   * thousand rows.
+   */
   clearStaging(importJobId: number): Promise<boolean>
-  /** Deletes the undo records of a job that can no longer be undone, in pieces between which others may write. */
+  /** Deletes the undo records of a job that can no longer be undone, in steps between which others may write. */
   deleteUndoRecords(importJobId: number): Promise<void>
-  /** Forgets the times that a discarded job gave to generated events, in such pieces, too. */
+  /** Deletes the times that a discarded job gave to generated events, also in such steps. */
   forgetGenerated(importJobId: number): Promise<void>
   /**
-   * Deletes discarded jobs of a project with their notes, beyond the `keptCount` that were discarded last, some at a time.
-   * Jobs of days stay: they say which of the events in the log are gone.
+   * Deletes discarded jobs of a project with their notes, except the `keptCount` that were discarded last, some at a
+   * time. Implicit jobs stay: they record which of the events in the log are deleted.
    */
   forgetDiscardedJobs(projectId: number, keptCount: number): Promise<void>
-  /** Published jobs that were published before this time and are not final, and final ones that still have undo records. */
+  /**
+   * Published jobs that were published before this time and are not final, and final ones that still have undo records.
+   */
   listFinalImportJobs(publishedBeforeMs: number): Promise<readonly number[]>
   /**
-   * Makes a published job final, before its undo records are deleted: from then on it is not discarded.
+   * Makes a published job final, before its undo records are deleted: from then on it cannot be discarded.
    * @returns whether it is final; false when it is being discarded.
    */
   makeImportJobFinal(importJobId: number, nowMs: number): Promise<boolean>
-  /** Jobs that a clock published after this time, which is now, count as published now: they would be kept for too long. */
+  /**
+   * Treats jobs published after this time, the present, as published now: a wrong clock would keep them for too long.
+   */
   dateBackImportJobs(nowMs: number): Promise<void>
 }

@@ -23,8 +23,8 @@ export interface PersonFilters {
   readonly uuid?: string
   readonly search?: string
   /**
-   * Of each list, the JSON text of the properties has at least one. Only leaves out persons for whom the filters on
-   * properties do not hold: it may let others through.
+   * The JSON text of the properties contains at least one of each list. Excludes only persons that do not match the
+   * filters on properties: false positives are possible.
    */
   readonly propertyParts?: readonly (readonly TextParts[])[]
 }
@@ -32,16 +32,16 @@ export interface PersonFilters {
 export interface PersonStore {
   findPersonByUuid(projectId: number, uuid: string): Promise<PersonView | null>
   /**
-   * Newest first. All given filters have to hold; `search` matches distinct ids and the text of the properties. Large
+   * Newest first. All given filters must match; `search` matches distinct ids and the text of the properties. Large
    * persons make a page shorter than its limit; the next page begins where it ends: at an offset, or below the id of
-   * the last person, which neither skips nor repeats anybody while others come.
+   * the last person, which neither skips nor repeats a person while others are added.
    */
   listPersons(
     projectId: number,
     query: PersonFilters & { belowId?: number; limit: number; offset: number },
   ): Promise<{ results: readonly PersonView[]; hasMore: boolean }>
   countPersons(projectId: number): Promise<number>
-  /** The ids of a person after `after`, in byte order; null if there is no such person. */
+  /** The ids of a person after `after`, in byte order; null if the person does not exist. */
   listDistinctIds(
     projectId: number,
     uuid: string,

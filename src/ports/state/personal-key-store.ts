@@ -1,4 +1,4 @@
-// Personal API keys. The store never sees a key, only its hash; which scopes exist is decided elsewhere.
+// Personal API keys. The store never receives a key, only its hash; which scopes exist is decided elsewhere.
 
 import type { Page } from './written.ts'
 
@@ -20,7 +20,7 @@ export interface PersonalKeyStore {
   findPersonalKey(id: string): Promise<PersonalKey | null>
   /** Oldest first. `Page` explains short pages. */
   listPersonalKeys(page: { limit: number; offset: number }): Promise<Page<PersonalKey>>
-  /** @returns whether there was such a key. */
+  /** @returns whether the key existed. */
   deletePersonalKey(id: string): Promise<boolean>
   /** Moves `lastUsedAtMs` forward, never back. Ids of deleted keys are ignored. */
   savePersonalKeyUses(uses: readonly { id: string; usedAtMs: number }[]): Promise<void>

@@ -20,7 +20,7 @@ export interface ProjectStore {
   findProject(projectId: number): Promise<Project | null>
   /** In the order of their ids; only those in `ids`, if given. `Page` explains short pages. */
   listProjects(page: { limit: number; offset: number; ids?: readonly number[] }): Promise<Page<Project>>
-  /** Ids of all projects that are not deleted, for schedules that go through them all. */
+  /** Ids of all projects that are not deleted, for schedules that visit them all. */
   listProjectIds(): Promise<readonly number[]>
 }
 

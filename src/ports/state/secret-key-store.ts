@@ -1,5 +1,5 @@
-// Secret keys of projects (`phs_…`), which let a server read its own project: a primary key and, after a rotation, the
-// previous key as backup. Fronts know the valid keys from the project's definitions (`secretKeyHashes`).
+// Secret keys of projects (`phs_…`), which allow a server to read its own project: a primary key and, after a rotation,
+// the previous key as backup. Fronts know the valid keys from the project's definitions (`secretKeyHashes`).
 
 import type { SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
@@ -9,7 +9,7 @@ import type { Written } from './written.ts'
 export interface SecretKeyStore {
   /** The new key becomes the primary key and the primary key the backup. The former backup is no longer valid. */
   rotateSecretKey(projectId: number, key: NewSecretKey): Promise<Result<Written<SecretKeys>, 'not_found'>>
-  /** Makes the backup invalid. A project without a backup stays as it is. */
+  /** Makes the backup invalid. A project without a backup stays unchanged. */
   deleteBackupSecretKey(projectId: number): Promise<Result<Written<SecretKeys>, 'not_found'>>
   /** The keys of these projects. Projects without a key may be missing. */
   listSecretKeys(projectIds: readonly number[]): Promise<readonly (SecretKeys & { readonly projectId: number })[]>

@@ -1,5 +1,5 @@
 // The state's side of the mirror of persons and groups in the event store (`ports/events/subject-mirror.ts`): what the
-// mirror still lacks, how far it is filled, and the persons and groups themselves. Whatever writes a person or a group
+// mirror still lacks, how far it is filled, and the persons and groups themselves. Every write of a person or a group
 // notes it as changed in the same transaction (docs/decisions/0051).
 
 import type { HeldRange } from '#core/processing/held-rows.ts'
@@ -13,9 +13,9 @@ import type {
 
 /** What the state knows about the mirror. */
 export interface MirrorProgress {
-  /** The version of the latest rows that were written for good. Every step writes with a higher one. */
+  /** The version of the latest rows that were written completely. Every step writes with a higher one. */
   readonly version: number
-  /** The fill that the mirror is from; null before the first. */
+  /** The fill that the mirror comes from; null before the first. */
   readonly fill: MirrorFill | null
 }
 
@@ -27,7 +27,7 @@ export interface MirrorFill {
   readonly after: MirrorPlace | null
   /** The version of the latest rows that were written: the event store has rows of at least this one. */
   readonly rowsVersion: number
-  /** What the event store held of the mirror when this was last compared; null when that is not known. */
+  /** What the event store held of the mirror at the last comparison; null when that is not known. */
   readonly held: readonly HeldRange[] | null
 }
 
@@ -43,11 +43,11 @@ export interface SubjectMirrorSource {
    */
   saveMirrorProgress(progress: MirrorProgress, fromVersion: number): Promise<boolean>
   /**
-   * What was changed and is not settled, the oldest first: as much as one step takes. Each subject is listed once.
-   * @returns the ids to settle it with; none when nothing is waiting.
+   * Changed subjects that are not settled, the oldest first: as many as one step takes. Each subject is listed once.
+   * @returns the ids to settle them with; none when nothing is waiting.
    */
   findChangedSubjects(): Promise<MirrorSubjects & { readonly changeIds: readonly number[] }>
-  /** Forgets changes that the mirror has. A repeat changes nothing. */
+  /** Deletes changes that the mirror has. A repeat changes nothing. */
   settleChanges(changeIds: readonly number[]): Promise<void>
   /**
    * The persons as they are now; those that do not exist are left out. Large persons make the answer shorter.

@@ -1,4 +1,4 @@
-// What an evaluation reads about persons and groups, on the hottest path of all.
+// What an evaluation reads about persons and groups, on the hottest path.
 
 import type { PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
@@ -13,11 +13,11 @@ export interface SubjectStore {
    */
   findPerson(projectId: number, distinctId: string, wanted?: WantedNames): MaybePromise<SubjectPerson | null>
   /**
-   * Ids of the static cohorts that the person of a distinct id is in, deleted cohorts included, as of the same moment;
+   * Ids of the static cohorts that the person of a distinct id is in, deleted cohorts included, as of the same time;
    * empty if no person has the id. The cost depends on how many cohorts the person is in, never on their other members.
    */
   findStaticCohorts(projectId: number, distinctId: string): MaybePromise<ReadonlySet<number>>
-  /** Properties of a stored group, as of the same moment; null if unknown. `wanted` as for persons. */
+  /** Properties of a stored group, as of the same time; null if unknown. `wanted` as for persons. */
   findGroup(
     projectId: number,
     groupTypeIndex: number,

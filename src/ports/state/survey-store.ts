@@ -11,13 +11,13 @@ export type SurveyPatch = Partial<Omit<Survey, 'id' | 'projectId' | 'createdAtMs
   readonly updatedAtMs: number
 }
 
-/** A flag created here becomes the survey's. Null or absent leaves that flag as it is. */
+/** A flag created here belongs to the survey. Null or absent leaves that flag unchanged. */
 export interface SurveyFlagWrites {
   readonly targeting?: FlagWrite | null
   readonly internal?: FlagWrite | null
 }
 
-/** All filters have to hold. */
+/** All filters must match. */
 export interface SurveyQuery {
   readonly limit: number
   readonly offset: number

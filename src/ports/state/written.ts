@@ -1,6 +1,6 @@
 // The common form of what writes and lists of the state return.
 
-/** What is stored after a write, and the revision that a front has to serve before it answers the client. */
+/** What is stored after a write, and the revision that a front must serve before it answers the client. */
 export interface Written<T> {
   readonly value: T
   readonly revision: number
@@ -8,7 +8,8 @@ export interface Written<T> {
 
 /**
  * `count` is the size of the whole list. A page is cut by bytes as well as by its limit, so large rows make it shorter
- * than its limit; the next page begins where it ends. Answers are filled from as many as they take (`kit/full-page.ts`).
+ * than its limit; the next page begins where it ends. Answers are filled from as many pages as they need
+ * (`kit/full-page.ts`).
  */
 export interface Page<T> {
   readonly count: number
