@@ -22,7 +22,9 @@ if (isTestFile) {
   after(() => {
     deadline = setTimeout(() => {
       const resources = [...new Set(process.getActiveResourcesInfo())].join(', ')
-      console.error(`${file}: its tests are over, but something that they started keeps its process: ${resources}.`)
+      console.error(
+        `${file}: its tests have ended, but something that they started keeps its process alive: ${resources}.`,
+      )
       console.error(`Children of it: ${childrenText() || 'none'}`)
       process.exit(1)
     }, outliveGraceMs).unref()

@@ -194,7 +194,7 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
   outlived.push(...(await untilNoneIsLeft(outliveGraceMs)))
   for (const { file, pid, command } of outlived) {
     console.error(
-      `${file}: its tests are over, but process ${pid} that they started went on and was killed: ${command}`,
+      `${file}: its tests have ended, but process ${pid} that they started kept running and was killed: ${command}`,
     )
     failed.add(resolve(file))
   }

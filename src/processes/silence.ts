@@ -46,9 +46,9 @@ export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
 const turnCount = 5
 
 /**
- * Calls `onSilent` once for each silence of this length, up to a quarter late. Counts ticks instead of time: if this
- * process was itself stopped, it reads the messages sent meanwhile before that time counts as silence. The timer does
- * not keep the process alive.
+ * Calls `onSilent` once for each silence of this length, up to a quarter late. Counts ticks instead of time: if this process
+ * was itself stopped, it reads the messages that arrived during the stop before that time counts as silence. The timer
+ * does not keep the process alive.
  */
 export function watchSilence(silentAfterMs: number, onSilent: () => void): SilenceWatch {
   let silentTurns = 0

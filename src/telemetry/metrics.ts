@@ -25,7 +25,7 @@ const requestSecondsBuckets = [
   ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 ]
 
-/** @param options `process` adds Node's metrics under this label, so that those of a worker and a front stay apart. */
+/** @param options `process` adds Node's metrics with this label, which keeps worker and fronts apart. */
 export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } = {}) {
   const registry = new Registry()
   const registers = [registry]

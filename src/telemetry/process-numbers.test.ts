@@ -30,7 +30,7 @@ async function scraped(except?: string): Promise<Record<string, string>> {
 }
 
 describe('the metrics of other processes', () => {
-  it('keep the counters of an ended process, and add those of the next', async () => {
+  it('keep the counters of an ended process, and add the counters of the next', async () => {
     numbers.report('work', await snapshotOf(3, 7))
     numbers.report('front 1', await snapshotOf(2))
     assert.equal((await scraped())['events_total{lane="main"}'], '5')

@@ -4,7 +4,7 @@ import { AggregatorRegistry, Counter, Histogram, Registry } from 'prom-client'
 import { SeriesCounter, SeriesHistogram } from './series.ts'
 
 describe('series of metrics', () => {
-  it('equal those of prom-client, in one process and summed over several', async () => {
+  it('equal prom-client’s series, in one process and summed over several', async () => {
     const [ours, theirs] = [new Registry(), new Registry()]
     const timed = { name: 'seconds', help: 'How long.', labelNames: ['route'] as const, buckets: [0.001, 0.01, 1] }
     const counted = { name: 'answers_total', help: 'How many.', labelNames: ['route', 'status'] as const }

@@ -137,7 +137,7 @@ test('throws in the middle', () => {
     assert.equal(exitCode, 1, output)
     assert.match(
       output,
-      /a\.test\.mjs: its tests are over, but something that they started keeps its process: .*Process/,
+      /a\.test\.mjs: its tests have ended, but something that they started keeps its process alive: .*Process/,
     )
     assert.match(output, /sleep 600/)
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
@@ -155,7 +155,10 @@ test('passes', () => {
 })`,
     )
     assert.equal(exitCode, 1, output)
-    assert.match(output, /a\.test\.mjs: its tests are over, but process \d+ that they started went on .*: sleep 601/)
+    assert.match(
+      output,
+      /a\.test\.mjs: its tests have ended, but process \d+ that they started kept running .*: sleep 601/,
+    )
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
@@ -176,6 +179,6 @@ test('throws in the middle', t => {
     )
     assert.equal(exitCode, 1, output)
     assert.equal(readFileSync(join(folder, 'end'), 'utf8'), 'ended\n', output)
-    assert.doesNotMatch(output, /its tests are over/)
+    assert.doesNotMatch(output, /its tests have ended/)
   })
 })

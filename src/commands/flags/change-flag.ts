@@ -1,5 +1,5 @@
-// `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: shows what would change and for whom, asks, and
-// changes nothing else.
+// `pennon flags enable`, `disable`, `rollout`, `archive` and `restore`: shows the change and the number of affected persons,
+// asks for confirmation, and changes nothing else.
 
 import type { NarrowWrite } from '#core/flags/definitions/narrow-writes.ts'
 import type { JsonObject } from '#core/json.ts'

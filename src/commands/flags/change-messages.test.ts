@@ -11,7 +11,7 @@ const everyone = { properties: [], rollout_percentage: 100 }
 const pro = { properties: [{ type: 'person', key: 'plan', operator: 'exact', value: 'pro' }], rollout_percentage: 10 }
 
 describe('the lines about a change of a flag', () => {
-  it('name what is removed and added, and nothing that stays', () => {
+  it('name removed and added parts, and nothing that stays', () => {
     const before = { active: true, archived: false, filters: { groups: [pro, pro] } }
     const after = { active: true, archived: false, filters: { groups: [everyone, pro, pro] } }
     assert.deepEqual(diffLines(before, after, plainTerminal), ['+ everybody'])

@@ -1,4 +1,4 @@
-// `pennon flags create`: creates a flag. Without conditions it would be on for everybody, so it stays off unless `--active`
+// `pennon flags create`: creates a flag. Without conditions it would be on for all users, so it stays off unless `--active`
 // is given.
 
 import { randomUUID } from 'node:crypto'

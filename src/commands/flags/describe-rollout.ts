@@ -44,7 +44,7 @@ function describePartialRollout({ sets, variants }: StoredFilters): string {
   return variants.length > 0 ? `${most}, ${variants.length} variants` : most
 }
 
-/** A numbered line for each condition set, or one that says why there is none. For version 2: each rule, and the default. */
+/** A numbered line for each condition set, or one line without any. For version 2: each rule, and the default. */
 export function conditionLines(filters: JsonObject): string[] {
   const document = rulesOf(filters)
   if (document !== null)

@@ -22,7 +22,7 @@ import { printLines } from './output.ts'
 
 export interface NamedLists {
   readonly file: FlagFile
-  /** Sentences about what is not in the file. */
+  /** Sentences about definitions that are not in the file. */
   readonly notes: readonly string[]
 }
 

@@ -39,7 +39,7 @@ export function importFlags(paths: readonly string[], options: ImportOptions): P
   return runClient(options, 'feature_flag:write, cohort:write and group:read', api => importInto(api, paths, options))
 }
 
-/** @throws ClientError, also after a partial write; then its message says what was written. */
+/** @throws ClientError, also after a partial write; its message then lists the written definitions. */
 export async function importInto(api: PrivateApi, paths: readonly string[], options: ImportOptions): Promise<void> {
   const { json = false, yes = false, dryRun = false } = options
   if (json && !yes && !dryRun) throw new ClientError('--json cannot ask for confirmation: add --yes or --dry-run.')

@@ -1,4 +1,4 @@
-// Writes a planned import, one request after another. If one fails, the error says what was written.
+// Writes a planned import, one request after another. If one fails, the error lists the written definitions.
 
 import { firstFew, formatCount } from '#core/format-count.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -8,7 +8,7 @@ import { bodyOf, hasRules, type ImportPlan, type PlannedWrite, titleOf } from '.
 
 /**
  * @param wrote called after each write with the answer to it.
- * @throws ClientError, also after a partial write; then its message says what was written.
+ * @throws ClientError, also after a partial write.
  */
 export async function writePlan(
   api: PrivateApi,

@@ -64,7 +64,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
   }
 }
 
-/** Refuses to approve again what is sent already. Only a later change, such as another limit for the rest, needs approval. */
+/** Refuses to approve sent events again. Only a later change, such as another limit for the rest, needs approval. */
 function refuseSent(job: Job, at: string): void {
   const { folder } = job
   const approval = readApproval(folder)

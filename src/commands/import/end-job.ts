@@ -1,5 +1,5 @@
-// `pennon import publish FOLDER` makes what was sent part of the project; `pennon import discard FOLDER` takes it back as if
-// it had never been sent. Source: docs/wire/import.md §2.11.
+// `pennon import publish FOLDER` makes the sent events part of the project; `pennon import discard FOLDER` takes them back
+// as if they had never been sent. Source: docs/wire/import.md §2.11.
 
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
 import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'

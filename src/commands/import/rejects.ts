@@ -52,7 +52,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
     printLines([json ? JSON.stringify(reject) : describeReject(reject)])
   }
   if (count > 0) return
-  // With --json, stdout holds only lines of JSON, of which there are none.
+  // With --json, stdout must stay empty: it holds only lines of JSON.
   const stream = json ? process.stderr : process.stdout
   stream.write(`${printable(reason === undefined ? noRejects : `No records are rejected for ${reason}.`)}\n`)
 }
@@ -96,7 +96,7 @@ async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncG
   }
 }
 
-/** The rejects of the rehearsal, and those of sending as far as the checkpoint counts them. */
+/** The rejects of the rehearsal, and the rejects of sending that the checkpoint counts. */
 async function* textsOf(folder: JobFolder): AsyncGenerator<{ readonly text: string; readonly name: string }> {
   const checkpoint = readCheckpoint(folder)
   const begun = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts]

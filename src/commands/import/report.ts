@@ -127,7 +127,7 @@ function showSamples(folder: JobFolder, report: RehearsalReport, { of, day, json
   )
   for (const sample of shown) printLines(json ? [JSON.stringify(sample)] : [...sampleLines(sample), ''])
   if (shown.length > 0) return
-  // With --json, stdout holds only lines of JSON, of which there are none.
+  // With --json, stdout must stay empty: it holds only lines of JSON.
   const stream = json ? process.stderr : process.stdout
   stream.write(`${printable(noSamples({ of, day }, samples, report))}\n`)
 }

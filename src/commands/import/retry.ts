@@ -79,7 +79,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   })
   try {
     folder.remove(verifyFile)
-    // The service forgets its verification too, which does not cover what is sent from now on.
+    // The service forgets its verification too, which does not cover the events of this retry.
     const repaired = readRetryOutcomes(folder)
     await reportState(api, serviceJob.id, 'sending', progressFigures(sent, context.manifest, repaired))
     const { checkpoint } = await sendStage({

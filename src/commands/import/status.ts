@@ -35,7 +35,7 @@ export interface StatusOptions {
   readonly json?: boolean
 }
 
-/** What is running in the folder right now. */
+/** The process that works on the folder right now. */
 type Running =
   | { readonly kind: 'nothing' }
   /** Stages, which keep their progress in the folder. */

@@ -21,7 +21,7 @@ const soonMs = 60_000
 /** A view that was open for this long starts again with the first pause and a new `soonMs`. */
 const steadyAfterMs = 10_000
 
-/** @returns why going on is pointless, and whether a view was ever open. */
+/** @returns why retrying is pointless, and whether a view was ever open. */
 export async function keepWatching(options: KeepWatchingOptions): Promise<{ reason: string; wasOpen: boolean }> {
   const { watch, monotonicNowMs } = options
   let wasOpen = false

@@ -160,7 +160,7 @@ function objectOf(text: string): Data {
 /** By the instance, or by a proxy in front of it. */
 const wasClosed = 'the connection was closed'
 
-/** "terminated" stands for a body that broke off, and "other side closed" for an answer that never began. */
+/** "terminated" means that the body broke off, and "other side closed" that no response began. */
 function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error
   if (message === 'terminated' || (inner as NodeJS.ErrnoException | undefined)?.code === 'UND_ERR_SOCKET')

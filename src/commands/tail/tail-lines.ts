@@ -41,7 +41,7 @@ function formatRow(cells: readonly string[], { width }: Terminal): string {
 }
 
 /**
- * Person properties that were sent beside the event's properties come after them. The time is that of arrival, so that
+ * Person properties that were sent beside the event's properties come after them. The time is the arrival, so that
  * lines are in order; an import is marked and also shows the time it is stored with.
  */
 function eventCells({

@@ -12,7 +12,7 @@ import { neighbourhoodOf, networkOf } from '#wire/address/client-address.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 
 export interface DecodePoolOptions {
-  /** Id of the project with this key; null when there is none. */
+  /** Id of the project with this key; null for an unknown key. */
   readonly projectIdOf: (token: string) => number | null
   readonly logger: Logger
   readonly metrics: Metrics

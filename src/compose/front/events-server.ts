@@ -1,4 +1,4 @@
-// Composes the read-only port for dashboards; there is none unless it is set.
+// Composes the read-only port for dashboards, if the settings name one.
 
 import { once } from 'node:events'
 import type { Server } from 'node:http'

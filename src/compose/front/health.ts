@@ -1,4 +1,4 @@
-// Composes readiness and metrics of a front: whether its parts work, and its metrics with those of the other processes.
+// Composes readiness and metrics of a front: whether its parts work, and its metrics with the other processes' metrics.
 
 import type { Config } from '#config.ts'
 import { type HealthDeps, healthRoutes, metricsRoute } from '#http/handlers/health.ts'

@@ -22,7 +22,7 @@ export interface FrontState {
   readonly definitionPollMs: number
   /** How many log-ins are written at once. More would wait in the store, where projects take no turns. */
   readonly loginWritesAtOnceMax: number
-  /** Whether the primary stands in for the replica of `DATABASE_READ_URL`; false without a replica. */
+  /** Whether the primary replaces the replica of `DATABASE_READ_URL`; false without a replica. */
   isReplicaDown(): boolean
   /** A sentence for the operator while the state's files are missing, during which nothing is written; else null. */
   missing(): string | null

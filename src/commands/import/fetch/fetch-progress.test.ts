@@ -16,7 +16,7 @@ const begun: FetchProgress = {
 const minute = 60_000
 
 describe('the progress of a fetch', () => {
-  it('shows what is done, what it waits for, and the least time that the limits allow for the rest', () => {
+  it('shows finished parts, the present wait, and the least time that the limits allow for the rest', () => {
     const progress = { ...begun, partsDone: 60, partsEmpty: 2, bytesReceived: 3 * 2 ** 20, retries: 1 }
     const text = formatProgress(
       { ...progress, waiting: { reason: 'source limit', untilMs: 14 * minute } },

@@ -10,7 +10,7 @@ import { noteSentence } from '#importer/verify/note-messages.ts'
 import type { Job } from '../job/open-job.ts'
 import type { SentJob } from './send-job.ts'
 
-/** @throws JobStopped when what is stored is not what was sent. */
+/** @throws JobStopped if the stored events differ from the sent ones, or the figures do not balance. */
 export function printSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {
   const lines = json ? [JSON.stringify(report)] : sentLines({ state, report }, folder.file(finalReportNames.html), path)
   printLines(lines)

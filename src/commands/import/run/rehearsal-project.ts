@@ -48,7 +48,7 @@ export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal
 }
 
 /**
- * Finds the project, and asks for its name if it has other events than those of rehearsals, or if that is unknown.
+ * Finds the project, and asks for its name if it has events from outside rehearsals, or if that is unknown.
  * @param path of the job's folder as the user wrote it.
  * @returns its id.
  * @throws JobStopped if it is the target itself, or the personal key does not see it.

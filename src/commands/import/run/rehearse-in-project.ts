@@ -1,5 +1,5 @@
 // `pennon import run FOLDER --rehearsal-project KEY`: sends the whole history of some persons to a project for tests, and
-// shows the events there beside those of the target. Source: docs/wire/import.md §2.7, §2.11.
+// compares its events with the target. Source: docs/wire/import.md §2.7, §2.11.
 
 import { tableLines } from '#commands/client/table.ts'
 import { type Terminal, terminalOf } from '#commands/client/terminal.ts'

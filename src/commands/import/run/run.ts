@@ -81,7 +81,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
         return
       }
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
-      // Stages add to the plan: what was fetched, when profiles were exported.
+      // Stages add to the plan: the fetched files, and the time of profiles.
       job = { ...job, plan: readPlan(job.folder)! }
       if (sent === null) await printResult(job, path, options)
       else printSent(job, path, sent, options.json ?? false)

@@ -1,4 +1,4 @@
-// Sends an approved job for `pennon import run`, compares what is stored, and writes the final report.
+// Sends an approved job for `pennon import run`, verifies the stored events, and writes the final report.
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
 import { isInterruption } from '#commands/import/messages/interruption.ts'
@@ -105,7 +105,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const job = openStagedJob({ folder, plan, manifest, source })
   let sentState: OpenJobState = 'sending'
   try {
-    // An earlier verification does not cover what is sent from now on.
+    // An earlier verification does not cover the events of this run.
     folder.remove(verifyFile)
     const repaired = readRetryOutcomes(folder)
     const sendState = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {

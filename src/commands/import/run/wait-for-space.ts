@@ -1,5 +1,5 @@
-// Waits while the disk of a job is full: every stage resumes from what is stored, so it is called again once there is
-// space. Source: ours; `pennon import fetch` does the same for each file.
+// Waits while the disk of a job is full: every stage can resume, so it is called again once there is space. Source: ours;
+// `pennon import fetch` does the same for each file.
 
 import { statfsSync } from 'node:fs'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'

@@ -70,7 +70,7 @@ describe('the days that import jobs cover', () => {
     assert.deepEqual(withoutGaps(job, [['2024-01-01', '2024-12-31']]), [])
   })
 
-  it('are none without jobs', () => assert.deepEqual(coveredDays([]), []))
+  it('are empty without jobs', () => assert.deepEqual(coveredDays([]), []))
 })
 
 function dayAt(index: number): string {
