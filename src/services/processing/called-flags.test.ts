@@ -18,8 +18,8 @@ function called(flag: unknown, timestampMs: number, over: Partial<CapturedEvent>
 
 const keyOfCall = (key: string) => JSON.parse(key)[1] as string
 
-describe('flags that are called', () => {
-  it('are remembered with their latest live call, which is never in the future', async t => {
+describe('called flags', () => {
+  it('are stored with their latest live call, which is never in the future', async t => {
     const world = aWorld()
     await world.append([
       called('a', noon - 5),
@@ -48,7 +48,7 @@ describe('flags that are called', () => {
     })
   })
 
-  it('are remembered by calls that are deduplicated, too', async t => {
+  it('are also stored for calls that are deduplicated', async t => {
     const world = aWorld()
     const [project] = world.state.projects.values()
     world.state.projects.set(1, { ...project!, ingestion: { ...noIngestionSettings, deduplicatesFlagCalls: true } })
@@ -59,7 +59,7 @@ describe('flags that are called', () => {
     assert.equal(world.state.lastCalls.get(keyOf(1, 'a')), noon - 3)
   })
 
-  it('are not remembered by calls that are dropped', async t => {
+  it('are not stored for calls that are dropped', async t => {
     const world = aWorld()
     await world.append([called('a', noon, { projectId: 99 })])
     world.start(t)
@@ -69,7 +69,7 @@ describe('flags that are called', () => {
 
   const steps: FaultPoint[] = ['read', 'load', 'apply', 'insert', 'commit']
   for (const crashAfter of steps)
-    it(`have their last call, and no other, when the worker dies after ${crashAfter}`, async t => {
+    it(`have exactly their last call if the worker dies after ${crashAfter}`, async t => {
       const world = aWorld()
       await world.append([called('a', noon - 5), called('b', noon - 9)])
       let crashed = false

@@ -1,4 +1,4 @@
-// What taking a chunk through its steps (`process-one-chunk.ts`) needs: stores, bounds, and whom to tell.
+// The dependencies for taking a chunk through its steps (`process-one-chunk.ts`): stores, limits, and callbacks.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkOutcome } from '#core/processing/chunk.ts'
@@ -13,7 +13,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { UnderWay } from '../shared/under-way.ts'
 
-/** The gap after the step of this name. */
+/** The moment after the step of this name. */
 export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit' | 'defer' | 'release'
 
 /** The parts of the event store that processing uses. */
@@ -23,7 +23,7 @@ export interface ChunkDeps {
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
   readonly geoip: Geoip | null
-  /** The salt of a day that is open. May answer at once or with a promise. @throws PortError */
+  /** The salt of a day that has not ended. May return it directly or as a promise. @throws PortError */
   readonly saltOf: (day: string) => MaybePromise<Uint8Array>
   readonly clock: Clock
   readonly metrics: Metrics
@@ -33,38 +33,36 @@ export interface ChunkDeps {
   readonly logId: string
   readonly random: () => number
   readonly signal: AbortSignal
-  /**
-   * How many state rows one transaction may write; a chunk that needs more is halved. A single record may write more.
-   */
+  /** How many state rows one transaction may write; a chunk that needs more is halved. A single record may write more. */
   readonly rowCountMax: number
-  /** How much property text a chunk may load, and its rows may carry; a chunk that needs more is halved, too. */
+  /** How much property text a chunk may load, and its rows may contain; a chunk that needs more is halved too. */
   readonly textBytesMax: number
   /** Called before anything is written, with the size of the chunk. */
   readonly onSized?: (size: ChunkSize | 'too_large') => void
-  /** After this many conflicts in a row a lone merge is given up, and any other chunk counts as failed. */
+  /** After this many conflicts in a row, a lone merge is given up, and any other chunk counts as failed. */
   readonly conflictTryCount: number
   /** A call of the event store that takes this long is reported as if the store were down, but still waited for. */
   readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
-  /** Whether an earlier worker may have written overrides to the event store and ended before it committed them. */
+  /** Whether an earlier worker may have written overrides to the event store without committing them. */
   readonly mayHaveBeenTried: () => boolean
-  /** The jobs of imports that have none of their own; they have none when absent. */
+  /** Finds the implicit jobs, for imports without a job; if absent, such imports belong to no job. */
   readonly implicitJobs?: FindImplicitJobs
-  /** Rows are made again that were stored before. */
+  /** Whether rows that were stored before are rebuilt. */
   readonly isRestoring?: boolean
-  /** Notes each try from its load to its commit. */
+  /** Tracks each try from its load to its commit. */
   readonly underWay?: UnderWay
   /** The name of the position that the chunk moves. */
   readonly cursor: string
   /** Whether a halved chunk continues after its first half; otherwise the rest is read again. Default: always. */
   readonly mayGoOn?: () => boolean
-  /** The offset of that position, as far as this worker knows: the end of the last part passed to `onCommitted`. */
+  /** The offset of that position as known to this worker: the end of the last part passed to `onCommitted`. */
   readonly position: () => number
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], part: CommittedPart) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
 
-/** A chunk, or the part of it that was committed at once. */
+/** A chunk, or the part of it that was committed in one transaction. */
 export type CommittedPart = Pick<LogChunk, 'nextOffset' | 'records'>
 
 export interface ChunkSize {

@@ -7,7 +7,7 @@ import type { StreamCursor } from './stream-cursors.ts'
 const live: StreamCursor = { name: 'main', stream: 'main', traffic: 'live', takesDeferred: false }
 const imports: StreamCursor = { name: 'historical', stream: 'historical', traffic: 'import', takesDeferred: false }
 
-/** No chunk is short enough beside live events, and every one is when alone. */
+/** Every chunk is too slow beside live events, and fast enough without them. */
 const limits: ProcessorLimits = { ...processorLimits, importChunkMs: 0, loneImportChunkMs: Number.MAX_VALUE }
 
 function runFullChunk(pace: ChunkPace, cursor: StreamCursor): void {
@@ -19,7 +19,7 @@ function runFullChunk(pace: ChunkPace, cursor: StreamCursor): void {
 }
 
 describe('the chunks of imports', () => {
-  it('grow while no live events come, and shrink as soon as some do', () => {
+  it('grow while no live events arrive, and shrink as soon as some do', () => {
     const pace = new ChunkPace(limits)
     const first = pace.recordCountMax(imports)
     runFullChunk(pace, imports)
@@ -30,7 +30,7 @@ describe('the chunks of imports', () => {
     assert.ok(pace.recordCountMax(imports) < alone)
   })
 
-  it('grow again once the last live chunk is long enough ago', () => {
+  it('grow again some time after the last live chunk', () => {
     const pace = new ChunkPace({ ...limits, loneAfterMs: -1 })
     runFullChunk(pace, live)
     const before = pace.recordCountMax(imports)
@@ -38,7 +38,7 @@ describe('the chunks of imports', () => {
     assert.ok(pace.recordCountMax(imports) > before)
   })
 
-  it('grow beside a live stream that has nothing', () => {
+  it('grow beside an empty live stream', () => {
     const pace = new ChunkPace(limits)
     pace.adapt(pace.begin(live, 0))
     const before = pace.recordCountMax(imports)
@@ -46,7 +46,7 @@ describe('the chunks of imports', () => {
     assert.ok(pace.recordCountMax(imports) > before)
   })
 
-  it('may take as long as two chunks of few live events, where that is more', t => {
+  it('may take twice as long as a chunk of few live events, if that exceeds their limit', t => {
     let nowMs = 1_000
     t.mock.method(performance, 'now', () => nowMs)
     const pace = new ChunkPace(limits)

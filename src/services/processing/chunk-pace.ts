@@ -1,17 +1,17 @@
-// How large each cursor's next chunk is and how soon it may be read. Both follow from what its last chunks took.
+// How large each cursor's next chunk is and how soon it may be read. Both depend on the time and size of its last chunks.
 
 import type { ChunkSize } from './chunk-deps.ts'
 import type { ProcessorLimits } from './processor-limits.ts'
 import type { StreamCursor } from './stream-cursors.ts'
 
-/** A chunk is never made smaller than this for being slow or large. */
+/** A chunk is never made smaller than this because the last was slow or large. */
 const recordCountMin = 50
 const firstRecordCount = 500
-/** How much longer than a chunk of few live events one of an import may take: half of it is then what any chunk takes. */
+/** An import chunk may take this many times the duration of a chunk of few live events, which is mostly fixed cost. */
 const importToTrickle = 2
-/** Weight of the latest chunk of few live events among those before. */
+/** Weight of the latest chunk of few live events in the moving average. */
 const trickleWeight = 0.3
-/** Chunks aim a little below their bounds, since a chunk that turns out to write too much is applied twice. */
+/** Chunks aim slightly below their limits, since a chunk that turns out to be too large is applied twice. */
 const aimedShare = 0.85
 
 export class ChunkPace {
@@ -20,7 +20,7 @@ export class ChunkPace {
   readonly #recordCounts = new Map<string, number>()
   readonly #restUntilMs = new Map<string, number>()
   #lastLiveMs = Number.NEGATIVE_INFINITY
-  /** What chunks of few live events took of late; nearly all of that a chunk of any size takes. */
+  /** Moving average of the duration of chunks of few live events: mostly the fixed cost of any chunk. */
   #trickleMs = 0
 
   constructor(limits: ProcessorLimits) {
@@ -33,7 +33,7 @@ export class ChunkPace {
     return this.#recordCounts.get(name) ?? Math.min(first, this.#limits.recordCountMax)
   }
 
-  /** How long the cursor must not be read yet, in ms. */
+  /** How long until the cursor may be read again, in ms. */
   restMs({ name }: StreamCursor): number {
     return Math.max(0, (this.#restUntilMs.get(name) ?? 0) - performance.now())
   }
@@ -49,12 +49,12 @@ export class ChunkPace {
   adapt(chunk: PacedChunk): void {
     const { cursor, recordCount } = chunk
     const recordCountMax = this.recordCountMax(cursor)
-    // How far over the limit a chunk was is not known, but how much of it did fit is.
+    // It is unknown by how much the chunk exceeded the limit, but known how much of it did fit.
     if (chunk.isTooLarge) this.#resize(cursor, chunk.largestPartCount)
     else if (chunk.largestShare > 1) this.#grow(chunk)
     else if (chunk.committedCount < recordCount) this.#resize(cursor, chunk.committedCount)
     else if (recordCount === recordCountMax) this.#grow(chunk)
-    // A chunk without records only passed deferred projects by, and becomes no part of the event store.
+    // A chunk without records only skipped deferred projects, and creates no part in the event store.
     if (recordCount === 0 || recordCount >= recordCountMax / 4) return
     this.#restUntilMs.set(cursor.name, chunk.startedMs + this.#limits.restMs)
     if (cursor.traffic === 'live' && !cursor.takesDeferred) this.#noteTrickle(chunk.startedMs)
@@ -66,8 +66,8 @@ export class ChunkPace {
   }
 
   /**
-   * Live chunks grow as long as memory and one transaction hold what they take. Chunks of imports and of deferred projects
-   * also keep to their time.
+   * Live chunks grow as long as they fit into memory and one transaction. Chunks of imports and of deferred projects are also
+   * limited in time.
    */
   #grow({ cursor, recordCount, largestShare, startedMs }: PacedChunk): void {
     const { traffic, takesDeferred } = cursor
@@ -79,8 +79,8 @@ export class ChunkPace {
   }
 
   /**
-   * On a busy machine or a slow disk, a chunk of few events takes longer than imports may take: shorter ones would not be
-   * faster, and the import would all but stand still.
+   * On a busy machine or a slow disk, even a chunk of few events exceeds the time of import chunks: smaller ones would not be
+   * faster, and the import would almost stop.
    */
   #importChunkMs(startedMs: number): number {
     const { importChunkMs, loneImportChunkMs, loneAfterMs } = this.#limits
@@ -94,16 +94,16 @@ export class ChunkPace {
   }
 }
 
-/** What one chunk has taken so far, over all of its parts. */
+/** The time and size of one chunk so far, over all of its parts. */
 export class PacedChunk {
   readonly cursor: StreamCursor
   /** Records that were read. */
   readonly recordCount: number
   readonly startedMs = performance.now()
   readonly #limits: ProcessorLimits
-  /** Whether a part had to be cut in two. */
+  /** Whether a part had to be split in two. */
   isTooLarge = false
-  /** The largest share of its bounds that a part took; more than 1 is too much. */
+  /** The largest share of the limits that a part took; more than 1 is too large. */
   largestShare = 0
   committedCount = 0
   largestPartCount = 0
@@ -124,13 +124,13 @@ export class PacedChunk {
     this.largestShare = Math.max(this.largestShare, share)
   }
 
-  /** @param recordCount records of the part that was committed last. */
+  /** @param recordCount records of the part just committed. */
   noteCommitted(recordCount: number): void {
     this.committedCount = recordCount
     this.largestPartCount = Math.max(this.largestPartCount, recordCount)
   }
 
-  /** Whether a chunk that was cut in two may go on after its first part. */
+  /** Whether a chunk that was split in two may continue after its first part. */
   mayGoOn(): boolean {
     return this.cursor.traffic === 'import' || performance.now() - this.startedMs < this.#limits.liveChunkMs
   }

@@ -35,7 +35,7 @@ function deduplicatingWorld() {
 }
 
 describe('a project that deduplicates its flag calls', () => {
-  it('stores the first of a kind of a UTC day, within a chunk and across them, and counts the others', async t => {
+  it('stores the first call of a kind and UTC day, within and across chunks, and counts the others', async t => {
     const world = deduplicatingWorld()
     const first = called()
     const [second, third] = [called({ other: 1 }), called({ $groups: 'no groups' })]
@@ -54,7 +54,7 @@ describe('a project that deduplicates its flag calls', () => {
     })
   })
 
-  it('counts calls of a flag that no project can have for no flag, as those that are stored', async t => {
+  it('counts calls with an invalid flag key under no flag, like stored calls', async t => {
     const world = deduplicatingWorld()
     const $feature_flag = 'é'.repeat(501)
     const repeat = called({ $feature_flag })
@@ -62,7 +62,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.events.deduplicated.get(repeat.uuid)?.flag, '')
   })
 
-  it('tells kinds apart by id, flag, answer, rule, variant, experiment, groups and day', async t => {
+  it('distinguishes kinds by id, flag, answer, rule, variant, experiment, groups and day', async t => {
     const world = deduplicatingWorld()
     const kinds = [
       called(),
@@ -98,7 +98,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.deepEqual(world.deduplicated().toSorted(), alike.map(({ uuid }) => uuid).toSorted())
   })
 
-  it('takes a call that is sent again for the one that it is', async t => {
+  it('recognizes a call that is sent again', async t => {
     const world = deduplicatingWorld()
     const [first, second] = [called(), called()]
     await world.send(t, first, second, first)
@@ -107,7 +107,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.events.deduplicated.get(second.uuid)?.chargedAtMs, noon, 'charged on its first day')
   })
 
-  it('stores the same ones when its worker dies after the rows', async t => {
+  it('stores the same calls if the worker dies after inserting the rows', async t => {
     const world = deduplicatingWorld()
     const events = [called(), called(), called({ $feature_flag_response: false })]
     await world.append(events)
@@ -125,7 +125,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 1, rejected: 0 })
   })
 
-  it('leaves imports, other events and calls without a flag as they are, and makes no person of a repeat', async t => {
+  it('does not deduplicate imports, other events and calls without a flag, and updates no person by a repeat', async t => {
     const world = deduplicatingWorld()
     const odd = [
       called({ $feature_flag: 5 }),
@@ -141,7 +141,7 @@ describe('a project that deduplicates its flag calls', () => {
     assert.equal(world.person('ada')?.properties.a, undefined)
   })
 
-  it('is not asked of a project that stores all of them', async t => {
+  it('does not happen in a project that stores all of them', async t => {
     const world = aWorld()
     await world.append([called(), called()])
     world.start(t)

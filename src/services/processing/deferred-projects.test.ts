@@ -1,4 +1,4 @@
-// Tests when the worker defers a project, and what a worker leaves that dies around that moment.
+// Tests when the worker defers a project, and what happens if it dies around that moment.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -15,12 +15,12 @@ import { restoreEvents } from './restore-events.ts'
 const heavyCount = 40
 const largeText = 'x'.repeat(500_000)
 
-/** The first event makes a person of 500 KB, and all others are that person's. */
+/** The first event creates a person of 500 KB, and all others belong to that person. */
 function ofLargePerson(n: number): CapturedEvent {
   return n === 0 ? setEvent(0, 'large', { text: largeText }) : aCapturedEvent(n, { distinctId: 'large' })
 }
 
-/** The first event makes a group of 500 KB, and all others change it. */
+/** The first event creates a group of 500 KB, and all others change it. */
 function ofLargeGroup(n: number): CapturedEvent {
   const $group_set = n === 0 ? { text: largeText } : { n }
   const properties = { $group_type: 'company', $group_key: 'large', $group_set }
@@ -32,7 +32,7 @@ function largeEvent(n: number): CapturedEvent {
   return aCapturedEvent(n, { propertiesJson: JSON.stringify({ text: largeText }) })
 }
 
-/** For two seconds, project 1 has had 40 events waiting, and project 2 five events behind them. */
+/** Project 1 has had 40 events waiting for two seconds, and project 2 five events after them. */
 async function aBacklog(over: { readonly waitingMs?: number; readonly eventOf?: (n: number) => CapturedEvent } = {}) {
   const { eventOf = ofLargePerson } = over
   const world = aWorld()
@@ -52,7 +52,7 @@ async function aBacklog(over: { readonly waitingMs?: number; readonly eventOf?: 
 }
 
 describe('a project that takes most of a stream', () => {
-  it('waits by itself while others are processed, and is released when it has caught up', async t => {
+  it('is deferred while others are processed, and released once it has caught up', async t => {
     const { startWorker, storedOf, state } = await aBacklog()
     let heavyBefore: number | null = null
     const ends: (string | number)[] = []
@@ -65,7 +65,10 @@ describe('a project that takes most of a stream', () => {
     })
     await eventually(() => ends.includes('released'), { what: 'the release' })
     assert.deepEqual([storedOf(1), storedOf(2)], [heavyCount, 5])
-    assert.ok(heavyBefore !== null && heavyBefore <= 20, `${heavyBefore} of the heavy project went before the other`)
+    assert.ok(
+      heavyBefore !== null && heavyBefore <= 20,
+      `${heavyBefore} events of the heavy project came before the other project`,
+    )
     assert.deepEqual(state.deferred, new Map())
   })
 
@@ -87,7 +90,7 @@ describe('a project that takes most of a stream', () => {
     assert.deepEqual(turns, ['main.deferred', 'historical', 'main.deferred', 'historical', 'main.deferred'])
   })
 
-  it('is deferred for what its groups cost, too', async t => {
+  it('is also deferred because of the cost of its groups', async t => {
     const { startWorker, storedOf, state } = await aBacklog({ eventOf: ofLargeGroup })
     const deferredAt: number[] = []
     startWorker(t, {
@@ -99,7 +102,7 @@ describe('a project that takes most of a stream', () => {
     assert.deepEqual(deferredAt.slice(0, 1), [10])
   })
 
-  it('is deferred later when its events cost what they look, so that a burst does not wait for a costly project', async t => {
+  it('is deferred later if its events cost only their sent bytes, so that a burst does not wait for a costly project', async t => {
     for (const [waitingMs, isDeferred] of [
       [2_000, false],
       [11_000, true],
@@ -116,7 +119,7 @@ describe('a project that takes most of a stream', () => {
     }
   })
 
-  it('is not deferred while nothing waits for more than a moment, nor where nobody else could wait', async t => {
+  it('is not deferred while nothing waits long, or if no other project exists', async t => {
     for (const over of [{ waitingMs: 500 }, { hasOthers: false }]) {
       const { startWorker, storedOf, state, deferring } = await aBacklog(over)
       let wasDeferred = false
@@ -133,7 +136,7 @@ describe('a project that takes most of a stream', () => {
   })
 
   for (const gap of ['defer', 'release', 'commit', 'insert'] as const)
-    it(`is stored once when workers die behind '${gap}'`, async t => {
+    it(`is stored once if workers die after '${gap}'`, async t => {
       const { startWorker, storedOf, state, deferring } = await aBacklog()
       for (const dieAt of [1, 2, 3]) {
         let seen = 0
@@ -158,7 +161,7 @@ describe('a project that takes most of a stream', () => {
       )
     })
 
-  it('counts as waiting for its own fronts alone', async t => {
+  it('is reported as waiting separately from the other projects', async t => {
     const { startWorker, storedOf, clock } = await aBacklog()
     const told: string[] = []
     const nowMs = clock.nowMs()
@@ -173,7 +176,7 @@ describe('a project that takes most of a stream', () => {
     assert.ok(told.includes(whileItWaits), told.join('\n'))
   })
 
-  it('is left out where records are processed again for the event store', async () => {
+  it('is left out when records are restored to the event store', async () => {
     const { log, state, events, clock, metrics } = await aBacklog()
     const deps = {
       ...{

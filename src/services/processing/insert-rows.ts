@@ -8,7 +8,7 @@ import { type EventRows, noEventRows } from '#ports/events/event-writer.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 import { retryPatiently } from './wait-for-store.ts'
 
-/** Rows that the store refuses become rejects. @returns the changes to commit; null when stopped while waiting. */
+/** Rows that the store refuses become rejects. @returns the changes to commit; null if stopped while waiting. */
 export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Promise<ChunkChanges | null> {
   const events = await chargedOnce(processed.rows.events, deps)
   if (events === null) return null
@@ -22,7 +22,7 @@ export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Pr
   return done === null ? null : changes
 }
 
-/** Gives rows that may repeat older events the day on which those were charged; few chunks have any. */
+/** Gives rows that may repeat older events the charge day of those; few chunks have any. */
 async function chargedOnce(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
   const late = lateLiveEvents(rows)
   if (late.length === 0) return rows

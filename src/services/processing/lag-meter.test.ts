@@ -12,7 +12,7 @@ import { createLagMeter } from './lag-meter.ts'
 import { type StreamCursor, StreamCursors } from './stream-cursors.ts'
 
 describe('the lag of a stream while a project is deferred', () => {
-  it('counts from the second cursor, and tells fronts how far each of the two is', async () => {
+  it('counts from the second cursor, and reports the progress of both to fronts', async () => {
     const startedMs = Date.parse('2026-11-01T00:00:00Z')
     const clock = fixedClock(startedMs)
     const log = createMemoryEventLog({ nowMs: clock.nowMs })
@@ -20,7 +20,7 @@ describe('the lag of a stream while a project is deferred', () => {
       await log.append('live', encodedEvents([aCapturedEvent(1, { projectId })]))
       clock.advance(10_000)
     }
-    // The first cursor has one record left, the second one has three.
+    // The first cursor has one record left, the second has three.
     const state = memoryState()
     state.positions.set('main', { ownerId: '', offset: 3, committedAtMs: null })
     state.positions.set('main.deferred', { ownerId: '', offset: 1, committedAtMs: null })

@@ -1,4 +1,4 @@
-// Measures how far the worker is behind the log: for the metrics, and for fronts that limit what a project has waiting.
+// Measures how far the worker lags: for the metrics, and for fronts that limit how much of a project may wait.
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
@@ -32,8 +32,8 @@ export function createLagMeter(options: {
 }): LagMeter {
   const { log, cursors, clock, metrics, onProcessedUntil } = options
   /**
-   * Streams reported as processed to their end. It starts empty, so that each stream is reported at the start: an
-   * import may wait behind live events for long before its stream has a turn.
+   * Streams reported as processed to their end. It starts empty, so that each stream is reported at the start: an import may
+   * wait for live events for a long time before its stream has a turn.
    */
   const reportedToTheEnd = new Set<LogStream>()
 
@@ -58,7 +58,7 @@ export function createLagMeter(options: {
     }
   }
 
-  /** @returns null when the lag cannot be known now. */
+  /** @returns null if the lag is currently unknown. */
   async function lagOf(stream: LogStream): Promise<StreamLag | null> {
     const first = cursors.all.find(cursor => cursor.name === stream)!
     const offset = cursors.positionOf(first)

@@ -22,7 +22,7 @@ function visit(day: string) {
 }
 
 describe('a chunk with cookieless visitors', () => {
-  it('merges the visitor with the person it turned out to be, and nobody who came after', async t => {
+  it('merges the visitor with the person that it identifies as, but not later visitors', async t => {
     const world = aWorld()
     await world.append(visit('2026-11-01'))
     world.start(t, { saltOf: () => salt })
@@ -34,7 +34,7 @@ describe('a chunk with cookieless visitors', () => {
     assert.notEqual(world.person(ids[2]!)!.uuid, world.person('ada@example.com')!.uuid)
   })
 
-  it('that was rerouted for its age is of the visitor that is known by now, and changes nothing of it', async t => {
+  it('assigns rerouted events to the visitor as currently known, and does not change the visitor', async t => {
     const world = aWorld()
     await world.append(visit('2026-11-01'))
     world.start(t, { saltOf: () => salt })
@@ -51,7 +51,7 @@ describe('a chunk with cookieless visitors', () => {
     assert.deepEqual([...world.state.identifies, ...world.state.sessions], before)
   })
 
-  it('waits while the salts are away', async t => {
+  it('waits while the salts are unavailable', async t => {
     const world = aWorld()
     await world.append(visit('2026-11-01'))
     let asked = 0
@@ -67,7 +67,7 @@ describe('a chunk with cookieless visitors', () => {
     assert.deepEqual([asked, world.events.rows.size], [3, 3])
   })
 
-  it('asks for no salt of a day that is over, and stores its events all the same', async t => {
+  it('requests no salt of a day that has ended, and still stores its events', async t => {
     const world = aWorld()
     await world.append(visit('2026-10-20'))
     let asked = 0

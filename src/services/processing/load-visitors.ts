@@ -1,5 +1,5 @@
-// Reads what the events of a chunk's cookieless visitors need, and settles them, before persons are loaded. A chunk without
-// such events, which is nearly every one, costs one look at its records.
+// Loads the state of a chunk's cookieless visitors and settles their events, before persons are loaded. A chunk without such
+// events, as nearly all are, costs one pass over its records.
 
 import { isDayOpen } from '#core/cookieless/visitor-day.ts'
 import type { ParsedChunk } from '#core/processing/parse-chunk.ts'
@@ -16,11 +16,11 @@ import type { ChunkDeps } from './chunk-deps.ts'
 
 export interface SettledChunk {
   readonly chunk: ParsedChunk
-  /** Null for a chunk without events of such visitors. */
+  /** Null for a chunk without events of stateful visitors. */
   readonly changes: VisitorChanges | null
 }
 
-/** @throws PortError when the state or the salts cannot be read. */
+/** @throws PortError if the state or the salts cannot be read. */
 export async function settleChunk(chunk: ParsedChunk, deps: ChunkDeps): Promise<SettledChunk> {
   const events = visitorEventsOf(chunk)
   if (events.length === 0) return { chunk, changes: null }
@@ -31,11 +31,11 @@ export async function settleChunk(chunk: ParsedChunk, deps: ChunkDeps): Promise<
   const isLive = chunk.traffic === 'live'
   const isRestoring = isLive && deps.isRestoring === true
   const settled = settleVisitors(chunk, events, { counted, sessions, salts, isRestoring })
-  // What is rerouted is days late: it ends nobody's session and makes nobody another visitor.
+  // Rerouted events are days late: they neither end sessions nor start new visitors.
   return isLive ? settled : { chunk: settled.chunk, changes: null }
 }
 
-/** A day that is over has no salt, and must not get one again. */
+/** A day that has ended has no salt, and must not get one again. */
 async function readSalts(days: ReadonlySet<string>, { saltOf, clock }: ChunkDeps): Promise<Map<string, Uint8Array>> {
   const salts = new Map<string, Uint8Array>()
   for (const day of days) if (isDayOpen(day, clock.nowMs())) salts.set(day, await saltOf(day))

@@ -1,4 +1,4 @@
-// Handles the records that a chunk reports as lost by the log: they are noted beside the log, logged and counted.
+// Handles records that the log lost, as reported by a chunk: they are recorded beside the log, logged and counted.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { LogChunk, LogLoss, MissingRecords } from '#ports/log/event-log.ts'
@@ -9,8 +9,8 @@ import type { Metrics } from '#telemetry/metrics.ts'
 const keptBytesMax = 16 * 1024
 
 /**
- * The losses of a chunk: missing records, and damaged ones, whose project is unknown. The caller has to note them
- * before the position passes them, so that a crash reports them twice rather than never.
+ * The losses of a chunk: missing records, and damaged ones, whose project is unknown. The caller must record them before the
+ * position passes them, so that a crash reports them twice rather than never.
  */
 export function lossesOf({ stream, missing, records }: LogChunk, noticedAtMs: number): LogLoss[] {
   const losses: LogLoss[] = []
@@ -34,7 +34,7 @@ export function noteDamaged({ stream, records }: LogChunk, { logger }: { readonl
     if (record.kind === 'damaged') logger.error({ stream, offset }, 'damaged log record stored as a reject')
 }
 
-/** The log lost these records before they were processed, so nothing says which project they belonged to. */
+/** The log lost these records before they were processed, so their projects are unknown. */
 export function noteMissing(
   stream: LogStream,
   { recordCount, fromOffset, toOffset, file }: MissingRecords,

@@ -14,7 +14,7 @@ import type { ProcessorOptions } from './process-events.ts'
 describe('processing the log', () => {
   const steps: FaultPoint[] = ['read', 'load', 'apply', 'insert', 'commit']
   for (const crashAfter of steps)
-    it(`stores every event once and keeps persons right when the worker dies after ${crashAfter}`, async t => {
+    it(`stores every event once with correct persons if the worker dies after ${crashAfter}`, async t => {
       const world = aWorld()
       await world.append([
         setEvent(1, 'ada', { visits: 1 }),
@@ -51,7 +51,7 @@ describe('processing the log', () => {
       first.stop()
     })
 
-  it('keeps the order of events of one distinct id, across chunks', async t => {
+  it('keeps the order of events of one distinct id across chunks', async t => {
     const world = aWorld()
     await world.append(Array.from({ length: 25 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
     world.start(t, { limits: { recordCountMax: 4 } })
@@ -64,7 +64,7 @@ describe('processing the log', () => {
     assert.equal(world.person('ada')?.properties.last, 24)
   })
 
-  it('reloads and redoes a chunk whose persons changed meanwhile', async t => {
+  it('reloads and recomputes a chunk whose persons were changed by another writer', async t => {
     const world = aWorld()
     await world.append([setEvent(1, 'ada', { plan: 'free' })])
     world.start(t)
@@ -86,7 +86,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 0 })
   })
 
-  it('ends when another worker claims the stream, without writing', async t => {
+  it('ends without writing if another worker claims the stream', async t => {
     const world = aWorld()
     const first = world.start(t)
     await eventually(() => first.processor.state() === 'ok')
@@ -98,7 +98,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 0, rejected: 0 })
   })
 
-  it('goes on from where the state stands when that came back from an older copy, without doubling anything', async t => {
+  it('continues from the position of a state that was restored from an older copy, without duplicates', async t => {
     const world = aWorld()
     await world.append([setEvent(1, 'ada', { visits: 1 })])
     const { processor } = world.start(t)
@@ -120,7 +120,7 @@ describe('processing the log', () => {
     assert.equal(processor.state(), 'ok')
   })
 
-  it('repeats a chunk whose state was replaced by an older copy while it was under way', async t => {
+  it('repeats a chunk if the state was replaced by an older copy while the chunk was processed', async t => {
     const world = aWorld()
     await world.append([setEvent(1, 'ada', { visits: 1 })])
     let copy: typeof world.state | undefined
@@ -142,7 +142,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 3, dropped: 0, rejected: 0 })
   })
 
-  it('commits behind a gap in the log from where the stream stood before it', async t => {
+  it('commits records after a gap in the log from the position before the gap', async t => {
     const world = aWorld()
     await world.append(Array.from({ length: 6 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
     const log: ProcessorOptions['log'] = {
@@ -155,7 +155,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 4, dropped: 0, rejected: 0 })
   })
 
-  it('ends, with nothing to do, when another worker has the stream', async t => {
+  it('ends even while idle if another worker has the stream', async t => {
     const world = aWorld()
     const first = world.start(t)
     await eventually(() => first.processor.state() === 'ok')
@@ -163,7 +163,7 @@ describe('processing the log', () => {
     assert.equal(await first.ended, 'not_owner')
   })
 
-  it('waits while the event store is down, goes on measuring the lag, and loses nothing', async t => {
+  it('waits while the event store is down, still measures the lag, and loses nothing', async t => {
     const world = aWorld()
     world.events.isDown = true
     const { processor } = world.start(t)
@@ -177,7 +177,7 @@ describe('processing the log', () => {
     assert.equal(processor.state(), 'ok')
   })
 
-  it('asks when late events were charged, once for a chunk and only if it has any', async t => {
+  it('queries when late events were charged, once per chunk and only if it has any', async t => {
     const world = aWorld()
     const dayMs = 86_400_000
     const late = aCapturedEvent(1, { capturedAtMs: aCapturedEvent(1).capturedAtMs + 2 * dayMs })
@@ -195,7 +195,7 @@ describe('processing the log', () => {
     assert.deepEqual([row.capturedAtMs, row.chargedAtMs], [late.capturedAtMs, aCapturedEvent(1).capturedAtMs])
   })
 
-  it('waits while nobody can say when late events were charged', async t => {
+  it('waits while the event store cannot say when late events were charged', async t => {
     const world = aWorld()
     world.events.isDown = true
     const { processor } = world.start(t)
@@ -207,7 +207,7 @@ describe('processing the log', () => {
     assert.equal(world.events.rows.size, 1)
   })
 
-  it('tells of an event store that takes rows and does not answer', async t => {
+  it('reports an event store that accepts rows but does not answer', async t => {
     const world = aWorld()
     const answers = Promise.withResolvers<void>()
     const events: ProcessorOptions['events'] = {
@@ -227,7 +227,7 @@ describe('processing the log', () => {
     await eventually(() => processor.state() === 'ok')
   })
 
-  it('stops at once while it waits for a store', async t => {
+  it('stops immediately while it waits for a store', async t => {
     const world = aWorld()
     world.events.isDown = true
     const { stop, ended } = world.start(t)
@@ -238,7 +238,7 @@ describe('processing the log', () => {
     assert.equal(world.state.positions.get('main')?.offset, 0)
   })
 
-  it('waits for the state, and takes a commit whose answer was lost as made', async t => {
+  it('waits for the state, and does not repeat a commit whose answer was lost', async t => {
     const world = aWorld()
     await world.append([setEvent(1, 'ada', { plan: 'free' })])
     const store = memoryChunkStore(world.state)
@@ -264,7 +264,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 0 })
   })
 
-  it('puts a damaged record into the reject store and reads on', async t => {
+  it('puts a damaged record into the reject store and continues', async t => {
     const world = aWorld()
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
     const damaging: ProcessorOptions['log'] = {
@@ -291,7 +291,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })
   })
 
-  it('counts records that are gone from the log, and goes on behind them', async t => {
+  it('counts records that are gone from the log, and continues after them', async t => {
     const world = aWorld()
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
     // Like a log whose file with the second and third record was removed.
@@ -348,7 +348,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 19, dropped: 0, rejected: 1 })
   })
 
-  it('rejects rows that the event store refuses, findable and counted', async t => {
+  it('stores and counts rows that the event store refuses as rejects', async t => {
     const world = aWorld()
     world.events.refuses = row => row.distinctId === 'person-2'
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
@@ -359,7 +359,7 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })
   })
 
-  it('takes live events before imported ones, and processes both', async t => {
+  it('processes live events before imported ones', async t => {
     const world = aWorld()
     const imported = { lane: 'historical', historicalMigration: true, importJobId: 1 } as const
     await world.append(
@@ -394,7 +394,7 @@ describe('processing the log', () => {
   })
 
   for (const traffic of ['live', 'import'] as const)
-    it(`reads what comes at once while it waits for both kinds of traffic: ${traffic}`, async t => {
+    it(`processes ${traffic} events immediately while it waits for both kinds of traffic`, async t => {
       const world = aWorld()
       let waitingCount = 0
       const log: ProcessorOptions['log'] = {
@@ -411,7 +411,7 @@ describe('processing the log', () => {
       assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 0, rejected: 0 })
     })
 
-  it('stops at once while it waits for records', async t => {
+  it('stops immediately while it waits for records', async t => {
     const { ended, stop, processor } = aWorld().start(t, { limits: { pollMs: 600_000 } })
     await eventually(() => processor.state() === 'ok')
     stop()

@@ -1,6 +1,6 @@
-// The worker's main line: the log's records become persons, groups and rows of the event store, chunk by chunk. It decides
-// which stream is next and what to do when a store fails. `chunk-pace.ts` decides how large a chunk is, `process-one-chunk.ts`
-// has its five steps, and `core/processing/process-chunk.ts` knows what an event means.
+// The worker's main loop: turns the log's records into persons, groups and rows of the event store, chunk by chunk. It decides
+// which stream is next and what to do if a store fails. `chunk-pace.ts` decides how large a chunk is, `process-one-chunk.ts`
+// has its five steps, and `core/processing/process-chunk.ts` applies the events.
 
 import { deferredCursorOf, type LogStream, type Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
@@ -39,40 +39,40 @@ export interface ProcessorOptions {
   readonly logId: string
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
-  /** The jobs of imports that have none of their own; they have none when absent. */
+  /** Finds the implicit jobs, for imports without a job; if absent, such imports belong to no job. */
   readonly implicitJobs?: FindImplicitJobs
-  /** When absent, no project is ever deferred. */
+  /** If absent, no project is ever deferred. */
   readonly deferring?: {
     readonly projects: DeferredProjects
-    /** Whether other projects exist that could be kept waiting. @throws PortError */
+    /** Whether other projects exist that could have to wait. @throws PortError */
     readonly hasOtherProjects: () => Promise<boolean>
   }
-  /** Notes chunks from their load to their commit. */
+  /** Tracks chunks from their load to their commit. */
   readonly underWay?: UnderWay
-  /** Null when no locations are looked up. */
+  /** Null if no locations are looked up. */
   readonly geoip: Geoip | null
-  /** As of `ChunkDeps`. */
+  /** As in `ChunkDeps`. */
   readonly saltOf: ChunkDeps['saltOf']
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger
-  /** New with each worker process. */
+  /** Unique to each worker process. */
   readonly ownerId: string
   readonly limits?: Partial<ProcessorLimits>
   /** 0 ≤ x < 1, used for jitter only. */
   readonly random?: () => number
   readonly onStateChange?: (state: ProcessingState) => void
-  /** Called now and then while there is work. */
+  /** Called occasionally while there is work. */
   readonly onProcessedUntil?: (traffic: Traffic, until: ProcessedUntil) => void
   readonly onChunkCommitted?: () => void
-  /** For tests: awaited between the steps of a chunk. A promise that never resolves is a crash. */
+  /** For tests: awaited between the steps of a chunk. A promise that never resolves simulates a crash. */
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
 
 export interface Processor {
   /**
-   * Processes until `signal` aborts or another worker claims a stream. The current chunk is then either finished or left as it
-   * was. Never rejects because a store fails: it waits and tries again. Call it once.
+   * Processes until `signal` aborts or another worker claims a stream. The current chunk is then either finished or has no
+   * effect. Never rejects because a store fails: it waits and retries. Call it once.
    */
   run(signal: AbortSignal): Promise<'stopped' | 'not_owner'>
   state(): ProcessingState
@@ -92,14 +92,14 @@ export function createProcessor(options: ProcessorOptions): Processor {
   const cursors = new StreamCursors({ log, state, ownerId, deferred: deferring?.projects ?? null })
   const pace = new ChunkPace(limits)
   const lag = createLagMeter({ log, cursors, clock, metrics, onProcessedUntil: options.onProcessedUntil })
-  /** How many of a cursor's next records a worker may have tried that ended before it could commit them, by its name. */
+  /** By cursor name: how many of its next records an earlier worker may have tried without committing them. */
   const perhapsTried = new Map<string, number>()
   let current: ProcessingState = 'starting'
   let compareAtMs = 0
   let reportedUntilAtMs = 0
-  /** The live cursor that had the last turn: the live ones take turns. */
+  /** The live cursor that had the last turn; live cursors take turns. */
   let lastTurn = ''
-  /** Whether deferred projects had a turn since an import had one. */
+  /** Whether deferred projects have had a turn since the last turn of an import. */
   let areImportsNext = false
 
   function enter(next: ProcessingState): void {
@@ -132,7 +132,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     }
   }
 
-  /** Claims all cursors of a stream, since the worker that owns the stream owns both. */
+  /** Claims all cursors of a stream: the worker that owns the stream owns both. */
   async function claim(stream: LogStream, signal: AbortSignal): Promise<void> {
     await retryPatiently(signal, 'waiting_for_state', async () => {
       for (const cursor of cursors.all) {
@@ -145,8 +145,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /**
-   * PostgreSQL may be restored from an older copy while the worker has nothing to do. The worker then goes on from the state's
-   * position at once, and does not wait for an event to commit.
+   * PostgreSQL may be restored from an older copy while the worker is idle. The worker then continues from the state's position
+   * immediately, without waiting for an event to commit.
    */
   async function compareWhenDue(signal: AbortSignal): Promise<'not_owner' | 'owner'> {
     if (performance.now() < compareAtMs) return 'owner'
@@ -170,8 +170,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   /**
-   * The live cursors, beginning after the one that had the last turn, then those of imports. Imports take turns with
-   * deferred projects, which may keep the worker busy for as long as somebody sends.
+   * The live cursors, beginning after the one that had the last turn, then the import cursors. Imports take turns with deferred
+   * projects, which may keep the worker busy for as long as clients send.
    */
   function orderCursors(): readonly StreamCursor[] {
     const live = cursors.all.filter(({ traffic }) => traffic === 'live')
@@ -182,7 +182,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return liveInOrder.toSpliced(place, 0, ...imports)
   }
 
-  /** The next chunk of the first cursor in turn that has records; null when none has. */
+  /** The next chunk of the first cursor in turn that has records; null if none has. */
   async function readNext(signal: AbortSignal): Promise<NextChunk | null> {
     for (const cursor of orderCursors()) {
       if (pace.restMs(cursor) > 0) continue
@@ -193,7 +193,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       })
       if (chunk === null) return null
       if (isNew(cursor, chunk)) return { cursor, chunk }
-      // A second cursor that has nothing new may only have reached the first.
+      // A second cursor without new records may only have reached the first.
       if (!cursor.takesDeferred) perhapsTried.delete(cursor.name)
     }
     return null
@@ -201,7 +201,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   /**
    * Waits for the next chunk of any stream.
-   * @returns null at the end of a stream's rest, or when nothing came within the poll.
+   * @returns null at the end of a stream's rest, or if nothing arrived within the poll.
    */
   async function waitForNext(signal: AbortSignal): Promise<NextChunk | null> {
     enter('ok')
@@ -219,7 +219,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       try {
         first = await Promise.race(reads)
       } finally {
-        // Chunks that other cursors have read are read again later: a read changes nothing.
+        // Chunks read by the other cursors are read again later: a read has no side effects.
         decided.abort()
         await Promise.allSettled(reads)
       }
@@ -286,7 +286,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return end
   }
 
-  /** Defers the project that took most of a chunk while the stream lags, if other projects exist that it keeps waiting. */
+  /** While the stream lags, defers the project that took most of a chunk, if other projects exist that wait for it. */
   async function deferHeaviest(cursor: StreamCursor, costs: ProjectCosts, signal: AbortSignal): Promise<void> {
     const heaviest = heaviestProject(costs)
     if (deferring === null || heaviest === null) return
@@ -299,7 +299,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       if (!(await deferring.hasOtherProjects())) return
       const isFirst = cursors.deferredProjects(stream).length === 0
       if (!(await cursors.defer(stream, projectId))) return
-      // An earlier worker may have tried records of the project that the other cursor takes from now on.
+      // An earlier worker may have tried records that the second cursor takes from now on.
       const second = deferredCursorOf(stream)
       const triedBefore = isFirst ? 0 : (perhapsTried.get(second) ?? 0)
       perhapsTried.set(second, Math.max(triedBefore, perhapsTried.get(cursor.name) ?? 0))
@@ -314,7 +314,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     await options.faultPoint?.('release')
   }
 
-  /** Repeats the task until it works or the processor stops: nothing is ever skipped because a store is down. */
+  /** Repeats the task until it succeeds or the processor stops: nothing is ever skipped because a store is down. */
   async function retryPatiently(
     signal: AbortSignal,
     waiting: ProcessingState,

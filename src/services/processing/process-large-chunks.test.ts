@@ -1,4 +1,4 @@
-// Tests that the size of a chunk is bounded: any client can make the persons large that small events belong to.
+// Tests that the size of a chunk is limited: any client can make small events belong to large persons.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -10,7 +10,7 @@ import { aCapturedEvent, aMapping, aPerson, setEvent } from '../../../tests/supp
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessorOptions } from './process-events.ts'
 
-/** Many persons of ten thousand characters each, and an event for each. */
+/** Many persons of ten thousand characters, and an event for each. */
 async function aWorldOfFatPersons() {
   const world = aWorld()
   const fat = 'x'.repeat(10_000)
@@ -25,7 +25,7 @@ async function aWorldOfFatPersons() {
 }
 
 describe('large chunks', () => {
-  it('never holds more text of persons than it may, and stores every event once', async t => {
+  it('are split so that no more text of persons is loaded than allowed, and every event is stored once', async t => {
     const { world, ids } = await aWorldOfFatPersons()
     const store = memoryChunkStore(world.state)
     const loads: (number | 'too_large')[] = []
@@ -47,7 +47,7 @@ describe('large chunks', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 64, dropped: 0, rejected: 0 })
   })
 
-  it('processes a record that takes more than a chunk may by itself', async t => {
+  it('are split down to a single record, which may exceed the limit', async t => {
     const { world } = await aWorldOfFatPersons()
     world.start(t, { limits: { textBytesMax: 5_000 } })
     await eventually(() => world.isProcessed())
@@ -55,7 +55,7 @@ describe('large chunks', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 64, dropped: 0, rejected: 0 })
   })
 
-  it('keeps the rows of a chunk small when many events change one large person', async t => {
+  it('are split if many events change one large person', async t => {
     const world = aWorld()
     await world.append([setEvent(1, 'ada', { fat: 'x'.repeat(10_000) })])
     world.start(t, { limits: { textBytesMax: 100_000 } })
@@ -67,7 +67,7 @@ describe('large chunks', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 65, dropped: 0, rejected: 0 })
   })
 
-  it('takes smaller chunks after one that was too large', async t => {
+  it('are followed by smaller chunks', async t => {
     const { world } = await aWorldOfFatPersons()
     await world.append(Array.from({ length: 600 }, (_, n) => aCapturedEvent(n + 100, { distinctId: `fat-${n % 64}` })))
     const counts: number[] = []

@@ -1,5 +1,5 @@
-// Takes a chunk through its five steps, and handles the failure of each. The crash table beside the steps explains
-// their order; the tests crash between each two of them.
+// Takes a chunk through its five steps, and handles the failure of each. The crash table above the steps explains their order;
+// the tests crash between every two of them.
 
 import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
@@ -27,8 +27,8 @@ export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 const recordTryCount = 3
 
 /**
- * Whether the chunk is a single merge. It may be given up when other workers write to its two persons all the time:
- * they then stay two persons.
+ * Whether the chunk is a single merge. The merge may be given up if other workers keep writing to its two persons, which then
+ * stay separate.
  */
 function isMerge({ records }: LogChunk): boolean {
   const record = records[0]?.record
@@ -39,17 +39,17 @@ function firstOffsetOf({ records, nextOffset }: LogChunk): number {
   return records[0]?.offset ?? nextOffset
 }
 
-/** What the latest try set out to commit, in case the commit was made but its answer lost. */
+/** The outcomes that the latest try was about to commit, in case the commit succeeded but its answer was lost. */
 interface Try {
   commitOutcomes: readonly ChunkOutcome[] | null
 }
 
-/** The highest override of each distinct id that the event store got from tries, which may not have been committed. */
+/** The highest override of each distinct id that tries wrote to the event store, committed or not. */
 type PublishedOverrides = Map<string, PersonIdOverride>
 
 /**
- * Takes the chunk through load, apply, insert and commit, as often as it needs. A chunk that fails while the stores
- * work is halved until the record at fault is alone; that record goes to the reject store, and the rest is processed.
+ * Takes the chunk through load, apply, insert and commit, as often as necessary. A chunk that fails while the stores work is
+ * halved until the record at fault is alone; that record goes to the reject store, and the rest is processed.
  */
 export function processOneChunk(chunk: LogChunk, deps: ChunkDeps): Promise<ChunkEnd> {
   return processPart(chunk, deps, new Map())
@@ -103,18 +103,18 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, published: Publishe
 //                                                 from the same persons and makes the same rows, which replace those
 //   5. commit changes, counters and position      done; reading continues after the chunk
 //
-// Between the crash and the second run, another stream may have changed the persons. The overrides of the first run
-// would then stay wrong, so a worker that starts asks the event store for the overrides of its first chunks, and gives
-// higher versions to overrides that differ from them.
+// Between the crash and the second run, another stream may have changed the persons. The overrides of the first run would then
+// stay wrong, so a starting worker queries the event store for the overrides of its first chunks, and gives higher versions to
+// overrides that differ from them.
 //
-// Step 4 first asks the store on which day repeats of older events were charged. Once the repeats are written, their
-// own rows answer that.
+// Step 4 first queries on which day repeats of older events were charged. Once the repeats are written, their own rows have
+// that day.
 //
-// A chunk whose commit was overtaken by another worker's (`version_conflict`) is computed anew. Its rows replace those
-// of the earlier try; overrides that differ from those of the earlier try get higher versions.
+// A chunk whose commit conflicted with another worker's (`version_conflict`) is recomputed. Its rows replace those of the
+// earlier try; overrides that differ from those of the earlier try get higher versions.
 //
-// The reverse order of 4 and 5 would lose rows. A crash inside 4 is a crash before it for the missing rows and after it
-// for the others; 5 is one transaction, so it is never half done.
+// The reverse order of 4 and 5 would lose rows. A crash inside 4 is a crash before it for the missing rows and after it for the
+// others; 5 is one transaction, so it is never half done.
 async function tryChunk(
   chunk: LogChunk,
   context: {
@@ -129,7 +129,7 @@ async function tryChunk(
   const { failures, lostMerges, deps, latest, published } = context
   const { state, clock, ownerId, faultPoint } = deps
   const { chunk: parsed, changes: visitors } = await settleChunk(parseChunk(chunk, failures), deps)
-  // A record that is alone in its chunk has to be processed, however much text it needs.
+  // A record that is alone in its chunk must be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const implicitJobs = await findImplicitJobs(parsed, context.isRetry, deps)
   const subjects = withJobs(subjectsOf(parsed, published, deps), implicitJobs)
@@ -154,7 +154,7 @@ async function tryChunk(
   if (written === null) return 'stopped'
   notePublished(published, processed.rows.overrides)
   await faultPoint?.('insert')
-  // The span begins at the position, not at the chunk's first record: offsets in between may have no records.
+  // The span begins at the position, not at the chunk's first record: there may be offsets without records in between.
   const span = { fromOffset: deps.position(), offset: chunk.nextOffset }
   const changes = visitors === null ? written : { ...written, visitors }
   const position = { stream: deps.cursor, ownerId, ...span, committedAtMs: clock.nowMs() }
@@ -165,7 +165,7 @@ async function tryChunk(
   return result
 }
 
-/** @returns null for a chunk without imports that have no job of their own, which are nearly all. */
+/** @returns null for a chunk without imports that name no job, as nearly all are. */
 async function findImplicitJobs(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<ImplicitJobs | null> {
   if (deps.implicitJobs === undefined || chunk.traffic !== 'import') return null
   const items = itemsWithoutJob(chunk)
@@ -180,7 +180,7 @@ function idsOf(jobs: ImplicitJobs): number[] {
   return [...jobs.values()].flat().map(({ id }) => id)
 }
 
-/** Ids with an override in the event store count as touched: another worker may have mapped them elsewhere since. */
+/** Also loads ids with an override in the event store: another worker may have mapped them elsewhere since. */
 function subjectsOf(chunk: ParsedChunk, published: PublishedOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
   const subjects = chunkSubjects(chunk, isRestoring)
   return published.size === 0
@@ -225,8 +225,8 @@ function applyChunk(
 }
 
 /**
- * The stored flag calls that those of the chunk may repeat, for projects that deduplicate them; null when stopped while
- * waiting for the event store.
+ * The stored flag calls that the chunk's calls may repeat, for projects that deduplicate them; null if stopped while waiting
+ * for the event store.
  */
 async function storedFlagCalls(
   parsed: ParsedChunk,
@@ -245,14 +245,14 @@ async function storedFlagCalls(
   return calls.length === 0 ? [] : retryPatiently(() => deps.events.findFlagCalls(calls), deps)
 }
 
-/** Reads the overrides that an earlier worker left in the event store. @returns false when stopped while waiting. */
+/** Reads the overrides that an earlier worker left in the event store. @returns false if stopped while waiting. */
 async function loadPublishedOverrides(
   loaded: LoadedChunk,
   published: PublishedOverrides,
   deps: ChunkDeps,
 ): Promise<boolean> {
   const ids = new Map<string, { projectId: number; distinctId: string }>()
-  // Those of staging overlays have none.
+  // Ids of staging overlays have no overrides.
   for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
     if (projectId > 0) ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
   if (ids.size === 0) return true
@@ -286,7 +286,7 @@ async function processHalves(chunk: LogChunk, deps: ChunkDeps, published: Publis
   return await processPart(second, deps, published)
 }
 
-/** A commit whose answer was lost may have been made; the stored position shows it, once it can be read again. */
+/** A commit whose answer was lost may have succeeded; the stored position shows it once it can be read again. */
 async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDeps): Promise<boolean> {
   if (latest.commitOutcomes === null) return false
   for (let attempt = 0; !deps.signal.aborted; attempt++) {

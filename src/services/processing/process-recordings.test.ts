@@ -17,7 +17,7 @@ const outcomesOf = (world: World) =>
     .sort((a, b) => a.localeCompare(b))
 
 describe('processing recordings', () => {
-  it('stores them beside the events of their chunk, counted in a lane of their own, and makes nobody of them', async t => {
+  it('stores them beside the events of their chunk, counts them in their own lane, and creates no persons', async t => {
     const world = aWorld()
     await appendRecordings(world, aCapturedRecording(1))
     await world.append([aCapturedEvent(1)])
@@ -37,7 +37,7 @@ describe('processing recordings', () => {
     assert.equal(values.find(({ labels }) => labels.lane === 'replay' && labels.outcome === 'stored')?.value, 2)
   })
 
-  it('stores each once when the worker dies after the rows were written', async t => {
+  it('stores each once if the worker dies after the rows were written', async t => {
     const world = aWorld()
     await appendRecordings(world, aCapturedRecording(1), aCapturedRecording(2))
     let crashed = false
@@ -55,7 +55,7 @@ describe('processing recordings', () => {
     assert.deepEqual(outcomesOf(world), ['replay stored  2'])
   })
 
-  it('drops those of a project that is gone', async t => {
+  it('drops recordings of a project that no longer exists', async t => {
     const world = aWorld()
     await appendRecordings(world, aCapturedRecording(1, { projectId: 9 }), aCapturedRecording(2))
     world.start(t)
@@ -64,7 +64,7 @@ describe('processing recordings', () => {
     assert.deepEqual(outcomesOf(world), ['replay dropped unknown_project 1', 'replay stored  1'])
   })
 
-  it('puts what the event store refuses into the reject store, and counts it there', async t => {
+  it('stores and counts recordings that the event store refuses as rejects', async t => {
     const world = aWorld()
     world.events.refusesRecording = ({ uuid }) => uuid.endsWith('2')
     await appendRecordings(world, aCapturedRecording(1), aCapturedRecording(2))
@@ -76,7 +76,7 @@ describe('processing recordings', () => {
     assert.equal(JSON.parse(reject!.body).session_id, 'session-1')
   })
 
-  it('reads no more of them at once than a chunk may hold, and a larger one alone', async t => {
+  it('reads no more of them at once than fit into a chunk, and a larger one alone', async t => {
     const world = aWorld()
     const large = new Uint8Array(3_000)
     await appendRecordings(

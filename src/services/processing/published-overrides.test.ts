@@ -6,7 +6,7 @@ import { anEvent, anImportedEvent, aProject } from '../../../tests/support/value
 import { aWorld } from '../../../tests/support/world/world.ts'
 import type { ProcessingEventStore } from './chunk-deps.ts'
 
-test('a link that a worker published to the event store and could not commit is taken back when live events overtook it', async t => {
+test('a link that a killed worker published but did not commit is corrected if live events have changed its persons', async t => {
   const world = aWorld()
   const whose = (distinctId: string) =>
     world.events.overrides.get(JSON.stringify([1, distinctId]))?.personId ?? world.person(distinctId)?.uuid
@@ -30,13 +30,13 @@ test('a link that a worker published to the event store and could not commit is 
   assert.notEqual(
     world.person('a')?.uuid,
     world.person('b')?.uuid,
-    'identified meanwhile, so the import links it to nobody',
+    'b was identified in between, so the import does not link it',
   )
   for (const id of ['a', 'b', 'other']) assert.equal(whose(id), world.person(id)?.uuid, `whose ${id} is`)
   first.stop()
 })
 
-test('a worker loads overrides published before it only as long as there may be any', async t => {
+test('a worker stops loading overrides published by earlier workers once none can exist', async t => {
   const world = aWorld()
   const asked: string[][] = []
   const events: ProcessingEventStore = {
@@ -65,13 +65,13 @@ test('a worker loads overrides published before it only as long as there may be 
   await eventually(() => world.isProcessed())
   assert.deepEqual(asked, [['ada']])
   const before = emptyReadCount
-  await eventually(() => emptyReadCount > before + 2, { what: 'looking once more and finding nothing' })
+  await eventually(() => emptyReadCount > before + 2, { what: 'a further read without records' })
   await world.append([anEvent('e', 'ada')])
   await eventually(() => world.isProcessed())
   assert.equal(asked.length, 1)
 })
 
-test('a worker that defers a project loads the overrides published for the records that its second cursor takes', async t => {
+test('a worker that defers a project loads overrides published for records of its second cursor', async t => {
   const world = aWorld()
   world.state.projects.set(2, aProject({ id: 2 }))
   await world.append(['a', 'b', 'other'].map(id => anEvent('e', id)))

@@ -1,5 +1,5 @@
-// Reads the records of some projects from a stream. Other records are skipped after a look at their header, neither
-// decoded nor checked. One call reads a bounded amount, skipped records included.
+// Reads the records of some projects from a stream. Other records are skipped by their header, neither decoded nor checked. One
+// call reads a bounded amount, including skipped records.
 
 import type { RecordAt, StreamInfo } from '#core/events/log-stream.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
@@ -10,17 +10,17 @@ export interface ProjectRead {
   /** Reading ends before this offset. */
   readonly toOffset: number
   /**
-   * Whether a record is taken, by the project in its header. In a damaged record that may be any project, but it is the
-   * same one for every reader.
+   * Whether to take a record, by the project in its header. In a damaged record that may be any project, but it is the same
+   * one for every reader.
    */
   readonly takes: (projectId: number, offset: number) => boolean
   readonly recordCountMax: number
-  /** Bounds what is read, whether taken or skipped. */
+  /** Limits how much is read, whether taken or skipped. */
   readonly bytesMax: number
 }
 
 /**
- * @returns a chunk like that of `EventLogReader.read`, but without the skipped records; it may have none at all.
+ * @returns a chunk as from `EventLogReader.read`, but without the skipped records; it may be empty.
  * @throws PortError
  */
 export async function readProjects(

@@ -1,6 +1,6 @@
-// Restores rows of the event store from records that were processed before and are still in the log. The records are
-// read, applied to the persons as they are today, and inserted. The state stays as it is: nothing is counted, no person
-// changes, and no existing row is replaced.
+// Restores rows of the event store from processed records that are still in the log. The records are read, applied to the
+// persons as they are now, and inserted. The state does not change: nothing is counted, no person changes, and no existing
+// row is replaced.
 
 import type { LogRecord } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
@@ -20,7 +20,7 @@ import { processorLimits } from './processor-limits.ts'
 export interface RestoredRange {
   readonly fromOffset: number
   readonly toOffset: number
-  /** Whether a record of the range is not processed yet, so that it is left out. Default: none is. */
+  /** Whether to leave out a record of the range because it is not processed yet. Default: never. */
   readonly isLeftOut?: (projectId: number, offset: number) => boolean
 }
 
@@ -39,8 +39,8 @@ const recordCountMax = 2_000
 /**
  * Restores the rows of a stream's records from `fromOffset` up to `toOffset`, as far as the log still has them. Ends
  * early when the signal aborts.
- * @returns how many records there were.
- * @throws PortError when the log cannot be read.
+ * @returns the number of records restored.
+ * @throws PortError if the log cannot be read.
  */
 export async function restoreEvents(
   stream: LogStream,
@@ -77,7 +77,7 @@ export async function restoreEvents(
   return recordCount
 }
 
-/** Null for a damaged record, which becomes the same reject whenever it is processed. */
+/** Null for a damaged record, whose project is unknown. */
 function projectIdOf(record: LogRecord): number | null {
   switch (record.kind) {
     case 'event':
@@ -92,8 +92,8 @@ function projectIdOf(record: LogRecord): number | null {
 }
 
 /**
- * Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost. An
- * erasure waits for a page that was read before it.
+ * Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost. Erasures
+ * wait for pages that were read before them.
  */
 export async function restoreOverrides(
   state: Pick<EventStoreMarks, 'listOverrides'>,
@@ -115,7 +115,7 @@ export async function restoreOverrides(
   }
 }
 
-/** Makes a state that is read but never written, and an event store whose inserts replace nothing. */
+/** Wraps the state store so that it is never written, and the event store so that inserts replace nothing. */
 function withoutEffect(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pick<ChunkDeps, 'events'> {
   let overrides: readonly PersonIdOverride[] = []
   const state: ChunkStore = {
@@ -132,15 +132,15 @@ function withoutEffect(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pick<Ch
   }
   const events: ProcessingEventStore = {
     ...deps.events,
-    // The merges were made before, so applying the events again yields no overrides: the current ones are inserted.
+    // The merges are already made, so applying the events again gives no overrides: insert the current ones.
     insert: rows => deps.events.insert({ ...rows, overrides, areRestored: true }),
   }
   return { ...deps, state, events }
 }
 
 /**
- * A job may have been published or discarded while rows of it were made: then they were inserted where, or although, it
- * no longer has any. What is closed later finds them. A job that is forgotten was discarded.
+ * If a job was published or discarded while its rows were rebuilt, the rows were inserted as pending or although the job is
+ * gone: publish or discard again. A job closed later finds the rows itself. A job that no longer exists was discarded.
  */
 async function followJob(
   before: NonNullable<ChunkChanges['imports']>['jobs'][number],

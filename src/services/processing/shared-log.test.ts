@@ -1,5 +1,5 @@
-// Tests what builds on the log over one that is like a shared log: several streams for one kind of traffic, and offsets
-// that no record ever had, as commit markers and compaction leave them. Such offsets must not count as a loss.
+// Tests processing on a log that resembles a shared one: several streams per kind of traffic, and offsets without records, as
+// commit markers and compaction leave them. Such offsets must not count as a loss.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -42,7 +42,7 @@ const events = Array.from({ length: 60 }, (_, n) => setEvent(n, `person-${n % 9}
 describe('processing a shared log', () => {
   const steps: (FaultPoint | null)[] = [null, 'read', 'load', 'apply', 'insert', 'commit']
   for (const crashAfter of steps)
-    it(`stores every event once, in order for each person, and misses nothing: killed after ${crashAfter}`, async t => {
+    it(`stores every event once, in order for each person, if killed after ${crashAfter}`, async t => {
       const world = aSharedWorld()
       await world.append(events)
       const imported = { lane: 'historical', historicalMigration: true, importJobId: 1 } as const
@@ -75,7 +75,7 @@ describe('processing a shared log', () => {
       assert.deepEqual([...world.state.positions.keys()].sort(), partitions.map(({ stream }) => stream).sort())
     })
 
-  it('finds the one record that makes the state fail, whatever its offset, and gives it an id of its own stream', async t => {
+  it('finds and rejects the records that make the state fail, in every stream', async t => {
     const world = aSharedWorld()
     await world.append(Array.from({ length: 40 }, (_, n) => aCapturedEvent(n)))
     const store = memoryChunkStore(world.state)
@@ -97,7 +97,7 @@ describe('processing a shared log', () => {
     ])
   })
 
-  it('takes a commit whose answer was lost as made, where the position has passed offsets without records', async t => {
+  it('does not repeat a commit whose answer was lost after the position passed offsets without records', async t => {
     const world = aSharedWorld()
     await world.append(events)
     const store = memoryChunkStore(world.state)
@@ -115,7 +115,7 @@ describe('processing a shared log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 60, dropped: 0, rejected: 0 })
   })
 
-  it('brings back exactly the records before an offset, of each stream', async t => {
+  it('restores exactly the records before an offset of each stream', async t => {
     const world = aSharedWorld()
     await world.append(events)
     world.start(t)

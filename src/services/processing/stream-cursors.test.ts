@@ -1,4 +1,4 @@
-// Tests the two cursors of a stream, in memory: whose records each takes, and when a project changes cursors.
+// Tests the two cursors of a stream, in memory: which records each takes, and when a project changes cursors.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -62,13 +62,13 @@ function aStream() {
 }
 
 describe('the two cursors of a stream', () => {
-  it('leave a deferred project to the second, from where it was deferred and never beyond the first', async () => {
+  it('leave a deferred project to the second, from where it was deferred, up to the first', async () => {
     const { append, startWorker } = aStream()
     await append(1, 2, 1, 2, 1, 2)
     const { cursors, first, second, step } = await startWorker()
     assert.deepEqual(await step(first, 2), [1, 2])
     assert.ok(await cursors.defer('main', 1))
-    assert.deepEqual(await step(second), [], 'the first one has passed nothing by yet')
+    assert.deepEqual(await step(second), [], 'the first cursor has not moved since')
     assert.deepEqual(await step(first, 1), [2])
     assert.deepEqual(await step(second, 1), [1])
     assert.deepEqual(await step(second), [1])
@@ -88,7 +88,7 @@ describe('the two cursors of a stream', () => {
     assert.deepEqual(cursors.deferredProjects('main'), [1, 2])
   })
 
-  it('are one again once the second has caught up, and not before the first has gone on', async () => {
+  it('become one again once the second has caught up, but not before the first has moved', async () => {
     const { append, startWorker, deferred } = aStream()
     await append(1, 2)
     const { cursors, first, second, step } = await startWorker()
@@ -104,7 +104,7 @@ describe('the two cursors of a stream', () => {
     assert.deepEqual(await step(second), [])
   })
 
-  it('say that what is deferred is not processed', async () => {
+  it('report deferred records as not processed', async () => {
     const { append, startWorker } = aStream()
     await append(2, 1, 2)
     const { cursors, first, second, step } = await startWorker()
@@ -117,7 +117,7 @@ describe('the two cursors of a stream', () => {
     assert.equal(cursors.doneOffset('main'), cursors.positionOf(first))
   })
 
-  it('pass on from where a log begins that was begun anew at the position of the first', async () => {
+  it('skip records that a new log, begun at the position of the first, does not have', async () => {
     const { state, startWorker } = aStream()
     state.positions.set('main', { ownerId: '', offset: 50, committedAtMs: 0 })
     state.positions.set('main.deferred', { ownerId: '', offset: 20, committedAtMs: 0 })
@@ -127,7 +127,7 @@ describe('the two cursors of a stream', () => {
     assert.ok(await cursors.releaseIfCaughtUp('main'))
   })
 
-  it('take every record once and in the order of its project, whatever is deferred and whenever a worker dies', async () => {
+  it('take every record once and in its project’s order, whatever is deferred and whenever a worker dies', async () => {
     const seed = testSeed()
     console.log(`SEED=${seed}`)
     const random = seededRandom(seed)
@@ -142,7 +142,7 @@ describe('the two cursors of a stream', () => {
       for (let action = 0; action < 80; action++) {
         const { cursors, first, second, ownerId, commit } = worker
         const projectId = 1 + below(4)
-        // A worker dies after a write of which it has no answer yet, or between two actions.
+        // A worker dies after a write whose result it has not received yet, or between two actions.
         const dies = random() < 0.15
         switch (below(6)) {
           case 0:
@@ -186,7 +186,7 @@ describe('the two cursors of a stream', () => {
         `run ${run}`,
       )
     }
-    // By chance there are some thirty releases, and now and then fewer than twenty.
+    // The number of releases is random: usually about thirty, sometimes fewer than twenty.
     assert.ok(releaseCount > 5 && deferredCount > 100, `${releaseCount} releases, ${deferredCount} deferrals`)
   })
 })

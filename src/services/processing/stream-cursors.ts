@@ -1,6 +1,6 @@
-// Knows the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors:
-// the first skips deferred projects, the second takes these alone and never passes the first. Each has a position of
-// its own, so each commits as if it were a stream. A project changes cursors only at an offset on which both agree.
+// Tracks the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors: the
+// first skips deferred projects, the second takes only these and never passes the first. Each has a separate position, so each
+// commits as if it were a stream. A project changes cursors only at an offset on which both agree.
 
 import { deferredCursorOf, type LogStream, type StreamInfo } from '#core/events/log-stream.ts'
 import type { EventLogReader, LogChunk, LogReadOptions, MissingRecords } from '#ports/log/event-log.ts'
@@ -9,7 +9,7 @@ import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
 import { readProjects } from './read-projects.ts'
 
 export interface StreamCursor extends StreamInfo {
-  /** The name under which its position is kept. */
+  /** The name under which its position is stored. */
   readonly name: string
   /** Whether it takes the deferred projects of the stream; otherwise it takes all others. */
   readonly takesDeferred: boolean
@@ -18,7 +18,7 @@ export interface StreamCursor extends StreamInfo {
 export interface StreamCursorsOptions {
   readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns' | 'status' | 'losses'>
   readonly state: Pick<ChunkStore, 'claimPosition'>
-  /** Null when no project is ever deferred; each stream then has one cursor. */
+  /** Null if no project is ever deferred; each stream then has one cursor. */
   readonly deferred: DeferredProjects | null
   readonly ownerId: string
 }
@@ -40,7 +40,7 @@ export class StreamCursors {
     return this.#cursors
   }
 
-  /** Makes the cursors for the streams that the log has. */
+  /** Creates the cursors for the log's streams. */
   async list(): Promise<void> {
     const streams = await this.#options.log.streams()
     this.#cursors = streams.flatMap((info): StreamCursor[] => {
@@ -50,7 +50,7 @@ export class StreamCursors {
     })
   }
 
-  /** Takes over a cursor. After claiming both cursors of a stream, the caller has to call `loadDeferral`. */
+  /** Takes over a cursor. After claiming both cursors of a stream, the caller must call `loadDeferral`. */
   async claim({ name }: StreamCursor): Promise<void> {
     const { offset } = await this.#options.state.claimPosition(name, this.#options.ownerId)
     this.#positions.set(name, offset)
@@ -84,7 +84,7 @@ export class StreamCursors {
     return this.#positions.get(this.#deferred.has(stream) ? deferredCursorOf(stream) : stream)
   }
 
-  /** Like `EventLogReader.read`, but only for the cursor's own records; the chunk names the stream, not the cursor. */
+  /** Like `EventLogReader.read`, but only for the cursor's own records. The chunk has the stream's name, not the cursor's. */
   async read(cursor: StreamCursor, options: LogReadOptions): Promise<LogChunk> {
     const { log } = this.#options
     const { stream } = cursor
@@ -111,12 +111,12 @@ export class StreamCursors {
       offset >= (projects.get(projectId) ?? Number.POSITIVE_INFINITY)
     const chunk = await readProjects(log, cursor, { ...options, fromOffset, toOffset, takes: takesProject })
     if (chunk.nextOffset > fromOffset) return { ...chunk, missing: await this.#unlessKnown(stream, chunk.missing) }
-    // An empty log begins at the first cursor's position, so the records that this cursor had to take are not in it.
+    // An empty log begins at the first cursor's position, so it does not have the records that this cursor had to take.
     const { appendedAtMs } = await log.status(stream, fromOffset)
     return appendedAtMs === null ? { ...nothing, nextOffset: toOffset } : nothing
   }
 
-  /** Null when the missing records were already reported as the first cursor passed them. */
+  /** Null if the missing records were already reported when the first cursor passed them. */
   async #unlessKnown(stream: LogStream, missing: MissingRecords | null): Promise<MissingRecords | null> {
     if (missing === null) return null
     const isKnown = (await this.#options.log.losses()).some(
@@ -126,8 +126,8 @@ export class StreamCursors {
   }
 
   /**
-   * The second cursor takes the project from the first one's position on.
-   * @returns false when the stream is no longer ours.
+   * Makes the second cursor take the project, from the first cursor's position on.
+   * @returns false if this worker no longer owns the stream.
    */
   async defer(stream: LogStream, projectId: number): Promise<boolean> {
     const { deferred, ownerId } = this.#options
@@ -137,8 +137,8 @@ export class StreamCursors {
   }
 
   /**
-   * Once the second cursor has reached the first one's position, the first one takes all projects again. Both must be
-   * past the offset where the last project was deferred, or that project would never have had a turn alone.
+   * Once the second cursor has reached the first cursor's position, the first takes all projects again. Both must be past the
+   * offset at which the last project was deferred, or that project would never have been processed separately.
    */
   async releaseIfCaughtUp(stream: LogStream): Promise<boolean> {
     const projects = this.#deferred.get(stream)

@@ -1,4 +1,4 @@
-// Waits for a store that is down: what is repeated, how long to wait in between, and what is said meanwhile.
+// Waits for a store that is down: which calls to repeat, how long to wait in between, and what to report.
 
 import { PortError } from '#ports/port-error.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
@@ -6,7 +6,7 @@ import type { ChunkDeps } from './chunk-deps.ts'
 
 type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal' | 'enterState' | 'slowStoreMs'>
 
-/** Repeats the call while the event store is down; the lag is measured meanwhile, and nothing is skipped. */
+/** Repeats the call while the event store is down; nothing is skipped. @returns null if stopped while waiting. */
 export async function retryPatiently<T>(call: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
@@ -24,7 +24,7 @@ export async function retryPatiently<T>(call: () => Promise<T>, deps: WaitDeps):
   return null
 }
 
-/** Whether repeating the same try may help. Any other error comes from what the chunk holds, or from a bug. */
+/** Whether repeating the same try may help. Any other error is caused by the contents of the chunk, or by a bug. */
 export function isStoreDown(cause: unknown): cause is PortError {
   return cause instanceof PortError && (cause.retryable || cause.code === 'full')
 }

@@ -5,7 +5,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createFlagUsageRefresher, refreshFlagUsageEveryMs } from './cache-flag-usage.ts'
 
-/** A monotonic clock that only the test moves. */
+/** A monotonic clock that only the test advances. */
 function heldTime(t: TestContext): { pass(ms: number): void } {
   let nowMs = 1_000
   t.mock.method(performance, 'now', () => nowMs)
@@ -16,8 +16,8 @@ function heldTime(t: TestContext): { pass(ms: number): void } {
   }
 }
 
-describe('counts of flags that are cached ahead', () => {
-  it('are made for every project, also while late calls make those of one wrong all the time', async t => {
+describe('caching the usage of flags', () => {
+  it('covers every project even if late calls keep invalidating the counts of one', async t => {
     const time = heldTime(t)
     const clock = fixedClock('2026-11-10T12:00:00Z')
     const counted: number[] = []
@@ -32,7 +32,7 @@ describe('counts of flags that are cached ahead', () => {
       events: {
         listBusyFlags: async () => [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - dayMs, 1_000_000]]) }],
         listMovedDays: async () => [],
-        // Nothing that was counted stays right.
+        // Every count is always invalid.
         listCachedUsage: async () => [],
         cacheUsage: async ({ projectId }) => {
           counted.push(projectId)
@@ -44,7 +44,7 @@ describe('counts of flags that are cached ahead', () => {
     assert.deepEqual(counted, [1, 2, 3])
   })
 
-  it('begin soon after the calls came, unless looking for them takes long', async t => {
+  it('begins soon after the calls arrive, unless finding busy flags takes long', async t => {
     const time = heldTime(t)
     for (const { lookMs, looksAfterRound } of [
       { lookMs: 0, looksAfterRound: 2 },

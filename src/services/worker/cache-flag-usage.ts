@@ -1,5 +1,5 @@
-// Counts ahead how often busy flags were called, hour by hour and day by day, so that their usage is answered at once. A
-// count that is missing, late or old costs time and nothing else; only a merge of persons is seen no earlier than here.
+// Counts in advance how often busy flags were called, by hour and by day, so that queries of their usage are fast. A missing or
+// outdated count only costs time; but a merge of persons shows in cached counts only once they are refreshed here.
 
 import { makeBuckets } from '#core/insights/buckets.ts'
 import { minOf } from '#core/min-max.ts'
@@ -11,29 +11,29 @@ import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
-/** Also about how late a merge is seen in a flag with few counts. */
+/** Also about the delay until a merge shows in a flag with few counts. */
 export const refreshFlagUsageEveryMs = 30_000
-/** Fewer calls than these are counted faster than anybody waits. */
+/** Fewer calls than this are counted fast enough on demand. */
 const busyCallsMin = 100_000
 const busyFlagsMax = 100
-/** Buckets of hours are cached for the most that one answer can have, those of days for a year. */
+/** Hourly buckets are cached for the longest range of one query, daily buckets for a year. */
 const cachedDays = { hour: 41, day: 366 } as const
-/** Calls of one query, and of the last bucket more: a million takes a tenth of a second. */
+/** Calls per query, which its last bucket may exceed: a million takes a tenth of a second. */
 const callsPerQuery = 2_000_000
-/** A round counts for so long, and then leaves the store to others until the next one. */
+/** The duration of a round; the store is then left to others until the next round. */
 const roundMsMax = 3_000
-/** How much later than its time an override may become visible, by the clocks of two workers. */
+/** How much later than its timestamp an override may become visible, given the clocks of two workers. */
 const clockSlackMs = 120_000
 /**
- * Finding out which flags are busy reads a column of all calls, so it takes a hundredth of the time. With few calls it is done
- * in every round: a flag whose calls come at once, by an import or after a start, is busy from then on.
+ * Finding busy flags reads a column of all calls, so it may take a hundredth of the time. With few calls it runs in every round:
+ * then a flag that suddenly gets many calls, from an import or after a start, counts as busy soon.
  */
 const busyShare = 1 / 100
 const busyForMsMax = 3_600_000
 
 export interface FlagUsageRefresher {
   run(signal: AbortSignal): Promise<void>
-  /** One round. @returns whether all is kept that should be. @throws PortError; what failed stays due. */
+  /** Runs one round. @returns whether all counts are cached. @throws PortError; failed counts remain due. */
   keepNow(signal?: AbortSignal): Promise<boolean>
 }
 
@@ -50,11 +50,11 @@ export interface FlagUsageRefresherOptions {
   readonly roundMs?: number
 }
 
-/** What a round found out about a project, for those that follow. */
+/** The findings of a round about a project, for later rounds. */
 interface KnownProject {
   busyFlags: readonly BusyFlag[]
   busyUntilMs: number
-  /** When the latest merge of a day was, for days whose counts may be from before it. */
+  /** The time of each day's latest merge, for days whose counts may be older. */
   readonly moved: Map<number, number>
   /** Merges before this time are in `moved`. */
   movedUntilMs: number
@@ -74,7 +74,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
     const ids = await projects.listProjectIds()
     for (const id of known.keys()) if (!ids.includes(id)) known.delete(id)
     let isComplete = true
-    // Whoever had a turn goes last, so that one project's calls do not keep another waiting for ever.
+    // Projects that had a turn go last, so that one project's calls do not keep another waiting for ever.
     const order = [...ids.filter(id => !known.has(id)), ...known.keys()]
     for (const id of order) {
       if (performance.now() >= turn.endMs) return false
@@ -130,7 +130,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
         cachedAtMs === undefined || cachedAtMs > nowMs || movedIn(moved, edges[index]!, edges[index + 1]!) > cachedAtMs
       )
     }
-    // The latest first: they are asked for most.
+    // The latest first: they are queried most.
     for (let end = edges.length - 1; end > 0; ) {
       if (!isDue(end - 1)) {
         end--
@@ -166,7 +166,7 @@ export function createFlagUsageRefresher(options: FlagUsageRefresherOptions): Fl
   }
 }
 
-/** About how many calls a range has, as if those of a day were spread over it. */
+/** The approximate number of calls in a range, as if each day's calls were evenly spread. */
 function callsWithin({ callsOfDay }: BusyFlag, fromMs: number, endMs: number): number {
   let calls = 0
   for (let day = fromMs - (fromMs % dayMs); day < endMs; day += dayMs)
@@ -179,7 +179,7 @@ function noteMoved({ moved }: KnownProject, days: readonly MovedDay[]): void {
     moved.set(dayMs, Math.max(movedAtMs + clockSlackMs, moved.get(dayMs) ?? movedAtMs))
 }
 
-/** When the latest merge that concerns a range was, slack included; -∞ when none does. */
+/** The time of the latest merge that affects a range, plus slack; -∞ if there is none. */
 function movedIn(moved: ReadonlyMap<number, number>, fromMs: number, endMs: number): number {
   let latest = Number.NEGATIVE_INFINITY
   for (const [day, movedAtMs] of moved) if (day < endMs && day + dayMs > fromMs) latest = Math.max(latest, movedAtMs)
@@ -187,14 +187,14 @@ function movedIn(moved: ReadonlyMap<number, number>, fromMs: number, endMs: numb
 }
 
 /**
- * The edges of the buckets that are over, with all of the UTC days that they touch: calls of such days arrive rarely, while
- * those of today would make every count wrong at once.
+ * The edges of the buckets that have ended, as have all UTC days that they touch: calls of such days arrive rarely, while
+ * today's calls would immediately invalidate every count.
  */
 function closedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
   const todayMs = nowMs - (nowMs % dayMs)
   const range = { fromMs: todayMs - cachedDays[interval] * dayMs, endMs: todayMs }
   const buckets = makeBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)
-  // The last bucket was cut where the range ends.
+  // The last bucket was cut off at the end of the range.
   return buckets === null ? [] : buckets.edges.filter(ms => ms < todayMs || isStart(ms, interval, timezone))
 }
 

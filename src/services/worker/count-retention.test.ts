@@ -4,7 +4,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createCountRetention } from './count-retention.ts'
 
-it('warnings and counts of refused events are kept for 30 whole days before today', async () => {
+it('warnings and counts of refused events are kept for today and the 30 whole days before', async () => {
   const deleted: string[] = []
   let isBelieved = false
   const retention = createCountRetention({

@@ -7,7 +7,7 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { RetentionClock } from './retention-clock.ts'
 
-/** Whole UTC days, today among them, so that a look back over 30 days of 24 h finds everything. */
+/** Whole UTC days including today, so that looking back 30 days of 24 h finds everything. */
 export const keptDays = 31
 const everyMs = 3_600_000
 
@@ -23,7 +23,7 @@ export function createCountRetention(options: {
   /** Runs one round. @throws PortError */
   async function deleteNow(): Promise<void> {
     const firstKept = utcDay(clock.nowMs() - (keptDays - 1) * dayMs)
-    // Days in the future were stamped by a clock that was ahead, perhaps by years.
+    // Days in the future come from a clock that was ahead, perhaps by years.
     const lastKept = clock.isBelieved() ? utcDay(clock.nowMs() + keptDays * dayMs) : null
     await store.deleteWarningsOutside(firstKept, lastKept)
     await store.deleteRefusedOutside(firstKept, lastKept)

@@ -14,7 +14,7 @@ import { createErasureKeeper } from './erase-persons.ts'
 
 const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 
-it('erasures of a deferred project, however many wait, hold up none of others and are not read again until they can end', async t => {
+it('waiting erasures of a deferred project delay no other erasures, and are not read again until they can end', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const state = openSqliteManagementStore({ dataFolder, access: 'write' })
@@ -28,7 +28,7 @@ it('erasures of a deferred project, however many wait, hold up none of others an
     aPerson({ projectId: n < waitingCount ? 1 : 2, uuid: uuid(n) }),
   )
   const mappings = persons.map((person, n) => created(aMapping(person, `id-${n}`)))
-  // The stream is processed up to 77, but for project 1.
+  // The stream is processed up to 77, except for project 1.
   await commit(chunks, { persons: persons.map(created), mappings })
   const erase = async (projectId: number, n: number) => {
     const personIds = await state.findPersonIds(projectId, { distinctIds: [`id-${n}`] })
@@ -77,11 +77,11 @@ it('erasures of a deferred project, however many wait, hold up none of others an
   const passed = { stream: 'main', ownerId: 'w1', offset: 78, committedAtMs: 0 }
   assert.equal(await chunks.commitChunk(chunkChanges({}), passed), 'committed')
   assert.equal(await keeper.work(), true)
-  assert.deepEqual(listedBehind, [], 'records of other projects let none of them end')
+  assert.deepEqual(listedBehind, [], 'processing records of other projects does not let them end')
   await erase(2, waitingCount)
   await keeper.work()
   assert.deepEqual(removed, [`id-${waitingCount}`])
-  assert.deepEqual(listedBehind, [0], 'the page that has it, and none behind it')
+  assert.deepEqual(listedBehind, [0], 'only the page that contains it')
   assert.deepEqual([await doneOf(1), await doneOf(2)], [0, 1])
 
   const position = { stream: deferredCursorOf('main'), ownerId: 'w1', offset: 77, committedAtMs: 0 }

@@ -1,17 +1,18 @@
-// Carries out the erasures of persons that were recorded in the state: removes their rows from the event store, and what names
-// them elsewhere, and notes when nothing is left. Every step may run again after a crash, since it begins with what is there.
+// Carries out the erasures of persons that are recorded in the state: removes their rows from the event store and mentions of
+// their ids elsewhere, and records when nothing is left. Every step can be repeated after a crash, since it starts from the data
+// that exists.
 //
 //   step                                         after a crash before the next step
-//   1. wait for chunks that were loaded before   their rows go with the others
-//   2. delete what names the ids                 what is left is deleted
-//   3. count the rows, save the counts           counted once, before the first row goes
-//   4. note which parts will be empty, remove    rows that are there are found again; mutations go on by themselves
-//   5. look whether anything is left             the same
-//   6. note that it is done                      done
+//   1. wait for chunks that were loaded before   their rows are removed with the others
+//   2. delete mentions of the ids                the remaining ones are deleted
+//   3. count the rows, save the counts           counted once, before the first row is removed
+//   4. note which parts will be empty, remove    remaining rows are found again; mutations continue on their own
+//   5. check whether anything is left            the same
+//   6. record that the erasure is done           done
 //
-// An erasure is done only when the log's records of before are all processed and the mirror has taken a later step, since either
-// may still write rows until then. While it waits for that, the event store is not looked at, and the list of erasures is not
-// read again; afterwards, steps 2 to 5 come once more.
+// An erasure is done only once all earlier records of the log are processed and the mirror has made a later step, since either
+// may still write rows until then. While an erasure waits for that, neither the event store nor the list of erasures is read;
+// afterwards, steps 2 to 5 are repeated.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { ErasureOutline, PersonErasure } from '#core/persons/erasure.ts'
@@ -31,14 +32,14 @@ import type { UnderWay } from '../shared/under-way.ts'
 export interface ErasureKeeper {
   run(signal: AbortSignal): Promise<void>
   /**
-   * One step of the work that there is.
-   * @returns whether some is left.
-   * @throws PortError when a store fails: call it again.
+   * Does one step of the pending work.
+   * @returns whether work is left.
+   * @throws PortError if a store fails: call it again.
    */
   work(): Promise<boolean>
   /**
-   * Forgets the distinct ids of which the log has no records any more, after a last look at the event store. Not while there
-   * is work.
+   * Forgets the distinct ids of which the log no longer has records, after a last check of the event store. Call it only while
+   * no work is left.
    * @throws PortError
    */
   forget(): Promise<void>
@@ -52,18 +53,18 @@ export interface ErasureKeeperOptions {
   readonly log: Pick<EventLogReader, 'streams' | 'readRuns'>
   /** Id of the log. */
   readonly logId: string
-  /** What loads from the state and writes to the event store. */
+  /** Everything that loads from the state and writes to the event store. */
   readonly underWay: Pick<UnderWay, 'settled'>
-  /** Not while the event store is compared with its mark. */
+  /** Prevents a removal while the event store is compared with its mark. */
   readonly serialize: Serialize
   readonly clock: Clock
   readonly logger: Logger
   readonly mayRun?: () => Promise<boolean>
-  /** For tests: awaited behind a step. A promise that never resolves is a crash. */
+  /** For tests: awaited after a step. A promise that never resolves simulates a crash. */
   readonly faultPoint?: (name: ErasureFaultPoint) => void | Promise<void>
 }
 
-/** `ending`: all records of before are processed, and the mirror has taken a later step. */
+/** `ending`: all earlier records are processed, and the mirror has made a later step. */
 type Stage = 'removing' | 'ending'
 
 interface DueErasure {
@@ -77,11 +78,11 @@ const forgetEveryMs = 60_000
 export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeeper {
   const { state, events, log, logId, underWay, serialize, clock, logger, faultPoint } = options
 
-  /** By open erasure: at which stage warnings and notes that name its ids were last deleted. */
+  /** By open erasure: the stage at which warnings and notes that mention its ids were last deleted. */
   const mentionsDeleted = new Map<number, Stage>()
-  /** Open erasures with nothing left to remove: they are not looked at again until they can end. */
+  /** Open erasures with nothing left to remove: they are not checked again until they can end. */
   const cleared = new Set<number>()
-  /** All open erasures, as they were last listed, if every one of them had to wait; otherwise none. */
+  /** All open erasures as last listed, if all of them had to wait; otherwise empty. */
   let waiting: readonly ErasureOutline[] = []
 
   async function work(): Promise<boolean> {
@@ -93,7 +94,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     await faultPoint?.('mentions')
     if (!(await countOnce(due.map(({ erasure }) => erasure)))) return true
     await faultPoint?.('counted')
-    // In turn: what is being restored, and another copy of the event store, are looked at as well.
+    // Serialized with the event store's keeper, so that restored rows, and rows of another copy, are checked as well.
     const end = await serialize(() => removeAndFinish(due))
     if (end === 'under_way') await faultPoint?.('removed')
     return true
@@ -108,7 +109,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     return 'done'
   }
 
-  /** The first erasures that can end now, or of which rows may be left; the others wait, and hold up none behind them. */
+  /** The first erasures that can end now, or that may have rows left; others wait without delaying later ones. */
   async function findDue(): Promise<{ due: readonly DueErasure[]; isAnyOpen: boolean }> {
     const openCount = await state.countOpenErasures()
     if (openCount === 0) return { due: [], isAnyOpen: false }
@@ -116,7 +117,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     const progress = await readProgress()
     const canEnd = (erasure: ErasureOutline) =>
       (erasure.keepsPerson || version > erasure.mirrorVersion) && isInStores(erasure, progress)
-    // None that waits can have ended elsewhere before it can end here, so the number tells of new and reopened ones.
+    // A waiting erasure cannot have ended elsewhere before it can end here, so a new count means new or reopened ones.
     if (waiting.length === openCount && !waiting.some(canEnd)) return { due: [], isAnyOpen: true }
     waiting = []
     const listed: ErasureOutline[] = []
@@ -152,7 +153,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     }
   }
 
-  /** @returns false while rows of others are being removed. */
+  /** @returns false while rows of other erasures are being removed. */
   async function countOnce(erasures: readonly PersonErasure[]): Promise<boolean> {
     const uncounted = erasures.filter(({ isCounted }) => !isCounted)
     if (uncounted.length === 0) return true
@@ -164,15 +165,15 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
 
   function removeRows(erasures: readonly PersonErasure[]): Promise<'done' | 'under_way'> {
     return events.removeErased(erasures, async emptied => {
-      // With the first of them: they are looked at together.
+      // Recorded with the first erasure, since they are removed together.
       await state.noteEmptied(erasures[0]!.id, emptied)
       await faultPoint?.('noted')
     })
   }
 
-  /** Whether every record of the project that the log had at the erasure is processed. */
+  /** Whether all records of the project that the log had at the time of the erasure are processed. */
   function isInStores(erasure: ErasureOutline, progress: ReadonlyMap<LogStream, Progress>): boolean {
-    // Another log has no records of then.
+    // Another log has no records from that time.
     if (erasure.logId !== logId) return true
     return Object.entries(erasure.endOffsets).every(([stream, endOffset]) => {
       const ofStream = progress.get(stream)
@@ -180,7 +181,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     })
   }
 
-  /** Parts that are empty now are about to go, and must not be missed: the mark forgets them first. */
+  /** Empty parts are about to disappear and must not count as lost: remove them from the mark first. */
   async function finish(done: readonly PersonErasure[]): Promise<void> {
     const mark = await state.findEventStoreMark()
     const emptied = await state.listEmptied()
@@ -201,7 +202,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     const gone: PersonErasure[] = []
     for (const erasure of kept) if (!(await mayBeInLog(erasure))) gone.push(erasure)
     if (gone.length === 0) return
-    // A worker that had stalled may have written rows since; they are found again in the next round.
+    // A worker that had stalled may have written rows since; the next round finds them.
     if ((await removeRows(gone)) === 'under_way') return
     for (const { id } of gone) await state.forgetErasedIds(id)
   }

@@ -1,6 +1,6 @@
-// Compares the rows of the event store with those that a worker left there. The store is kept apart from the state, and
-// may be removed, emptied, cut, restored from an older copy or replaced by another one. Lost rows that the log still
-// has are restored; the rest is reported, with its time span, until it is there again or an operator accepts the loss.
+// Compares the rows of the event store with those that a worker left there. The store is separate from the state, and may be
+// removed, emptied, truncated, restored from an older copy or replaced by another one. Lost rows that the log still has are
+// restored; the rest is reported, with its time span, until it is back or an operator accepts the loss.
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import { importJobOfPartition, isPending } from '#core/imports/import-job.ts'
@@ -28,26 +28,26 @@ const momentMs = 2_000
 export interface EventStoreKeeper {
   /**
    * Call before anything is processed. Restores rows that are missing, or may be missing because a worker was killed.
-   * Does nothing when another worker has the schedules, since that one does this.
-   * @throws PortError when the caller has to try again.
+   * Does nothing if another worker has the schedules, since that worker does this.
+   * @throws PortError if the caller must try again.
    */
   checkAtStart(signal: AbortSignal): Promise<void>
-  /** Checks again every 10 s, and notes the positions up to which the store has its rows. */
+  /** Checks again every 10 s, and records the positions up to which the store has its rows. */
   run(signal: AbortSignal): Promise<void>
   /** Whether rows are being restored. */
   isRestoring(): boolean
   /**
    * Spans in which rows of charged events or recordings are missing now, including rows that are about to be restored.
-   * @throws PortError when state or store cannot be read.
+   * @throws PortError if state or store cannot be read.
    */
   findLostSpans(): Promise<readonly LostSpan[]>
   /** False until the first check is complete; until then, the log may still be needed. */
   isChecked(): boolean
-  /** Notes the positions a last time, so that the next start has nothing to restore. */
+  /** Records the positions a last time, so that the next start has nothing to restore. */
   leave(): Promise<void>
 }
 
-/** When the missing rows were accepted, epoch ms; null when that is not known. */
+/** When the missing rows were accepted, epoch ms; null if unknown. */
 export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
 
 export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
@@ -58,9 +58,9 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
     Pick<ImportJobStore, 'findImportJob'> &
     Pick<ErasureStore, 'raiseErasureCounts' | 'reopenErasures' | 'listEmptied'>
   readonly rejectRetentionDays: number
-  /** By which the event store lets rows expire. */
+  /** The clock by which the event store lets rows expire. */
   readonly expiryClock: Clock
-  /** Nothing else changes the mark during a check. Default: nothing else ever does. */
+  /** Keeps others from changing the mark during a check. Default: nothing else changes it. */
   readonly serialize?: Serialize
   readonly newUuid: () => string
   /** Whether this worker has the schedules. Default: it has. */
@@ -69,7 +69,7 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly onRestoring: () => void
 }
 
-/** Tables that usage is counted from. */
+/** Tables from which usage is counted. */
 const chargedTables: ReadonlySet<string> = new Set(['events', 'deduplicated_flag_calls', 'replay_messages'])
 
 /** Their partitions begin with the import job; `0-` has live events. */
@@ -126,12 +126,12 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     await leaveMark(mark, positions, gone)
   }
 
-  /** An older copy of the state knows of fewer erasures than what was stored after it was made. */
+  /** An older copy of the state counts fewer erasures than rows stored after it was made. */
   async function catchUpErasures(): Promise<void> {
     await marks.raiseErasureCounts(await events.findErasureCounts())
   }
 
-  /** Creates missing tables and asks again when the store fails: an emptied database has no tables either. */
+  /** If the store fails, creates missing tables and tries again: an emptied database has no tables either. */
   async function findHeld(markId: string | null): Promise<HeldRows | null> {
     try {
       return await events.findHeldRows(instance, markId)
@@ -142,7 +142,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     }
   }
 
-  /** What is missing of these ranges, without what was removed on purpose. */
+  /** The missing parts of these ranges, except those that were removed on purpose. */
   async function findLost(held: readonly HeldRange[], found: HeldRows): Promise<HeldRange[]> {
     const missing = findMissing(held, found.ranges)
     return missing.length === 0 ? [] : withoutDiscarded(findMissing(missing, await marks.listEmptied()))
@@ -170,7 +170,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     }
   }
 
-  /** A log that cannot be read is only logged here: it must not keep new events from being processed. */
+  /** An unreadable log is only reported here: it must not keep new events from being processed. */
   async function restoreStream(stream: LogStream, range: RestoredRange, signal: AbortSignal): Promise<number> {
     try {
       return await restoreEvents(stream, range, { ...options, jobs: marks }, signal)
@@ -196,7 +196,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     })
   }
 
-  /** From when the log still has all records, epoch ms; 0 when it has all it ever had, infinity when it has none. */
+  /** Since when the log still has all records, epoch ms; 0 if it has all it ever had, infinity if it has none. */
   async function keptSince(stream: LogStream, position: number): Promise<number> {
     const { runs, missing } = await log.readRuns(stream, 0, 1)
     if (position === 0 || (runs.length > 0 && missing === null)) return 0
@@ -221,13 +221,13 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     await marks.saveEventStoreMark({ id, positions: done, held: joinRanges(found.ranges), missing })
   }
 
-  /** The rows of a discarded import are gone on purpose, and pending ones once they are published. */
+  /** Drops ranges that are gone on purpose: rows of discarded imports, and pending rows of published ones. */
   async function withoutDiscarded(ranges: readonly HeldRange[]): Promise<HeldRange[]> {
     const kept: HeldRange[] = []
     for (const range of ranges) {
       const importJobId = importTables.has(range.table) ? importJobOfPartition(range.partition) : null
       const job = importJobId === null ? null : await marks.findImportJob(importJobId)
-      // A job that is forgotten was discarded.
+      // A job that no longer exists was discarded.
       const isGone =
         importJobId !== null &&
         (job === null ||
@@ -239,7 +239,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     return kept
   }
 
-  /** Whether rows should still exist: expired rows disappear by themselves. */
+  /** Whether rows should still exist: expired rows disappear on their own. */
   function isKept({ table, newestMs }: HeldRange): boolean {
     const days = table === 'rejected_events' ? options.rejectRetentionDays : recordingRetentionDays.row
     if (newestMs === null || (table !== 'rejected_events' && table !== 'replay_messages')) return true
@@ -251,7 +251,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     isChecked = true
   }
 
-  /** After another worker had the schedules, the next check is like that of a start. */
+  /** After another worker had the schedules, the next check is like the one at a start. */
   async function mayRun(): Promise<boolean> {
     const may = (await options.mayRun?.()) ?? true
     if (!may) isChecked = false
@@ -292,14 +292,14 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 }
 
-/** The range to report of an empty event store that was never marked, since it did not say what it had. */
+/** The range to report for an empty event store without a mark: its former contents are unknown. */
 const everything: HeldRange = {
   ...{ table: 'events', tableId: '', partition: '', from: 0, to: 0 },
   oldestMs: null,
   newestMs: null,
 }
 
-/** Whether the store may have rows that were written after the mark. Ranges of a whole table say nothing of that. */
+/** Whether the store may have rows that were written after the mark. Ranges of a whole table cannot show that. */
 function isAhead(found: HeldRows | null, mark: EventStoreMark | null): boolean {
   if (found === null || mark === null || found.ranges.some(({ partition }) => partition === '')) return true
   return findMissing(found.ranges, mark.held).length > 0
@@ -309,7 +309,7 @@ function isLost({ ranges }: HeldRows, positions: Positions): boolean {
   return [...positions.values()].some(({ offset }) => offset > 0) && ranges.length === 0
 }
 
-/** A mark knows nothing of records processed beyond deferred ones, so it is not up to date while any are deferred. */
+/** A mark does not include records processed beyond deferred ones, so it is not up to date while any are deferred. */
 function isAt(mark: EventStoreMark, positions: Positions): boolean {
   return [...positions].every(([stream, { offset }]) => mark.positions[stream] === offset)
 }

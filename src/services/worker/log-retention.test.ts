@@ -35,7 +35,7 @@ async function aLog(t: TestContext, logBytesMax: number, limits = { segmentBytes
     process: (untilOffset: number) => {
       processedOffset = untilOffset
     },
-    /** Defers one project from this offset on, where the second cursor is; null defers none. */
+    /** Defers one project from this offset on, which is also the second cursor's position; null defers none. */
     defer: (offset: number | null) => {
       deferral = offset === null ? null : { offset, projects: [{ projectId: 1, fromOffset: offset }] }
     },
@@ -43,7 +43,7 @@ async function aLog(t: TestContext, logBytesMax: number, limits = { segmentBytes
   }
 }
 
-it('deletes segments that are processed and old enough, and nothing else', async t => {
+it('deletes only segments that are processed and old enough', async t => {
   const { append, oldest, retention, clock, process } = await aLog(t, 1e9)
   for (let n = 0; n < 4; n++) await append(n)
   clock.advance(3_600_001)
@@ -57,19 +57,19 @@ it('deletes segments that are processed and old enough, and nothing else', async
   assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
 })
 
-it('deletes in time what came last, though nothing else comes', async t => {
+it('deletes the last segment in time even if no further records arrive', async t => {
   const { append, oldest, retention, clock, process } = await aLog(t, 1e9, { segmentBytesMax: 1e9, segmentAgeMs: 1 })
   await append(0)
   process(1)
   clock.advance(3_600_001)
-  // Once the writer has found the segment to be old, which it looks for once a second.
+  // The writer checks once a second whether the segment is old.
   await eventually(async () => (await retention.deleteNow()) === 1)
   assert.equal(await oldest(), undefined)
   await append(1)
   assert.equal(await oldest(), 1)
 })
 
-it('deletes what a clock that was ahead has stamped, with the segments behind it', async t => {
+it('deletes segments stamped by a clock that was ahead, together with the segments after them', async t => {
   const { append, oldest, retention, clock, process } = await aLog(t, 1e9)
   clock.advance(50 * 365 * 86_400_000)
   for (const n of [0, 1]) await append(n)
@@ -82,7 +82,7 @@ it('deletes what a clock that was ahead has stamped, with the segments behind it
   assert.equal(await oldest(), 3)
 })
 
-it('keeps what a deferred project has waiting, however far the others are', async t => {
+it('keeps waiting records of a deferred project, however far other projects are processed', async t => {
   const { append, oldest, retention, clock, process, defer } = await aLog(t, 1e9)
   for (let n = 0; n < 4; n++) await append(n)
   clock.advance(3_600_001)
@@ -94,7 +94,7 @@ it('keeps what a deferred project has waiting, however far the others are', asyn
   assert.equal(await retention.deleteNow(), 2)
 })
 
-it('deletes what is processed before its time while space is short, and keeps the rest', async t => {
+it('deletes processed segments early while space is short, and keeps the rest', async t => {
   const { append, oldest, retention, process } = await aLog(t, 3_000_000)
   await assert.rejects(
     async () => {
@@ -106,7 +106,10 @@ it('deletes what is processed before its time while space is short, and keeps th
   process(5)
   assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
   const goneCount = await retention.reclaimSpaceNow()
-  assert.ok(goneCount >= 1 && goneCount <= 3, `${goneCount} went: no more than has to go`)
+  assert.ok(
+    goneCount >= 1 && goneCount <= 3,
+    `${goneCount} segments were deleted, but no more than necessary should be`,
+  )
   assert.equal(await oldest(), goneCount)
   await eventually(() => append(9).then(yes, no), { what: 'space in the log' })
 })

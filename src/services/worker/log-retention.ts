@@ -1,6 +1,6 @@
-// Keeps the log small: deletes whole segments before the committed position once they are older than the retention, or
-// at any age while space is short, and packs complete segments. Unprocessed records are never deleted, however old. The
-// log itself decides where segments end.
+// Keeps the log small: deletes whole segments before the committed position once they are older than the retention, or at any
+// age while space is short, and packs complete segments. Unprocessed records are never deleted, however old. The log itself
+// decides where segments end.
 
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -11,13 +11,13 @@ import { type ProgressStore, readDoneOffsets } from '../progress/find-progress.t
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 60_000
-/** The log's limits leave space for what arrives between two checks; writers check as often. */
+/** The log's limits leave space for records that arrive between two checks; writers check as often. */
 const reclaimEveryMs = 1_000
 const packEveryMs = 5_000
 
 export interface LogRetention {
   run(signal: AbortSignal): Promise<void>
-  /** Runs one round. @returns how many segments were deleted for their age. @throws PortError */
+  /** Runs one round. @returns how many segments were deleted because of their age. @throws PortError */
   deleteNow(): Promise<number>
   /** Deletes processed segments of any age if space is short. @returns how many. @throws PortError */
   reclaimSpaceNow(): Promise<number>
@@ -25,15 +25,15 @@ export interface LogRetention {
 
 export function createLogRetention(options: {
   readonly log: Pick<EventLogReader, 'streams'> & EventLogRetention
-  /** Reads the durable positions, not those that the worker holds in memory. */
+  /** Reads the durable positions, not the worker's positions in memory. */
   readonly positions: ProgressStore
-  /** That of retention: `retention-clock.ts`. */
+  /** The retention clock (`retention-clock.ts`). */
   readonly clock: Clock
   readonly logger: Logger
   readonly retentionMs: number
   /** Whether this worker has the schedules: only one worker deletes by age and packs. */
   readonly mayRun?: () => Promise<boolean>
-  /** While true, nothing is deleted for its age, because it may still be needed. Default: never true. */
+  /** While true, nothing is deleted by age, because it may still be needed. Default: never true. */
   readonly isHeld?: () => boolean
 }): LogRetention {
   const { log, positions, clock, logger, retentionMs, mayRun } = options
@@ -74,7 +74,7 @@ export function createLogRetention(options: {
         repeat(everyMs, 'log retention', mayRun, async () => {
           if (options.isHeld?.() !== true) await deleteNow()
         }),
-        // Every worker on this disk does it, since a full disk takes no lease. Two workers delete the same files.
+        // Runs without the lease, which cannot be written on a full disk. Two workers on a disk would delete the same files.
         repeat(reclaimEveryMs, 'reclaiming log space', undefined, reclaimSpaceNow),
         repeat(packEveryMs, 'compressing the log', mayRun, () => log.pack(signal)),
       ])

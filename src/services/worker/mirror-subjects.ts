@@ -1,12 +1,12 @@
-// Keeps the mirror of persons and groups in the event store like the state. What was committed is written again from
-// the state, never from what a chunk set out to commit, so a try that was not committed leaves no trace. Rows of many
-// chunks go together: a person that changes all the time is written a few times a second.
+// Keeps the mirror of persons and groups in the event store in sync with the state. Rows are read from the state after a commit,
+// never taken from a chunk's pending changes, so an uncommitted try leaves no trace. Changes of many chunks are written
+// together: a person that changes constantly is written a few times a second.
 //
-// What a crash leaves:
-//   between a commit and the write of its rows    the state lists the change as not settled: it is written again
-//   between the write and the note of its version the same step runs again, with the same version: the later rows count
-//   while the mirror is filled                    filling goes on behind the last page that was noted
-// One worker at a time does this. One that has stalled past its lease and comes back finds another version noted.
+// After a crash:
+//   between a commit and writing its rows          the state lists the change as unsettled: it is written again
+//   between writing and recording the version      the step runs again with the same version: the later rows win
+//   while the mirror is being filled               filling continues after the last recorded page
+// One worker at a time does this. A worker that stalled past its lease finds another version recorded when it returns.
 
 import { findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { HeldMirror, SubjectMirror } from '#ports/events/subject-mirror.ts'
@@ -16,13 +16,13 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 export interface SubjectMirrorKeeper {
-  /** Runs until the signal aborts. What is left then is written at the next start. */
+  /** Runs until the signal aborts. Remaining changes are written at the next start. */
   run(signal: AbortSignal): Promise<void>
-  /** Call when a chunk was committed. Cheap. */
+  /** Call after a chunk was committed. Cheap. */
   wakeUp(): void
   /**
-   * Fills the mirror if needed, and writes what was changed until now.
-   * @throws PortError when a store fails: call it again.
+   * Fills the mirror if needed, and writes all changes made until now.
+   * @throws PortError if a store fails: call it again.
    */
   settle(signal: AbortSignal): Promise<void>
 }
@@ -34,15 +34,15 @@ export interface SubjectMirrorKeeperOptions {
   readonly newUuid: () => string
   /** Whether this worker has the schedules. Default: it has. */
   readonly mayRun?: () => Promise<boolean>
-  /** For tests: awaited between the parts of a step. A promise that never resolves is a crash. */
+  /** For tests: awaited between the parts of a step. A promise that never resolves simulates a crash. */
   readonly faultPoint?: (name: MirrorFaultPoint) => void | Promise<void>
 }
 
 export type MirrorFaultPoint = 'begun' | 'emptied' | 'written' | 'noted' | 'settled'
 
-/** How long changes are collected while there are more all the time. */
+/** How long changes are collected while more keep arriving. */
 const pauseMs = 200
-/** When nothing is known to wait: other workers change persons too, and the private API deletes groups. */
+/** Applies while no changes are known: other workers change persons too, and the private API deletes groups. */
 const pollMs = 1_000
 const compareEveryMs = 10_000
 
@@ -58,22 +58,22 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
   let wake: (() => void) | null = null
   let isWokenUp = false
 
-  /** Compares when it is due, fills what is missing, and writes some of the changes. @returns whether more are waiting. */
+  /** Compares if due, fills missing rows, and writes some of the changes. @returns whether more changes are waiting. */
   async function work(signal: AbortSignal): Promise<boolean> {
     if (!((await options.mayRun?.()) ?? true)) {
       isCompared = false
       return false
     }
     if (!isCompared || performance.now() >= compareAtMs) await compare()
-    // In between, so that few changes are waiting when queries may look for the first time.
+    // Changes are written in between, so that few are waiting when queries may use the mirror for the first time.
     while (!signal.aborted && (await fillOnePage())) await writeChanges()
     return !signal.aborted && (await writeChanges())
   }
 
-  /** Finds out whether the event store has the mirror that the state filled; begins to fill it anew when it has not. */
+  /** Checks whether the event store has the mirror that the state filled; if not, starts filling it again. */
   async function compare(): Promise<void> {
     const before = await state.findMirrorProgress()
-    // Versions are compared at a start alone: a copy that is put in place of a running store has lost rows.
+    // Versions are compared only at a start: a copy that replaces a running store has lost rows, which is detected anyway.
     const held = await events.findHeldMirror(!isCompared)
     const loss = lossOf(before, held, await state.listEmptied())
     const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : joinRanges(held.ranges)
@@ -85,7 +85,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
       fillReason = loss
       isCopying = false
     }
-    // A worker that had this before may still be writing with the next version, so this one begins above it.
+    // The previous worker may still be writing with the next version, so this worker begins above it.
     const version = isCompared && loss === null ? before.version : Math.max(before.version, held.version ?? 0) + 1
     if (!(await save({ version, fill }, before))) return
     isCompared = true
@@ -168,7 +168,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     return true
   }
 
-  /** @returns false when another worker has taken over: it does the rest. */
+  /** @returns false if another worker has taken over: it does the rest. */
   async function save(progress: MirrorProgress, before: MirrorProgress): Promise<boolean> {
     const isSaved = await state.saveMirrorProgress(progress, before.version)
     if (!isSaved) isCompared = false
@@ -212,11 +212,11 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
 /** Why the mirror is not the one that the state filled; null when it is. */
 function lossOf({ fill, version }: MirrorProgress, held: HeldMirror, emptied: readonly HeldRange[]): string | null {
   if (fill === null) return 'they were never copied'
-  // Begun, but perhaps not yet noted in the event store.
+  // Begun, but perhaps not yet recorded in the event store.
   if (fill.phase === 'begun') return null
   if (held.fillId !== fill.id) return 'the event store was replaced'
   if (held.version !== null && held.version < fill.rowsVersion) return 'the event store is an older copy'
-  // One step may have written its rows without the note of its version.
+  // One step may have written its rows without recording its version.
   if (held.version !== null && held.version > version + 1) return 'the state is an older copy'
   if (fill.phase === 'complete' && !held.isComplete) return 'the event store is an older copy'
   if (

@@ -8,7 +8,7 @@ import { createRetentionClock } from './retention-clock.ts'
 const startMs = Date.parse('2026-11-27T00:00:00Z')
 const dayMs = 86_400_000
 
-/** A worker on a state that has believed its clock, a minute before. */
+/** A worker whose state trusted the clock a minute ago. */
 function world(stored: TrustedTime | null = { atMs: startMs - 60_000, aheadMs: 0, stoodMs: 0 }) {
   const clock = fixedClock('2026-11-27T00:00:00Z')
   const saved = { time: stored, count: 0 }
@@ -41,7 +41,7 @@ function world(stored: TrustedTime | null = { atMs: startMs - 60_000, aheadMs: 0
 }
 
 describe('the clock of retention', () => {
-  it('is at no time before it has looked, then at that of the machine, and is saved now and then', async () => {
+  it('is 0 before its first look, then follows the wall clock, and is saved periodically', async () => {
     const { retentionClock, saved, pass } = world()
     assert.equal(retentionClock.nowMs(), 0)
     await retentionClock.lookNow()
@@ -53,7 +53,7 @@ describe('the clock of retention', () => {
     assert.equal(saved.count, 20)
   })
 
-  it('stays where it was when the clock jumps ahead, says so once, and is with a clock that jumps back at once', async () => {
+  it('stops and warns once if the wall clock jumps ahead, but follows one that jumps back immediately', async () => {
     const { retentionClock, lines, clock, pass, saved } = world()
     await retentionClock.lookNow()
     clock.advance(31 * dayMs)
@@ -72,13 +72,13 @@ describe('the clock of retention', () => {
     )
   })
 
-  it('deletes nothing of an instance that never looked before, and says nothing of that', async () => {
+  it('is 0 and logs nothing at the first look of a new instance', async () => {
     const { retentionClock, lines } = world(null)
     await retentionClock.lookNow()
     assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved(), lines], [0, false, []])
   })
 
-  it('counts what short-lived workers have run, too', async () => {
+  it('also counts the running time of short-lived workers', async () => {
     const { newClock, saved, pass } = world(null)
     for (let run = 0; run < 220; run++) {
       const retentionClock = newClock()
@@ -92,7 +92,7 @@ describe('the clock of retention', () => {
     assert.ok(saved.time!.atMs > startMs)
   })
 
-  it('is at no time while another worker deletes, and reads what that one saved afterwards', async () => {
+  it('is 0 while another worker deletes, and then continues from the time saved by that worker', async () => {
     const { retentionClock, setMayRun, saved, clock } = world()
     await retentionClock.lookNow()
     setMayRun(false)

@@ -1,5 +1,5 @@
-// The clock of everything that is deleted for its age: log segments, warnings and counts, what jobs keep for their
-// undoing, rejects and recordings. The rule is core/retention-time.ts; this keeps it going and says when it waits.
+// The clock for everything that is deleted by age: log segments, warnings and counts, undo records of import jobs, rejects and
+// recordings. The rule is in core/retention-time.ts; this applies it and logs when deletion pauses.
 
 import { isBelieved, lookAtClock, type TrustedTime } from '#core/retention-time.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -8,13 +8,13 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 10_000
-/** How much of what it has run a process may lose when it ends. */
+/** How much of its running time a process may fail to record when it ends. */
 const saveEveryMs = 60_000
 
 export interface RetentionClock extends Clock {
-  /** Never later than the wall clock. 0, by which nothing is old, until the first look and while another worker deletes. */
+  /** Never later than the wall clock. 0, so that nothing is old, before the first look and while another worker deletes. */
   nowMs(): number
-  /** Whether the wall clock is where it is expected. False until the first look. */
+  /** Whether the wall clock shows the expected time. False until the first look. */
   isBelieved(): boolean
   /** Looks at the clock. @throws PortError */
   lookNow(): Promise<void>
@@ -25,7 +25,7 @@ export function createRetentionClock(options: {
   readonly clock: Clock
   readonly store: TrustedTimeStore
   readonly logger: Logger
-  /** A clock that cannot be set. Default: this process's monotonic clock. */
+  /** A clock that is never adjusted. Default: this process's monotonic clock. */
   readonly monotonicNowMs?: () => number
   /** Whether this worker has the schedules. */
   readonly mayRun?: () => Promise<boolean>

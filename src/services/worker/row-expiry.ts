@@ -1,4 +1,4 @@
-// Deletes rows of the event store that are too old by the clock of retention.
+// Deletes rows of the event store that are too old according to the retention clock.
 
 import type { EventStoreUpkeep } from '#ports/events/event-store-upkeep.ts'
 import type { Logger } from '#telemetry/log.ts'

@@ -29,7 +29,7 @@ async function aState(t: TestContext) {
 }
 
 describe('the lease of the schedules', () => {
-  it('is one worker’s, and another one’s once it was not renewed', async t => {
+  it('belongs to one worker, and to another once it was not renewed in time', async t => {
     const { lease, clock } = await aState(t)
     const [one, other] = [lease('one'), lease('other')]
     assert.deepEqual([await one.isOurs(), await other.isOurs()], [true, false])
@@ -39,7 +39,7 @@ describe('the lease of the schedules', () => {
     assert.deepEqual([await other.isOurs(), await one.isOurs()], [true, false])
   })
 
-  it('is written once in half of its time, however many ask', async t => {
+  it('is written once per half of its duration, however many callers ask', async t => {
     const world = await aState(t)
     const lease = world.lease('one')
     for (let ms = 0; ms < 10 * scheduleLeaseMs; ms += 1_000) {
@@ -49,7 +49,7 @@ describe('the lease of the schedules', () => {
     assert.ok(world.claimCount <= 21, `${world.claimCount} writes`)
   })
 
-  it('is another one’s at once behind a stop, and the own one’s behind a kill', async t => {
+  it('is free immediately after a stop, and available to the same worker after a kill', async t => {
     const { lease } = await aState(t)
     const one = lease('one')
     await one.isOurs()
@@ -58,7 +58,7 @@ describe('the lease of the schedules', () => {
     assert.equal(await lease('other').isOurs(), true)
   })
 
-  it('stays while the state cannot be written, until it ends', async t => {
+  it('remains valid while the state cannot be written, until it expires', async t => {
     const world = await aState(t)
     const lease = world.lease('one')
     await lease.isOurs()
@@ -69,7 +69,7 @@ describe('the lease of the schedules', () => {
     await assert.rejects(lease.isOurs(), { code: 'full' })
   })
 
-  it('is asked for again when the clock was set back', async t => {
+  it('is claimed again if the clock was set back', async t => {
     const world = await aState(t)
     const lease = world.lease('one')
     await lease.isOurs()
@@ -78,7 +78,7 @@ describe('the lease of the schedules', () => {
     assert.equal(world.claimCount, 2)
   })
 
-  it('lets one of two workers run a task, and the other go on when that one is gone', async t => {
+  it('allows one of two workers to run a task, and the other once the first is gone', async t => {
     const { lease, clock } = await aState(t)
     const rounds: string[] = []
     const start = (ownerId: string) => {

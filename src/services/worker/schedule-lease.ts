@@ -1,24 +1,24 @@
-// The lease in the state that decides which one of several workers runs the schedules for all.
+// The lease in the state that decides which of several workers runs the schedules for all.
 
 import type { Clock } from '#ports/clock.ts'
 import type { ScheduleOwners } from '#ports/state/schedule-owners.ts'
 
-/** How long the schedules of a killed worker rest before another worker takes them. */
+/** How long the schedules of a killed worker pause before another worker takes over. */
 export const scheduleLeaseMs = 30_000
-/** All schedules share one lease, since they depend on each other: usage and retention ask the event store's keeper. */
+/** All schedules share one lease, since they depend on each other: usage and retention use the event store's keeper. */
 const name = 'schedules'
 
 export interface ScheduleLease {
-  /** Whether this worker has the schedules. Asks the state only once half of the lease is over. @throws PortError */
+  /** Whether this worker has the schedules. Queries the state only after half of the lease. @throws PortError */
   isOurs(): Promise<boolean>
-  /** Gives the schedules up, so that another worker can take them at once. @throws PortError */
+  /** Releases the schedules, so that another worker can take over immediately. @throws PortError */
   leave(): Promise<void>
 }
 
 export function createScheduleLease(options: {
   readonly owners: ScheduleOwners
   /**
-   * Stays the same over restarts if only one worker can have it; that worker need not wait for its own lease to end.
+   * Stays the same across restarts if only one worker can have it; that worker need not wait for its own lease to expire.
    */
   readonly ownerId: string
   readonly clock: Clock

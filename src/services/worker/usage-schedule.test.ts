@@ -71,7 +71,7 @@ function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
 }
 
 describe('usage', () => {
-  it('is computed for every project after a start, days that a stopped worker missed included', async () => {
+  it('is computed for every project after a start, including days that a stopped worker missed', async () => {
     const late = { ...noEventUsage, day: '2026-10-20', eventsCharged: 5, eventsImported: 1 }
     const { schedule, saved, asked } = aSchedule([late])
     await schedule.computeNow()
@@ -85,7 +85,7 @@ describe('usage', () => {
     ])
   })
 
-  it('does not fall on the days on which events were accepted that the event store has lost', async () => {
+  it('is not lowered for days of which the event store has lost events', async () => {
     const late = { ...noEventUsage, day: '2026-10-20', eventsCharged: 5 }
     const lost: LostSpan[] = []
     const { schedule, process, saved } = aSchedule([late], lost)
@@ -106,7 +106,7 @@ describe('usage', () => {
     assert.deepEqual(await lostDays(), ['2026-11-08', '2026-11-09'])
   })
 
-  it('is then computed for the open days of projects with new events only', async () => {
+  it('is computed between full rounds only for open days of projects with new events', async () => {
     const today = { ...noEventUsage, day: '2026-11-10', eventsCharged: 2, llmEvents: 1 }
     const { schedule, process, asked, saved, clock } = aSchedule([today])
     await schedule.computeNow()
@@ -124,7 +124,7 @@ describe('usage', () => {
     assert.equal(asked.length, 5, 'everything once a day')
   })
 
-  it('stays due while the event store is down', async () => {
+  it('remains due while the event store is down', async () => {
     const { schedule, process, asked, setFailing } = aSchedule([])
     setFailing(true)
     await assert.rejects(schedule.computeNow())
@@ -139,7 +139,7 @@ describe('usage', () => {
     assert.equal(asked.length, 3)
   })
 
-  it('is computed for the others where that of a project takes too long, and for that one from the first day it missed', async () => {
+  it('is computed for other projects if one takes too long, and later for that one from its first missed day', async () => {
     const { schedule, process, failing, asked, clock } = aSchedule([])
     failing.add(1)
     await assert.rejects(schedule.computeNow(), /too slow/)
@@ -156,7 +156,7 @@ describe('usage', () => {
     assert.deepEqual(asked, ['1 2026-10-06 2026-11-11'])
   })
 
-  it('leaves days open while live events of them wait in the log, and is computed for them once these are in', async () => {
+  it('leaves days open while their live events wait in the log, and is computed once these are processed', async () => {
     const { schedule, process, asked, saved, clock, setWaiting } = aSchedule([])
     setWaiting('2026-11-04')
     await schedule.computeNow()
@@ -178,11 +178,11 @@ describe('usage', () => {
     assert.equal(
       saved.at(-1)?.frozenBeforeDay,
       '2025-10-05',
-      'a time that cannot be right leaves no more open than this',
+      'the number of open days is limited even for an impossible time',
     )
   })
 
-  it('leaves days open while events of a deferred project wait, however far the others are', async () => {
+  it('leaves days open while events of a deferred project wait, however far other projects are processed', async () => {
     const { schedule, process, saved, setDeferral, setWaiting } = aSchedule([])
     setDeferral({ offset: 3, projects: [{ projectId: 1, fromOffset: 3 }] })
     setWaiting('2026-11-04')

@@ -1,7 +1,6 @@
-// Computes events per project and UTC day of charge for `usage_daily`, live and imported apart. The figures are
-// computed from deduplicated rows of the event store, never counted up, so retries and replays count once. A day is
-// frozen two days later, but never while live events of it wait in the log. When the event store lost rows of a day,
-// its figures stay.
+// Computes events per project and UTC charge day for `usage_daily`, live and imported separately. The figures are computed from
+// deduplicated rows of the event store, never incremented, so retries and replays count once. A day is frozen two days later,
+// but never while its live events wait in the log. If the event store has lost rows of a day, its figures are not lowered.
 
 import { dayMs } from '#core/time.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
@@ -16,19 +15,19 @@ import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import type { EventStoreKeeper, LostSpan } from './keep-event-store.ts'
 
-/** Well below the 20 s within which usage has to be right. */
+/** Well below the 20 s within which usage must be correct. */
 export const usageEveryMs = 10_000
-/** Today and the two days before; older ones are frozen. */
+/** Today and the two days before; older days are frozen. */
 const openDayCount = 3
-/** How far back to look for days that have no figures yet. */
+/** How far back to look for days without figures. */
 const lateMsMax = 35 * dayMs
-/** A record that seems to wait for longer has a wrong time. */
+/** A record that seems to have waited longer has a wrong time. */
 const waitingMsMax = 400 * dayMs
 
 export interface UsageSchedule {
-  /** Computes what changed, every 10 s; everything once after a start, and again when a day begins. */
+  /** Every 10 s, computes the figures that changed; computes all figures after a start and when a day begins. */
   run(signal: AbortSignal): Promise<void>
-  /** Runs one round at once, for callers that cannot wait. @throws PortError; what failed stays due. */
+  /** Runs one round immediately, for callers that cannot wait. @throws PortError; failed projects remain due. */
   computeNow(signal?: AbortSignal): Promise<void>
 }
 
@@ -38,9 +37,9 @@ export function createUsageSchedule(options: {
     Pick<ProjectStore, 'listProjectIds'> &
     Pick<LogBindingStore, 'sumChargedRecords'>
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
-  /** Reads the durable positions, not those that the worker holds in memory. */
+  /** Reads the durable positions, not the worker's positions in memory. */
   readonly positions: ProgressStore
-  /** The spans of time whose events are missing in the event store now. */
+  /** The time spans whose events are currently missing in the event store. */
   readonly findLostSpans: EventStoreKeeper['findLostSpans']
   readonly clock: Clock
   readonly logger: Logger
@@ -55,8 +54,8 @@ export function createUsageSchedule(options: {
   /** The first day that the last round left open: events processed since may belong to it. */
   let openSince: string | null = null
   /**
-   * Projects that have to be computed, from which day on. Those that failed come last, the latest of them at the end: one
-   * whose events take longer to count than the event store allows keeps no other from its figures.
+   * The projects to compute, each with the first day. Failed projects come last, the most recent at the end, so that a project
+   * that takes longer to count than the event store allows does not block others.
    */
   const owed = new Map<number, string>()
   const failed = new Set<number>()
@@ -66,7 +65,7 @@ export function createUsageSchedule(options: {
     const today = utcDay(nowMs)
     const openDays = daysBetween((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
     const openFrom = openDays[0]!
-    // Read before anything is computed, so that a project with events processed meanwhile is due again.
+    // Read before anything is computed, so that a project whose events are processed during that time is due again.
     const recordCounts = new Map(
       (await usage.sumChargedRecords()).map(({ projectId, recordCount }) => [projectId, recordCount]),
     )
@@ -75,7 +74,7 @@ export function createUsageSchedule(options: {
       // Days on which no worker ran get their figures now, and are frozen with them.
       const lateFrom = earlierDay(fromDay, utcDay(nowMs - lateMsMax))
       for (const projectId of await usage.listProjectIds()) owe(projectId, lateFrom)
-      // What is left are projects that were deleted.
+      // The others are deleted projects.
       for (const [projectId, recordCount] of recordCounts)
         if (!owed.has(projectId)) computed.set(projectId, recordCount)
     } else
@@ -103,7 +102,7 @@ export function createUsageSchedule(options: {
     owed.set(projectId, earlierDay(owed.get(projectId) ?? fromDay, fromDay))
   }
 
-  /** When the oldest unprocessed live event was accepted; `nowMs` when there is none. */
+  /** When the oldest unprocessed live event was accepted; `nowMs` if there is no such event. */
   async function oldestWaitingMs(nowMs: number): Promise<number> {
     let oldestMs = nowMs
     for (const { stream, traffic } of await log.streams()) {
@@ -115,7 +114,7 @@ export function createUsageSchedule(options: {
     return Math.max(oldestMs, nowMs - waitingMsMax)
   }
 
-  /** Writes zero for an open day without events, since it may have had some before an import was discarded. */
+  /** Writes zero for an open day without events, since it may have had events before an import was discarded. */
   async function save(
     projectId: number,
     openDays: readonly string[],

@@ -5,7 +5,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createVisitorRetention } from './visitor-retention.ts'
 
-it('visitors without cookies are forgotten when their day closes, and not before', async () => {
+it('cookieless visitors are forgotten when their day closes, and not before', async () => {
   const calls: string[] = []
   const left = [1_700, 3, 0, 0]
   const clock = fixedClock('2026-11-28T13:59:59Z')
@@ -33,7 +33,7 @@ it('visitors without cookies are forgotten when their day closes, and not before
   assert.deepEqual(calls, [...before, 'salts 2026-11-26 2026-11-29', 'visitors 2026-11-26 2026-11-29 2026-11-25'])
 })
 
-it('visitors are forgotten though a salt cannot be deleted', async () => {
+it('cookieless visitors are forgotten even if a salt cannot be deleted', async () => {
   let rounds = 0
   const retention = createVisitorRetention({
     salts: { deleteSaltsExcept: () => Promise.reject(new PortError('state', 'unavailable')) },

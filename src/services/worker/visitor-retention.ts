@@ -1,4 +1,4 @@
-// Forgets who visitors without cookies were once their day is closed: its salt goes, and what the worker kept of them.
+// Forgets cookieless visitors once their day is closed: deletes its salt and the worker's state of its visitors.
 // Source: docs/wire/ingestion.md 13.
 
 import { keptDays } from '#core/cookieless/visitor-day.ts'
@@ -9,15 +9,15 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 60_000
-/** What one transaction deletes of each kind, so that chunks need not wait for it. */
+/** How many rows of each kind one transaction deletes, so that chunks need not wait for it. */
 const rowsAtOnceMax = 1_000
 
 export function createVisitorRetention(options: {
   readonly salts: Pick<CookielessSalts, 'deleteSaltsExcept'>
   readonly visitors: CookielessVisitorUpkeep
   /**
-   * The wall clock, unlike what else is deleted for its age: to forget in time is the promise. One that is ahead has
-   * closed these days for the fronts as well, and costs no more than that a day's visitors are counted anew.
+   * The wall clock, unlike for other deletion by age: the promise is to forget in time. If the clock is ahead, it has closed
+   * these days for the fronts as well; the only cost is that a day's visitors are counted again.
    */
   readonly clock: Clock
   readonly logger: Logger
@@ -31,8 +31,8 @@ export function createVisitorRetention(options: {
     const kept = keptDays(clock.nowMs())
     let justGone: readonly string[] = []
     try {
-      // A front for which the day is open brings its salt back until the next round: then the clock here is ahead. Its
-      // visitors have to be known for as long, or one who identified would be taken for who came before.
+      // If the clock here is ahead, a front whose day is still open recreates the salt until the next round. Its visitors must
+      // be known until then, or a visitor that identified would be taken for the one before.
       justGone = await salts.deleteSaltsExcept(kept)
     } finally {
       while (!signal.aborted && (await visitors.deleteVisitorsExcept(kept, justGone, rowsAtOnceMax)) > 0);

@@ -5,9 +5,9 @@ import { PortError } from '#ports/port-error.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { createWorker } from './worker.ts'
 
-it('a worker says that it waits for the event store only when that takes longer than a start', async t => {
+it('a worker logs that it waits for the event store only if that takes longer than a usual start', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  // The worker waits by `node:timers/promises`.
+  // The worker waits with `node:timers/promises`.
   syncBuiltinESMExports()
   t.after(() => {
     t.mock.timers.reset()

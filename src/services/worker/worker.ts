@@ -1,5 +1,5 @@
-// Runs a worker process from start to stop: waits until the event store can be written, checks that it has the rows it
-// should have, then processes the log and runs the schedules beside that.
+// Runs a worker process from start to stop: waits until the event store can be written, checks that it has the expected rows,
+// then processes the log and runs the schedules concurrently.
 
 import type { EventStoreUpkeep } from '#ports/events/event-store-upkeep.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -21,7 +21,7 @@ export interface WorkerOptions {
   readonly keeper: EventStoreKeeper
   /** Like `schedules`, but these do not need the event store, so they run from the start. */
   readonly housekeeping?: readonly { run(signal: AbortSignal): Promise<void> }[]
-  /** The lease on the schedules that one worker runs for all; given up at a stop. */
+  /** The lease on the schedules that one worker runs for all; released on stop. */
   readonly lease: Pick<ScheduleLease, 'leave'>
   /** Each runs until its signal aborts. */
   readonly schedules: readonly { run(signal: AbortSignal): Promise<void> }[]
@@ -32,8 +32,8 @@ export interface WorkerOptions {
 }
 
 /**
- * The engine starts beside this process, which takes half a second, and several on a slow disk or a busy machine: worth a line
- * only when it takes more than some ten seconds.
+ * The engine starts at the same time as this process, which takes half a second, or several on a slow disk or a busy machine:
+ * log a line only if it takes more than about ten seconds.
  */
 const quietAttempts = 15
 
