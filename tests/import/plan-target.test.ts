@@ -54,7 +54,7 @@ describe('the target of a planned import', () => {
       [['phc_trying'], /^pennon: The rehearsal project has events that do not come from a rehearsal\. /],
       [['phc_trying'], saying],
       [['phx_abcdefghijklmnop'], /^pennon: that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY/],
-      [['phc_trying', '--rehearsal-project-name', 'Shop'], /is "Shop", and the rehearsal project is "Trying"/],
+      [['phc_trying', '--rehearsal-project-name', 'Shop'], /is "Shop", but the rehearsal project is "Trying"/],
     ] as const) {
       const { exitCode, stderr } = await rehearse(...options)
       assert.match(stderr, complaint)
@@ -63,7 +63,7 @@ describe('the target of a planned import', () => {
     assert.match((await commands.call('run', '--share', '5%')).stderr, /^pennon: --share is of the persons for --reh/)
     answers['/api/projects/9/query/'] = { results: [] }
     const misnamed = await rehearse('phc_trying', '--rehearsal-project-name', 'Shop')
-    assert.match(misnamed.stderr, /is "Shop", and the rehearsal project is "Trying"/)
+    assert.match(misnamed.stderr, /is "Shop", but the rehearsal project is "Trying"/)
     answers['/api/projects/9/query/'] = { status: 403, detail: 'The key lacks the scope.' }
     assert.match((await rehearse('phc_trying')).stderr, saying)
     assert.deepEqual(
