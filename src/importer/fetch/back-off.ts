@@ -16,7 +16,7 @@ export function backOffMs(tries: number, random: number, retryAfterMs: number | 
 }
 
 /** @param header seconds or an HTTP date. @returns milliseconds from now; null when the header is neither. */
-export function retryAfterOf(header: string | undefined, nowMs: number): number | null {
+export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   if (header === undefined) return null
   if (/^\s*\d+(\.\d+)?\s*$/.test(header)) return Math.round(Number(header) * 1_000)
   const at = Date.parse(header)

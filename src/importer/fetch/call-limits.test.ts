@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { backOffMs, retryAfterOf } from './back-off.ts'
+import { backOffMs, parseRetryAfter } from './back-off.ts'
 import { leastDurationMs, nextCallAtMs } from './call-limits.ts'
 import { formatSpan } from './describe-wait.ts'
 
@@ -52,11 +52,11 @@ describe('the wait before a retry', () => {
 
   it('is read from seconds and from dates, and from nothing else', () => {
     const nowMs = Date.UTC(2026, 0, 15)
-    assert.equal(retryAfterOf('120', nowMs), 120_000)
-    assert.equal(retryAfterOf('Thu, 15 Jan 2026 00:02:00 GMT', nowMs), 120_000)
-    assert.equal(retryAfterOf('Wed, 14 Jan 2026 00:02:00 GMT', nowMs), 0)
-    assert.equal(retryAfterOf('soon', nowMs), null)
-    assert.equal(retryAfterOf(undefined, nowMs), null)
+    assert.equal(parseRetryAfter('120', nowMs), 120_000)
+    assert.equal(parseRetryAfter('Thu, 15 Jan 2026 00:02:00 GMT', nowMs), 120_000)
+    assert.equal(parseRetryAfter('Wed, 14 Jan 2026 00:02:00 GMT', nowMs), 0)
+    assert.equal(parseRetryAfter('soon', nowMs), null)
+    assert.equal(parseRetryAfter(undefined, nowMs), null)
   })
 })
 

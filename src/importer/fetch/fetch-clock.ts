@@ -28,6 +28,6 @@ export function forwardClock(nowMs: () => number): () => number {
 const stepMs = 5_000
 
 export async function sleepUntil(clock: FetchClock, untilMs: () => number, signal: AbortSignal): Promise<void> {
-  for (let left = untilMs() - clock.nowMs(); left > 0; left = untilMs() - clock.nowMs())
-    await clock.sleep(Math.min(left, stepMs), signal)
+  for (let remainingMs = untilMs() - clock.nowMs(); remainingMs > 0; remainingMs = untilMs() - clock.nowMs())
+    await clock.sleep(Math.min(remainingMs, stepMs), signal)
 }

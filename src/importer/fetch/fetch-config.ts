@@ -57,26 +57,26 @@ export function parseFetchConfig(value: unknown): FetchConfig {
   const unknown = Object.keys(object).filter(key => !keys.includes(key))
   if (unknown.length > 0)
     throw new ImportConfigError(`There is no key ${unknown.join(', ')}. Keys: ${keys.join(', ')}.`)
-  const source = textOf(object, 'source') as FetchSourceName | null
+  const source = readText(object, 'source') as FetchSourceName | null
   if (source === null || !fetchSourceNames.includes(source))
     throw new ImportConfigError(`source has to be one of ${fetchSourceNames.join(', ')}.`)
-  const { bucket, prefix } = bucketOf(textOf(object, 's3_url'))
-  const region = textOf(object, 'region') ?? 'us'
+  const { bucket, prefix } = parseBucket(readText(object, 's3_url'))
+  const region = readText(object, 'region') ?? 'us'
   if (!/^(us|eu|in)$/.test(region)) throw new ImportConfigError('region has to be us, eu or in.')
   const config: FetchConfig = {
     source,
-    range: rangeOf(object),
+    range: readRange(object),
     region,
-    host: addressOf(object, 'host'),
-    project_id: textOf(object, 'project_id'),
-    site_id: textOf(object, 'site_id'),
-    window_days: integerOf(object, 'window_days', windowDaysMax),
-    calls_per_hour: integerOf(object, 'calls_per_hour', 1_000_000),
+    host: readAddress(object, 'host'),
+    project_id: readText(object, 'project_id'),
+    site_id: readText(object, 'site_id'),
+    window_days: readInteger(object, 'window_days', windowDaysMax),
+    calls_per_hour: readInteger(object, 'calls_per_hour', 1_000_000),
     ...{ bucket, prefix },
-    s3_endpoint: addressOf(object, 's3_endpoint'),
-    s3_region: textOf(object, 's3_region'),
+    s3_endpoint: readAddress(object, 's3_endpoint'),
+    s3_region: readText(object, 's3_region'),
     s3_path_style: ownValue(object, 's3_path_style') === true,
-    list: textOf(object, 'list'),
+    list: readText(object, 'list'),
   }
   checkNeeds(config)
   return config
@@ -90,29 +90,29 @@ const needs: Record<FetchSourceName, readonly (keyof FetchConfig)[]> = {
   s3: ['bucket'],
   http: ['list'],
 }
-const optionOf: Partial<Record<keyof FetchConfig, string>> = { range: 'from and to', bucket: 's3_url' }
+const optionNames: Partial<Record<keyof FetchConfig, string>> = { range: 'from and to', bucket: 's3_url' }
 
 function checkNeeds(config: FetchConfig): void {
-  const missing = needs[config.source].filter(key => config[key] === null).map(key => optionOf[key] ?? key)
+  const missing = needs[config.source].filter(key => config[key] === null).map(key => optionNames[key] ?? key)
   if (missing.length > 0) throw new ImportConfigError(`${config.source} needs ${missing.join(' and ')}.`)
 }
 
-function rangeOf(object: JsonObject): DayWindow | null {
-  const [from, to] = [textOf(object, 'from'), textOf(object, 'to')]
+function readRange(object: JsonObject): DayWindow | null {
+  const [from, to] = [readText(object, 'from'), readText(object, 'to')]
   if (from === null || to === null) return null
   parseDay(from, 'from')
   parseDay(to, 'to')
   return { from, to }
 }
 
-function bucketOf(url: string | null): { readonly bucket: string | null; readonly prefix: string } {
+function parseBucket(url: string | null): { readonly bucket: string | null; readonly prefix: string } {
   if (url === null) return { bucket: null, prefix: '' }
   const parts = /^s3:\/\/([^/]+)\/?(.*)$/.exec(url)
   if (parts === null) throw new ImportConfigError('s3_url has to be s3://BUCKET/PREFIX.')
   return { bucket: parts[1]!, prefix: parts[2]! }
 }
 
-function textOf(object: JsonObject, key: string): string | null {
+function readText(object: JsonObject, key: string): string | null {
   const value = ownValue(object, key)
   if (value === undefined || value === null) return null
   if (typeof value === 'string' && value !== '') return value
@@ -121,8 +121,8 @@ function textOf(object: JsonObject, key: string): string | null {
 }
 
 /** Refuses a password in an address, since it would be stored with the configuration. */
-function addressOf(object: JsonObject, key: string): string | null {
-  const text = textOf(object, key)
+function readAddress(object: JsonObject, key: string): string | null {
+  const text = readText(object, key)
   if (text === null) return null
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
@@ -130,8 +130,8 @@ function addressOf(object: JsonObject, key: string): string | null {
   return text
 }
 
-function integerOf(object: JsonObject, key: string, max: number): number | null {
-  const text = textOf(object, key)
+function readInteger(object: JsonObject, key: string, max: number): number | null {
+  const text = readText(object, key)
   if (text === null) return null
   const value = Number(text)
   if (!Number.isInteger(value) || value < 1 || value > max)

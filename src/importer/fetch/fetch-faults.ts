@@ -48,12 +48,12 @@ export function asFetchFault(cause: unknown): unknown {
   return cause
 }
 
-export function isOfAbort(fault: unknown, { reason }: AbortSignal): boolean {
+export function isAbortError(fault: unknown, { reason }: AbortSignal): boolean {
   return fault === reason || (fault instanceof Error && fault.name === 'AbortError')
 }
 
 /** One error with each distinct message once. */
-export function joinedStops(stops: readonly FetchStop[]): FetchStop {
+export function joinStops(stops: readonly FetchStop[]): FetchStop {
   const messages = [...new Set(stops.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))]
   return messages.length === 1 ? stops[0]! : new FetchStop(messages.join(' '))
 }

@@ -16,16 +16,16 @@ import {
   BrokenAnswer,
   FetchStop,
   FetchWait,
-  isOfAbort,
-  joinedStops,
+  isAbortError,
+  joinStops,
   ObjectChanged,
   WindowTooLarge,
 } from './fetch-faults.ts'
 import { type FetchListener, FetchReporter } from './fetch-reporter.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { FetchSpace } from './fetch-space.ts'
-import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
-import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
+import { asStateDamage, FetchState, type StoredPart, toObjectPath } from './fetch-state.ts'
+import { completePart, findFileSize, hashFile, toPartFile } from './part-file.ts'
 
 export interface FetchResult {
   readonly partsDone: number
@@ -74,7 +74,7 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
   const state = new FetchState(folder)
   try {
     state.bindTo(options.config)
-    state.bringCallsBackTo(options.clock.nowMs())
+    state.moveFutureCallsTo(options.clock.nowMs())
     return await new FetchRun(options, state).run()
   } catch (error) {
     throw asStateDamage(folder, error)
@@ -109,7 +109,7 @@ class FetchRun {
   readonly #stops: FetchStop[] = []
   #failure: unknown = null
   /** Consecutive FetchWaits. */
-  #waits = 0
+  #consecutiveWaits = 0
 
   constructor(options: FetchStageOptions, state: FetchState) {
     this.#options = options
@@ -131,18 +131,18 @@ class FetchRun {
       this.#reporter.reportProgress()
       while (this.#active.size < source.limits.atOnce && !this.#callSignal.aborted) {
         const nowMs = this.#options.clock.nowMs()
-        const isNotNow = (id: string) => this.#active.has(id) || (this.#attempts.get(id)?.dueMs ?? 0) > nowMs
-        const part = this.#state.nextWaiting(isNotNow)
+        const isUnavailable = (id: string) => this.#active.has(id) || (this.#attempts.get(id)?.dueMs ?? 0) > nowMs
+        const part = this.#state.nextWaiting(isUnavailable)
         if (part === null) break
-        this.#active.set(part.id, this.#work(part))
+        this.#active.set(part.id, this.#processPart(part))
       }
       if (this.#active.size > 0) await Promise.race(this.#active.values())
       else if (this.#callSignal.aborted || this.#attempts.size === 0) break
-      else await this.#untilOneIsDue()
+      else await this.#waitForDuePart()
     }
     this.#options.signal.throwIfAborted()
     if (this.#failure !== null) throw this.#failure
-    if (this.#stops.length > 0) throw joinedStops(this.#stops)
+    if (this.#stops.length > 0) throw joinStops(this.#stops)
     this.#state.markComplete(true)
     const { done, empty, bytesDone } = this.#state.counts()
     if (done === 0 && empty > 0)
@@ -184,7 +184,7 @@ class FetchRun {
   }
 
   #add(parts: readonly FetchPart[]): void {
-    this.#state.inOneStep(() => {
+    this.#state.inTransaction(() => {
       for (const part of parts) this.#addOne(part)
     })
   }
@@ -202,7 +202,7 @@ class FetchRun {
       throw new FetchStop(
         `${part.id} has changed at the source since it was fetched. What is fetched stays as it is; take another folder for the new bytes.`,
       )
-    const object = objectOf(part.id)
+    const object = toObjectPath(part.id)
     const bytes = statSync(join(this.#options.folder, object), { throwIfNoEntry: false })?.size
     if (bytes === undefined) this.#state.markWaiting(part.id, part)
     else if (bytes !== stored.bytes)
@@ -215,7 +215,7 @@ class FetchRun {
   #dropUnlisted(listed: ReadonlySet<string>): void {
     const dropped: string[] = []
     for (const id of this.#state.ids()) {
-      const { path, finalPath } = partFileOf(this.#options.folder, objectOf(id))
+      const { path, finalPath } = toPartFile(this.#options.folder, toObjectPath(id))
       if (listed.has(id) || existsSync(finalPath)) continue
       rmSync(path, { force: true })
       this.#state.remove(id)
@@ -224,20 +224,20 @@ class FetchRun {
     for (const line of firstFew(dropped)) this.#reporter.notice(line)
   }
 
-  async #work(part: StoredPart): Promise<void> {
+  async #processPart(part: StoredPart): Promise<void> {
     const attempts = this.#attempts.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
     this.#attempts.set(part.id, attempts)
     try {
-      if (!(await this.#takeOver(part))) {
+      if (!(await this.#adoptFile(part))) {
         await this.#beginWithSpace(part)
         await this.#finish(part, await this.#fetch(part), attempts)
       }
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
-      this.#waits = 0
+      this.#consecutiveWaits = 0
       this.#reporter.partEnded()
     } catch (cause) {
       try {
-        this.#judge(part, asFetchFault(cause), attempts)
+        this.#handleFault(part, asFetchFault(cause), attempts)
       } catch (failure) {
         this.#end(failure)
       }
@@ -259,9 +259,9 @@ class FetchRun {
   }
 
   /** Adopts a complete file whose process was killed before the state said `done`. */
-  async #takeOver(part: StoredPart): Promise<boolean> {
-    const { finalPath } = partFileOf(this.#options.folder, objectOf(part.id))
-    if ((await bytesOf(finalPath)) === null) return false
+  async #adoptFile(part: StoredPart): Promise<boolean> {
+    const { finalPath } = toPartFile(this.#options.folder, toObjectPath(part.id))
+    if ((await findFileSize(finalPath)) === null) return false
     this.#state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
     return true
   }
@@ -278,13 +278,13 @@ class FetchRun {
     const { stallMs = stallMsDefault } = this.#options
     let bytesLately = 0
     let watch: NodeJS.Timeout | undefined
-    const look = () => {
+    const checkStall = () => {
       if (bytesLately < stallBytes)
         stalled.abort(new BrokenAnswer(`next to nothing has come for ${formatSpan(stallMs)}`))
       bytesLately = 0
     }
     const tools: PartTools = {
-      file: partFileOf(this.#options.folder, objectOf(part.id)),
+      file: toPartFile(this.#options.folder, toObjectPath(part.id)),
       signal: AbortSignal.any([this.#signal, stalled.signal]),
       nowMs: () => this.#options.clock.nowMs(),
       takeCall: async () => {
@@ -293,7 +293,7 @@ class FetchRun {
         await this.#gate.take(this.#callSignal)
         this.#reporter.addCall()
         bytesLately = 0
-        watch = setInterval(look, stallMs)
+        watch = setInterval(checkStall, stallMs)
       },
       willWrite: bytes => this.#space.willWrite(part.id, bytes),
       received: bytes => {
@@ -315,10 +315,10 @@ class FetchRun {
 
   async #finish(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {
     if (outcome.kind === 'file') {
-      const hash = await completePart(partFileOf(this.#options.folder, objectOf(part.id)))
+      const hash = await completePart(toPartFile(this.#options.folder, toObjectPath(part.id)))
       this.#state.markDone(part.id, { ...hash, lineCount: outcome.lineCount })
     } else if (outcome.kind === 'empty' || attempts.seemedEmpty) {
-      await rm(partFileOf(this.#options.folder, objectOf(part.id)).path, { force: true })
+      await rm(toPartFile(this.#options.folder, toObjectPath(part.id)).path, { force: true })
       this.#state.markEmpty(part.id)
     } else {
       attempts.seemedEmpty = true
@@ -327,8 +327,8 @@ class FetchRun {
   }
 
   /** Decides what a fault means for its part. @throws what ends the stage. */
-  #judge(part: StoredPart, fault: unknown, attempts: Attempts): void {
-    if (this.#signal.aborted || (this.#callSignal.aborted && isOfAbort(fault, this.#callSignal))) return
+  #handleFault(part: StoredPart, fault: unknown, attempts: Attempts): void {
+    if (this.#signal.aborted || (this.#callSignal.aborted && isAbortError(fault, this.#callSignal))) return
     if (fault instanceof FetchWait) {
       this.#waitFor(fault)
       return
@@ -341,7 +341,7 @@ class FetchRun {
     const halves = isTooLarge || attempts.broken >= brokenTriesMax ? this.#options.source.splitPart(part) : null
     if (halves !== null) {
       this.#reporter.notice(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
-      rmSync(partFileOf(this.#options.folder, objectOf(part.id)).path, { force: true })
+      rmSync(toPartFile(this.#options.folder, toObjectPath(part.id)).path, { force: true })
       this.#state.split(part.id, halves)
       this.#attempts.delete(part.id)
       return
@@ -359,13 +359,13 @@ class FetchRun {
   /** Pauses all parts, since the source, the network or the disk is unavailable. */
   #waitFor({ message: reason, retryAfterMs }: FetchWait): void {
     const { clock } = this.#options
-    this.#waits++
-    const trouble = { reason, untilMs: clock.nowMs() + backOffMs(this.#waits, clock.random(), retryAfterMs) }
+    this.#consecutiveWaits++
+    const trouble = { reason, untilMs: clock.nowMs() + backOffMs(this.#consecutiveWaits, clock.random(), retryAfterMs) }
     this.#gate.pause(trouble)
     this.#reporter.reportRetry(trouble)
   }
 
-  async #untilOneIsDue(): Promise<void> {
+  async #waitForDuePart(): Promise<void> {
     const { clock, signal } = this.#options
     const dueMs = Math.min(...[...this.#attempts.values()].map(attempts => attempts.dueMs))
     await sleepUntil(clock, () => dueMs, signal)

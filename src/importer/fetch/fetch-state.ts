@@ -10,7 +10,7 @@ import { hourMs } from './call-limits.ts'
 import { FetchStop } from './fetch-faults.ts'
 import type { FetchPart, PartAsks } from './fetch-source.ts'
 import { otherExportText } from './other-export-text.ts'
-import { partFileOf } from './part-file.ts'
+import { toPartFile } from './part-file.ts'
 
 /** `split`: replaced by parts with smaller windows. `empty`: the source has no data there, so there is no file. */
 export type PartState = 'waiting' | 'done' | 'empty' | 'split'
@@ -80,8 +80,8 @@ export class FetchState {
     const bound = this.config()
     if (bound === config) return
     if (bound !== null) {
-      if (this.#keepsSomething()) throw new FetchStop(otherExportText(this.#folder, bound, config))
-      for (const id of this.ids()) rmSync(partFileOf(this.#folder, objectOf(id)).path, { force: true })
+      if (this.#hasData()) throw new FetchStop(otherExportText(this.#folder, bound, config))
+      for (const id of this.ids()) rmSync(toPartFile(this.#folder, toObjectPath(id)).path, { force: true })
       this.#run('DELETE FROM part')
       this.#run('DELETE FROM warning')
     }
@@ -89,10 +89,10 @@ export class FetchState {
   }
 
   /** True too for a complete file whose row does not say `done` yet, and for the start of a large one. */
-  #keepsSomething(): boolean {
+  #hasData(): boolean {
     const rows = this.#database.prepare('SELECT * FROM part').iterate() as IterableIterator<Row>
     for (const { id, state, saved_bytes } of rows)
-      if (state === 'done' || saved_bytes > 0 || existsSync(join(this.#folder, objectOf(id)))) return true
+      if (state === 'done' || saved_bytes > 0 || existsSync(join(this.#folder, toObjectPath(id)))) return true
     return false
   }
 
@@ -119,7 +119,7 @@ export class FetchState {
     return this.findPart(part.id)!
   }
 
-  inOneStep<T>(work: () => T): T {
+  inTransaction<T>(work: () => T): T {
     return this.#database.transaction(work)()
   }
 
@@ -139,9 +139,9 @@ export class FetchState {
   }
 
   /** The oldest waiting part that is not among `others`. */
-  nextWaiting(others: (id: string) => boolean): StoredPart | null {
+  nextWaiting(isExcluded: (id: string) => boolean): StoredPart | null {
     const rows = this.#database.prepare("SELECT * FROM part WHERE state = 'waiting' ORDER BY place").iterate()
-    for (const row of rows as IterableIterator<Row>) if (!others(row.id)) return storedPart(row)
+    for (const row of rows as IterableIterator<Row>) if (!isExcluded(row.id)) return storedPart(row)
     return null
   }
 
@@ -162,7 +162,7 @@ export class FetchState {
 
   /** Replaces a part by its halves, at the same place in the order. */
   split(id: string, halves: readonly FetchPart[]): void {
-    this.inOneStep(() => {
+    this.inTransaction(() => {
       const find = `SELECT place, (SELECT min(place) FROM part AS n WHERE n.place > part.place) AS next FROM part WHERE id = ?`
       const { place, next } = this.#database.prepare(find).get(id) as { place: number; next: number | null }
       const step = ((next ?? place + 1) - place) / (halves.length + 1)
@@ -179,7 +179,7 @@ export class FetchState {
   }
 
   addCall(atMs: number): void {
-    this.inOneStep(() => {
+    this.inTransaction(() => {
       this.#run('INSERT INTO call VALUES (?)', atMs)
       this.#run('DELETE FROM call WHERE at_ms < ?', atMs - 2 * hourMs)
     })
@@ -189,7 +189,7 @@ export class FetchState {
    * Moves calls with a future time to now. The clock was set back since they were made, and the limits would otherwise wait
    * until it reaches that time again.
    */
-  bringCallsBackTo(nowMs: number): void {
+  moveFutureCallsTo(nowMs: number): void {
     this.#run('UPDATE call SET at_ms = ? WHERE at_ms > ?', nowMs, nowMs)
   }
 
@@ -228,7 +228,7 @@ export class FetchState {
   /** In the order of the source: oldest first. */
   *fetchedParts(): IterableIterator<FetchedPart> {
     for (const row of this.#database.prepare("SELECT * FROM part WHERE state = 'done' ORDER BY place").all() as Row[])
-      yield { object: objectOf(row.id), sha256: row.sha256!, bytes: row.bytes!, lineCount: row.line_count }
+      yield { object: toObjectPath(row.id), sha256: row.sha256!, bytes: row.bytes!, lineCount: row.line_count }
   }
 
   #setting(name: string): string | null {
@@ -246,7 +246,7 @@ export function asStateDamage(folder: string, error: unknown): unknown {
   return isSqliteDamage(error) ? new JobFolder(folder).damaged(stateFile) : error
 }
 
-export function objectOf(id: string): string {
+export function toObjectPath(id: string): string {
   return `raw/${id}`
 }
 

@@ -4,18 +4,18 @@ import fc from 'fast-check'
 import {
   checkRange,
   type DayWindow,
-  dayOf,
   dayWindows,
-  hoursOf,
+  formatDay,
   parseDay,
   splitDays,
   splitHours,
+  toHourWindow,
 } from './fetch-windows.ts'
 
 const dayMs = 86_400_000
 const ranges = fc
   .tuple(fc.integer({ min: 0, max: 25_000 }), fc.integer({ min: 0, max: 900 }))
-  .map(([first, more]) => ({ from: dayOf(first * dayMs), to: dayOf((first + more) * dayMs) }))
+  .map(([first, more]) => ({ from: formatDay(first * dayMs), to: formatDay((first + more) * dayMs) }))
 
 function daysIn({ from, to }: DayWindow): string[] {
   return dayWindows({ from, to }, 1).map(window => window.from)
@@ -45,12 +45,12 @@ describe('windows with inclusive ends', () => {
   it('split down to single hours, each once, also across month ends', () => {
     const days = { from: '2024-02-28', to: '2024-03-01' }
     const hours: string[] = []
-    const split = (window: ReturnType<typeof hoursOf>) => {
+    const split = (window: ReturnType<typeof toHourWindow>) => {
       const halves = splitHours(window)
       if (halves === null) hours.push(window.from)
       else halves.forEach(split)
     }
-    split(hoursOf(days))
+    split(toHourWindow(days))
     assert.equal(hours.length, 72)
     assert.deepEqual(hours, [...new Set(hours)].sort())
     assert.deepEqual([hours[0], hours.at(-1)], ['20240228T00', '20240301T23'])

@@ -24,7 +24,7 @@ export interface HourWindow {
 /** @returns the start of the day in UTC, in milliseconds. @throws ImportConfigError for a text that is no calendar day. */
 export function parseDay(text: string, key: string): number {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
-  if (Number.isNaN(ms) || dayOf(ms) !== text)
+  if (Number.isNaN(ms) || formatDay(ms) !== text)
     throw new ImportConfigError(`${key} has to be a day such as 2024-05-01, and is ${JSON.stringify(text)}.`)
   return ms
 }
@@ -34,7 +34,7 @@ export function dayWindows({ from, to }: DayWindow, days: number): DayWindow[] {
   const [first, last] = [Date.parse(from), Date.parse(to)]
   const windows: DayWindow[] = []
   for (let at = first; at <= last; at += days * dayMs)
-    windows.push({ from: dayOf(at), to: dayOf(Math.min(last, at + (days - 1) * dayMs)) })
+    windows.push({ from: formatDay(at), to: formatDay(Math.min(last, at + (days - 1) * dayMs)) })
   return windows
 }
 
@@ -44,23 +44,23 @@ export function splitDays({ from, to }: DayWindow): [DayWindow, DayWindow] | nul
   if (first === last) return null
   const middle = first + Math.floor((last - first) / dayMs / 2) * dayMs
   return [
-    { from, to: dayOf(middle) },
-    { from: dayOf(middle + dayMs), to },
+    { from, to: formatDay(middle) },
+    { from: formatDay(middle + dayMs), to },
   ]
 }
 
-export function hoursOf({ from, to }: DayWindow): HourWindow {
+export function toHourWindow({ from, to }: DayWindow): HourWindow {
   return { from: `${from.replaceAll('-', '')}T00`, to: `${to.replaceAll('-', '')}T23` }
 }
 
 /** The two halves of a window; null for a single hour. */
 export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] | null {
-  const [first, last] = [hourAt(from), hourAt(to)]
+  const [first, last] = [parseHour(from), parseHour(to)]
   if (first === last) return null
   const middle = first + Math.floor((last - first) / 3_600_000 / 2) * 3_600_000
   return [
-    { from, to: hourText(middle) },
-    { from: hourText(middle + 3_600_000), to },
+    { from, to: formatHour(middle) },
+    { from: formatHour(middle + 3_600_000), to },
   ]
 }
 
@@ -80,17 +80,17 @@ export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: numb
 }
 
 export function lastCompleteDay(nowMs: number, readyMs: number, zone: 'utc' | 'any'): string {
-  return dayOf(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
+  return formatDay(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
 }
 
-export function dayOf(ms: number): string {
+export function formatDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-function hourAt(text: string): number {
+function parseHour(text: string): number {
   return Date.parse(`${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}T${text.slice(9)}:00:00Z`)
 }
 
-function hourText(ms: number): string {
+function formatHour(ms: number): string {
   return new Date(ms).toISOString().slice(0, 13).replaceAll('-', '')
 }

@@ -22,7 +22,7 @@ const signing =
 
 /** @throws FetchStop for a list that cannot be read, or a line that is no URL. */
 export function httpListSource({ path, authorization }: HttpList, nowMs: () => number): ObjectSource {
-  const addresses = new Map(readAddresses(path).map(url => [keyOf(url), url]))
+  const addresses = new Map(readAddresses(path).map(url => [urlKey(url), url]))
   const headers = authorization === null ? {} : { authorization }
   const secrets = authorization === null ? [] : [authorization]
   const ask = async (url: URL, method: 'GET' | 'HEAD', more: Record<string, string>, signal: AbortSignal) => {
@@ -38,7 +38,7 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
         const { answer, refuse } = await ask(url, 'HEAD', { 'accept-encoding': 'identity' }, signal)
         answer.body.resume()
         // Some servers support only GET, and URLs are often signed for GET alone.
-        if (isLeftToGet(answer.status)) yield { key, bytes: null, version: null }
+        if (isDecidedByGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...sizeAndVersion(answer) }
         else throw await refuse()
       }
@@ -54,7 +54,7 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
         answer.body.destroy()
         throw new PortError(port, 'conflict', new Error(`${formatAddress(url)} has changed`))
       }
-      return { startsAt: answer.status === 206 ? from : 0, bytes: bodyOf(answer, url), notes }
+      return { startsAt: answer.status === 206 ? from : 0, bytes: streamBody(answer, url), notes }
     },
     close: () => undefined,
   }
@@ -85,7 +85,7 @@ function readAddresses(path: string): URL[] {
 }
 
 /** Host, path and a hash of the parameters outside the signature, so that signing a URL again keeps its key. */
-function keyOf(url: URL): string {
+function urlKey(url: URL): string {
   const parameters = [...url.searchParams].filter(([name]) => !signing.test(name))
   const path = `${url.host}${url.pathname === '/' ? '/index' : url.pathname}`
   if (parameters.length === 0) return path
@@ -99,7 +99,7 @@ function formatAddress(url: URL): string {
 }
 
 /** Whether to leave the verdict to the later GET. A wrong key and a busy server fail now. */
-function isLeftToGet(status: number): boolean {
+function isDecidedByGet(status: number): boolean {
   return (status >= 400 && status < 500 && ![401, 408, 429].includes(status)) || status === 501
 }
 
@@ -114,7 +114,7 @@ function sizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject, 'by
 }
 
 /** @throws PortError when the body ends early. */
-async function* bodyOf({ body, headers }: HttpAnswer, url: URL): AsyncIterable<Uint8Array> {
+async function* streamBody({ body, headers }: HttpAnswer, url: URL): AsyncIterable<Uint8Array> {
   const announced = headers['content-length']
   let bytes = 0
   try {

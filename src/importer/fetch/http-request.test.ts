@@ -5,7 +5,7 @@ import { createServer as createTcpServer, type LookupFunction } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { faultOfStatus, readBody, sendRequest } from './http-request.ts'
-import { type Reach, redirectedTo } from './redirects.ts'
+import { type Reach, resolveRedirect } from './redirects.ts'
 
 async function serverOf(t: TestContext, listener: RequestListener, address = '127.0.0.1'): Promise<URL> {
   const server = createServer(listener).listen(0, address)
@@ -82,24 +82,24 @@ describe('a request', () => {
     const link = ['169.254.169.254', '[fe80::1]', '[::ffff:169.254.1.1]', '[64:ff9b::a9fe:a9fe]', '[fd00:ec2::254]']
     const here = ['127.0.0.1', '127.8.9.10', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[::7f00:1]', '[64:ff9b::7f00:1]']
     for (const host of [...link, ...here, '0.0.0.0', '2130706433'])
-      assert.throws(() => redirectedTo(`https://${host}:9/internal`, away), isRefusal, host)
-    assert.equal(redirectedTo('https://198.51.100.1/b', away).url.href, 'https://198.51.100.1/b')
-    assert.equal(redirectedTo('/b', away).url.href, 'https://192.0.2.7/b')
+      assert.throws(() => resolveRedirect(`https://${host}:9/internal`, away), isRefusal, host)
+    assert.equal(resolveRedirect('https://198.51.100.1/b', away).url.href, 'https://198.51.100.1/b')
+    assert.equal(resolveRedirect('/b', away).url.href, 'https://192.0.2.7/b')
 
     const local = from('http://127.0.0.1:1/', 'loopback')
-    assert.equal(redirectedTo('http://127.0.0.1:2/b', local).url.href, 'http://127.0.0.1:2/b')
-    assert.throws(() => redirectedTo('http://127.0.0.2:2/b', local), isRefusal)
-    assert.throws(() => redirectedTo('/b', from('http://169.254.1.1/', 'link-local')), isRefusal)
+    assert.equal(resolveRedirect('http://127.0.0.1:2/b', local).url.href, 'http://127.0.0.1:2/b')
+    assert.throws(() => resolveRedirect('http://127.0.0.2:2/b', local), isRefusal)
+    assert.throws(() => resolveRedirect('/b', from('http://169.254.1.1/', 'link-local')), isRefusal)
     assert.deepEqual(warned, [])
 
     for (const host of ['10.0.0.5', '172.31.0.1', '192.168.1.1', '100.64.0.1', '[fc00::1]', '[::ffff:10.0.0.5]'])
-      redirectedTo(`https://${host}/b`, away)
+      resolveRedirect(`https://${host}/b`, away)
     assert.equal(warned.length, 6)
     assert.equal(
       warned[0],
       '192.0.2.7 redirects to 10.0.0.5 (10.0.0.5), in a private network that only some machines can reach.',
     )
-    redirectedTo('http://10.0.0.5:81/b', from('http://10.0.0.5/', 'private'))
+    resolveRedirect('http://10.0.0.5:81/b', from('http://10.0.0.5/', 'private'))
     assert.equal(warned.length, 6)
   })
 
@@ -112,10 +112,10 @@ describe('a request', () => {
     internal.hostname = 'turning.test'
     const lookup = lookupOf({ 'turning.test': ['192.0.2.7', '127.0.0.1'] })
     const away = { from: new URL('http://192.0.2.7/list'), reach: 'public', lookup, warn } as const
-    await assert.rejects(sendRequest({ ...redirectedTo(internal.href, away), signal, warn }), isRefusal)
+    await assert.rejects(sendRequest({ ...resolveRedirect(internal.href, away), signal, warn }), isRefusal)
     // Also when a host redirects to itself and its name then resolves to this machine.
     const turned = { ...away, from: internal, lookup: lookupOf({ 'turning.test': ['127.0.0.1'] }) }
-    await assert.rejects(sendRequest({ ...redirectedTo('/again', turned), signal, warn }), isRefusal)
+    await assert.rejects(sendRequest({ ...resolveRedirect('/again', turned), signal, warn }), isRefusal)
     assert.equal(requests, 0)
     const { body } = await sendRequest({ ...turned, url: internal, signal })
     assert.equal(String(await readBody(body, 10)), 'secret')

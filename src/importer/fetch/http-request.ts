@@ -5,11 +5,11 @@ import { lookup as systemLookup } from 'node:dns'
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { retryAfterOf } from './back-off.ts'
+import { parseRetryAfter } from './back-off.ts'
 import { sourceLimit } from './describe-wait.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { redactSecrets } from './fetch-secrets.ts'
-import { type Hop, type Reach, reachOf, redirectedTo } from './redirects.ts'
+import { classifyAddress, type Hop, type Reach, resolveRedirect } from './redirects.ts'
 
 export interface HttpRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST'
@@ -54,7 +54,7 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
       return answer
     answer.body.resume()
     if (redirects === redirectsMax) throw new FetchStop(`${hop.url.host} redirects in a circle.`)
-    const next = redirectedTo(location, { from: hop.url, reach: answer.reach, lookup, warn })
+    const next = resolveRedirect(location, { from: hop.url, reach: answer.reach, lookup, warn })
     if (next.url.origin !== hop.url.origin) {
       const { authorization: _, ...rest } = headers
       headers = rest
@@ -80,7 +80,7 @@ function sendOnce(
       reject(isClosed ? new FetchWait('the source closed the connection') : asFetchFault(cause))
     })
     outgoing.on('response', answer => {
-      const reach = reachOf(answer.socket.remoteAddress ?? '')
+      const reach = classifyAddress(answer.socket.remoteAddress ?? '')
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, reach })
     })
     outgoing.end(body)
@@ -99,9 +99,9 @@ export async function faultOfStatus(
   const said = `${source} answers ${status}${text === '' ? '' : `: ${text}`}`
   if (status === 401 || status === 403)
     return new FetchStop(`${said}. Check the key, what it may do, and that the region is that of the project.`)
-  if (status === 429) return new FetchWait(sourceLimit, retryAfterOf(headers['retry-after'], nowMs))
+  if (status === 429) return new FetchWait(sourceLimit, parseRetryAfter(headers['retry-after'], nowMs))
   if (status === 408 || status >= 500)
-    return new FetchWait(`the source is in trouble (${status})`, retryAfterOf(headers['retry-after'], nowMs))
+    return new FetchWait(`the source is in trouble (${status})`, parseRetryAfter(headers['retry-after'], nowMs))
   return new FetchStop(said)
 }
 

@@ -7,14 +7,14 @@ import type { ObjectSource } from '#ports/object-source.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { BrokenAnswer } from './fetch-faults.ts'
 import type { PartTools } from './fetch-source.ts'
-import { fileNameOf, objectParts } from './object-parts.ts'
-import { partFileOf } from './part-file.ts'
+import { objectParts, toFileName } from './object-parts.ts'
+import { toPartFile } from './part-file.ts'
 
 describe('the file of an object', () => {
   it('has the name of its key, with special characters percent-encoded', () => {
-    assert.equal(fileNameOf('logs/2024-05-01/part_1.json.gz'), 'logs/2024-05-01/part_1.json.gz')
-    assert.equal(fileNameOf('a b/ü#1.gz'), 'a%20b/%C3%BC%231.gz')
-    assert.equal(fileNameOf('x.json.part'), 'x.json%2Epart')
+    assert.equal(toFileName('logs/2024-05-01/part_1.json.gz'), 'logs/2024-05-01/part_1.json.gz')
+    assert.equal(toFileName('a b/ü#1.gz'), 'a%20b/%C3%BC%231.gz')
+    assert.equal(toFileName('x.json.part'), 'x.json%2Epart')
   })
 
   it('is below its folder, and differs for every key', () => {
@@ -25,7 +25,7 @@ describe('the file of an object', () => {
     const keys = fc.array(names, { minLength: 1, maxLength: 5 }).map(parts => parts.join('/').toWellFormed())
     fc.assert(
       fc.property(keys, keys, (a, b) => {
-        const [first, second] = [fileNameOf(a), fileNameOf(b)]
+        const [first, second] = [toFileName(a), toFileName(b)]
         assert.equal(normalize(join('/raw', first)), `/raw/${first}`)
         assert.ok(first.split('/').every(name => name !== '' && name.length <= 255 && !name.endsWith('.part')))
         assert.equal(first === second, a === b)
@@ -64,7 +64,7 @@ function sourceOf(bytes: () => AsyncIterable<Uint8Array>): ObjectSource {
 function partTools(t: TestContext): { readonly tools: PartTools; readonly saved: number[] } {
   const saved: number[] = []
   const tools: PartTools = {
-    file: partFileOf(tempDir(t), 'a.json'),
+    file: toPartFile(tempDir(t), 'a.json'),
     signal: new AbortController().signal,
     nowMs: () => 0,
     takeCall: async () => undefined,

@@ -35,7 +35,7 @@ export function objectParts(
       try {
         for await (const object of source.list(signal)) yield toFetchPart(object, folder)
       } catch (cause) {
-        throw faultOf(cause)
+        throw toFetchFault(cause)
       }
     },
     splitPart: () => null,
@@ -45,7 +45,7 @@ export function objectParts(
 
 function toFetchPart({ key, bytes, version }: SourceObject, folder: string): FetchPart {
   return {
-    id: fileNameOf(key.startsWith(folder) ? key.slice(folder.length) : key),
+    id: toFileName(key.startsWith(folder) ? key.slice(folder.length) : key),
     asks: { key, version, bytes },
     bytes,
     isUnseen: version === null && bytes === null,
@@ -58,7 +58,7 @@ const nameBytesMax = 160
  * A path for a key: below the folder, deterministic, and different for every key. Special characters are percent-encoded,
  * and long names end in a hash.
  */
-export function fileNameOf(key: string): string {
+export function toFileName(key: string): string {
   const names = key.split('/').map(name => {
     const plain = encodeURIComponent(name).replace(
       /[!'()*]/g,
@@ -85,23 +85,23 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
     const from = object.version === null ? 0 : tools.savedBytes
     const opened = await source.open(object, from, tools.signal)
     for (const note of opened.notes ?? []) tools.warn(note)
-    const bytes = await append(atMost(object, opened, tools), opened.startsAt, tools)
+    const bytes = await append(limitBytes(object, opened, tools), opened.startsAt, tools)
     if (object.bytes !== null && bytes !== object.bytes) {
       tools.saveBytes(0)
       throw new BrokenAnswer(`${object.key} has ${bytes} bytes instead of ${object.bytes}`)
     }
   } catch (cause) {
-    throw faultOf(cause)
+    throw toFetchFault(cause)
   }
   return { kind: 'file', lineCount: null }
 }
 
 /** @throws BrokenAnswer before more than the listed bytes are written, since an endless response would fill the disk. */
-async function* atMost(object: SourceObject, { bytes, startsAt }: ObjectBytes, tools: PartTools) {
-  let left = object.bytes === null ? Infinity : object.bytes - startsAt
+async function* limitBytes(object: SourceObject, { bytes, startsAt }: ObjectBytes, tools: PartTools) {
+  let remainingBytes = object.bytes === null ? Infinity : object.bytes - startsAt
   for await (const chunk of bytes) {
-    left -= chunk.length
-    if (left < 0) {
+    remainingBytes -= chunk.length
+    if (remainingBytes < 0) {
       tools.saveBytes(0)
       throw new BrokenAnswer(`${object.key} has more bytes than the ${object.bytes} of its list`)
     }
@@ -148,7 +148,7 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
   return at
 }
 
-function faultOf(cause: unknown): unknown {
+function toFetchFault(cause: unknown): unknown {
   if (cause instanceof ObjectSourceRefusal) return new FetchStop(cause.message)
   // A bucket may hold both `a` and `a/b`; a folder cannot.
   if (['EEXIST', 'EISDIR', 'ENOTDIR'].includes((cause as { code?: string }).code ?? ''))

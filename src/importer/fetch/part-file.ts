@@ -18,7 +18,7 @@ export interface FileHash {
 }
 
 /** @param object final path, relative to the job folder. */
-export function partFileOf(folder: string, object: string): PartFile {
+export function toPartFile(folder: string, object: string): PartFile {
   const finalPath = join(folder, object)
   return { path: `${finalPath}.part`, finalPath }
 }
@@ -49,7 +49,7 @@ export async function hashFile(path: string): Promise<FileHash> {
 }
 
 /** @returns the size; null when there is no such file. */
-export async function bytesOf(path: string): Promise<number | null> {
+export async function findFileSize(path: string): Promise<number | null> {
   try {
     return (await stat(path)).size
   } catch (cause) {

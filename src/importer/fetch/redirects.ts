@@ -51,7 +51,7 @@ const lists = Object.entries(networks).map(([reach, { v4, v6 }]) => {
 })
 
 /** An IPv4 address within IPv6 counts as that IPv4 address. */
-export function reachOf(address: string): Reach {
+export function classifyAddress(address: string): Reach {
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   return lists.find(({ list }) => list.check(address, family))?.reach ?? 'public'
 }
@@ -77,7 +77,7 @@ export interface Redirecting {
  *   name may return other addresses when it is resolved again (DNS rebinding).
  * @throws FetchStop for a redirect that is not followed.
  */
-export function redirectedTo(location: string, redirecting: Redirecting): Hop {
+export function resolveRedirect(location: string, redirecting: Redirecting): Hop {
   const { from, lookup } = redirecting
   const url = URL.parse(location, from.href)
   if (url === null) throw new FetchStop(`${from.host} redirects to something that is no address.`)
@@ -103,7 +103,7 @@ export function redirectedTo(location: string, redirecting: Redirecting): Hop {
 
 /** @returns the refusal of an address; null when it is allowed. */
 function judgeRedirect(address: string, to: URL, { from, reach: fromReach, warn }: Redirecting): FetchStop | null {
-  const reach = reachOf(address)
+  const reach = classifyAddress(address)
   // A host may redirect to itself as long as its address stays in the same kind of network.
   const isSame = from.hostname === to.hostname && fromReach === reach
   if (reach === 'link-local' || (reach === 'loopback' && !isSame))

@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
 import { describeWait } from '#importer/fetch/describe-wait.ts'
-import { backOffMs, retryAfterOf } from '../fetch/back-off.ts'
+import { backOffMs, parseRetryAfter } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
 import { JobStopped, type Remedy } from '../job/job-paused.ts'
 import { importKeyScopeList } from '../job/key-scopes.ts'
@@ -112,7 +112,7 @@ export class ServiceApi {
       return { kind: 'done', body: null }
     }
     if (status === 408 || status === 429 || status >= 500) {
-      const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, clock.nowMs())
+      const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, clock.nowMs())
       return { kind: 'trouble', message: `the service asks to wait (${status})`, retryAfterMs }
     }
     const refused = objectOf(text)

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { formatCount } from '#core/format-count.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
-import { retryAfterOf } from '../fetch/back-off.ts'
+import { parseRetryAfter } from '../fetch/back-off.ts'
 
 export interface BatchTarget {
   /** Address of the instance, without a slash at the end. */
@@ -100,7 +100,7 @@ function answerOf(
   const body = objectOf(text)
   if (ok) return acceptedOf(body, target.serviceJobId === null ? null : eventCount)
   const description = describeRefusal(status, body, text)
-  const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, Date.now())
+  const retryAfterMs = parseRetryAfter(headers.get('retry-after') ?? undefined, Date.now())
   switch (status) {
     case 400:
     case 422:

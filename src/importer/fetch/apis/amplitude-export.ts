@@ -4,7 +4,7 @@
 import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
 import { basicAuthorization, basicSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
-import { type DayWindow, dayWindows, type HourWindow, hoursOf, splitHours } from '#importer/fetch/fetch-windows.ts'
+import { type DayWindow, dayWindows, type HourWindow, splitHours, toHourWindow } from '#importer/fetch/fetch-windows.ts'
 import { faultOfStatus, sendRequest } from '#importer/fetch/http-request.ts'
 import { downloadBody } from './download-part.ts'
 import { checkZip } from './whole-zip.ts'
@@ -30,7 +30,7 @@ export function amplitudeExport(options: AmplitudeExport): FetchSource {
     notes: [
       'Amplitude exports by the time of upload, not of the event: add some days to --to for events that came late.',
     ],
-    listParts: () => dayWindows(options.range, options.windowDays).map(days => toFetchPart(hoursOf(days))),
+    listParts: () => dayWindows(options.range, options.windowDays).map(days => toFetchPart(toHourWindow(days))),
     splitPart: ({ asks }) => splitHours(asks as unknown as HourWindow)?.map(toFetchPart) ?? null,
     fetchPart: (part, tools) => fetchHours(part, options, tools),
   }

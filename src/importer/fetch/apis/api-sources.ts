@@ -24,7 +24,7 @@ export function apiSource(config: FetchConfig, env: Environment, nowMs: number, 
     case 'mixpanel':
       checkRange(range, nowMs, 0, 'any')
       return mixpanelExport({
-        host: hostOf(config, mixpanelHosts),
+        host: findHost(config, mixpanelHosts),
         range,
         windowDays: config.window_days ?? 1,
         callsPerHour: config.calls_per_hour ?? mixpanelCallsPerHour,
@@ -33,7 +33,7 @@ export function apiSource(config: FetchConfig, env: Environment, nowMs: number, 
     case 'amplitude':
       checkRange(range, nowMs, amplitudeReadyMs, 'utc')
       return amplitudeExport({
-        host: hostOf(config, amplitudeHosts),
+        host: findHost(config, amplitudeHosts),
         range,
         windowDays: config.window_days ?? 1,
         apiKey: secret('AMPLITUDE_API_KEY', 'the API key of the project'),
@@ -50,7 +50,7 @@ export function apiSource(config: FetchConfig, env: Environment, nowMs: number, 
     case 'posthog':
       checkRange(range, nowMs, posthogReadyMs, 'utc')
       return posthogEvents({
-        host: hostOf(config, posthogHosts),
+        host: findHost(config, posthogHosts),
         projectId: config.project_id!,
         range,
         personalKey: secret('POSTHOG_PERSONAL_KEY', 'a personal API key with the scope query:read'),
@@ -60,7 +60,7 @@ export function apiSource(config: FetchConfig, env: Environment, nowMs: number, 
   }
 }
 
-function hostOf({ host, region, source }: FetchConfig, hosts: Readonly<Record<string, string>>): URL {
+function findHost({ host, region, source }: FetchConfig, hosts: Readonly<Record<string, string>>): URL {
   const address = host ?? hosts[region]
   if (address === undefined)
     throw new ImportConfigError(`${source} has no region ${region}. Regions: ${Object.keys(hosts).join(', ')}.`)

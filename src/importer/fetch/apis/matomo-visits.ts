@@ -64,7 +64,7 @@ async function fetchDay(
       }
       if (page.length === 0) return
       visitCount += page.length
-      for (const visit of page) ids.add(idOfVisit(visit))
+      for (const visit of page) ids.add(readVisitId(visit))
       yield page
     }
   }
@@ -82,7 +82,9 @@ async function fetchDay(
 }
 
 async function countVisits(day: string, options: MatomoVisits, tools: PartTools): Promise<number> {
-  const answer = parseJson(await call({ method: 'VisitsSummary.getVisits', period: 'day', date: day }, options, tools))
+  const answer = parseJson(
+    await callApi({ method: 'VisitsSummary.getVisits', period: 'day', date: day }, options, tools),
+  )
   const value = isJsonObject(answer) ? ownValue(answer, 'value') : undefined
   if (value === undefined || !/^\d+$/.test(textOf(value))) throw new BrokenAnswer('the count of visits is no number')
   return Number(textOf(value))
@@ -97,7 +99,11 @@ async function readPage(
 ): Promise<string[] | 'too_large'> {
   const query = { filter_limit: String(pageSize), filter_offset: String(offset), filter_sort_order: 'asc' }
   try {
-    const text = await call({ method: 'Live.getLastVisitsDetails', period: 'day', date: day, ...query }, options, tools)
+    const text = await callApi(
+      { method: 'Live.getLastVisitsDetails', period: 'day', date: day, ...query },
+      options,
+      tools,
+    )
     const visits = jsonListElements(text)
     if (visits === null) throw new BrokenAnswer('the visits are no list')
     return visits
@@ -109,7 +115,7 @@ async function readPage(
 }
 
 /** Sends the token in the body, since web servers log URLs. */
-async function call(query: Record<string, string>, options: MatomoVisits, tools: PartTools): Promise<string> {
+async function callApi(query: Record<string, string>, options: MatomoVisits, tools: PartTools): Promise<string> {
   const { host, siteId, token } = options
   await tools.takeCall()
   const parameters = { module: 'API', idSite: siteId, format: 'JSON', ...query, token_auth: token }
@@ -143,7 +149,7 @@ function checkAnswer(text: string, token: string): void {
     )
 }
 
-function idOfVisit(text: string): string {
+function readVisitId(text: string): string {
   let visit: JsonValue
   try {
     visit = parseJson(text)

@@ -63,7 +63,7 @@ async function fetchDay({ asks }: FetchPart, options: PosthogEvents, tools: Part
       }
       // The instance's own limits can shorten any page, so only an empty page is the end.
       if (rows.length === 0) return
-      const next = cursorOf(rows.at(-1)!)
+      const next = readCursor(rows.at(-1)!)
       if (cursor !== null && next.timeUs === cursor.timeUs && next.uuid === cursor.uuid)
         throw new BrokenAnswer('the instance returns the same rows again')
       cursor = next
@@ -88,7 +88,7 @@ async function readPage(
     method: 'POST',
     url: new URL(`api/projects/${encodeURIComponent(projectId)}/query/`, host.href.endsWith('/') ? host : `${host}/`),
     headers: { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ query: { kind: 'HogQLQuery', query: sqlOf(startUs, cursor, rowsMax) } }),
+    body: JSON.stringify({ query: { kind: 'HogQLQuery', query: buildSql(startUs, cursor, rowsMax) } }),
     signal: tools.signal,
     warn: tools.warn,
   })
@@ -101,29 +101,29 @@ async function readPage(
     if (status === 400) throw new WindowTooLarge(fault.message, true)
     throw fault
   }
-  return rowsOf((await readBody(answer.body, pageBytesMax)).toString(), personalKey)
+  return readRows((await readBody(answer.body, pageBytesMax)).toString(), personalKey)
 }
 
 /**
  * Times have an explicit zone, since HogQL reads text without one in the zone of the project. The condition on
  * `timestamp` selects only rows between the cursor and the end of the day, so that a page costs no more than its rows.
  */
-function sqlOf(startUs: number, cursor: Cursor | null, rowsMax: number): string {
+function buildSql(startUs: number, cursor: Cursor | null, rowsMax: number): string {
   const endUs = startUs + 86_400_000_000
-  const from = instant(cursor?.timeUs ?? startUs)
-  const behind =
+  const from = formatInstant(cursor?.timeUs ?? startUs)
+  const condition =
     cursor === null
       ? `timestamp >= ${from}`
       : `timestamp >= ${from} AND (timestamp > ${from} OR uuid > toUUID('${cursor.uuid}'))`
-  return `SELECT ${columns.join(', ')} FROM events WHERE ${behind} AND timestamp < ${instant(endUs)} ORDER BY timestamp, uuid LIMIT ${rowsMax}`
+  return `SELECT ${columns.join(', ')} FROM events WHERE ${condition} AND timestamp < ${formatInstant(endUs)} ORDER BY timestamp, uuid LIMIT ${rowsMax}`
 }
 
-function instant(us: number): string {
+function formatInstant(us: number): string {
   const text = new Date(Math.floor(us / 1_000)).toISOString().slice(0, -1).replace('T', ' ')
   return `toDateTime64('${text}${String(us % 1_000).padStart(3, '0')}', 6, 'UTC')`
 }
 
-function rowsOf(text: string, personalKey: string): Row[] {
+function readRows(text: string, personalKey: string): Row[] {
   let value: JsonValue
   try {
     value = parseJson(text)
@@ -146,7 +146,7 @@ function rowsOf(text: string, personalKey: string): Row[] {
 }
 
 /** @throws BrokenAnswer for a row from which the next page cannot start. */
-function cursorOf({ timestamp, uuid }: Row): Cursor {
+function readCursor({ timestamp, uuid }: Row): Cursor {
   const timeUs = typeof timestamp === 'string' ? readTime(timestamp, { zone: 'UTC' }, 'timestamp') : null
   if (timeUs === null || typeof uuid !== 'string' || !/^[0-9a-f-]{36}$/i.test(uuid))
     throw new BrokenAnswer('the last row has no valid time or uuid, so the next page cannot be requested')

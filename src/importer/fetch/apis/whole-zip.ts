@@ -74,7 +74,7 @@ function parseDirectory(directory: Buffer, count: number): ZipEntry[] {
       number,
     ]
     const nameEnd = at + 46 + nameBytes
-    const [bytes, packedBytes, headerAt] = sizesOf(directory, at, directory.subarray(nameEnd, nameEnd + extraBytes))
+    const [bytes, packedBytes, headerAt] = readSizes(directory, at, directory.subarray(nameEnd, nameEnd + extraBytes))
     entries.push({
       name: directory.toString('utf8', at + 46, nameEnd),
       method: directory.readUInt16LE(at + 10),
@@ -87,7 +87,7 @@ function parseDirectory(directory: Buffer, count: number): ZipEntry[] {
 }
 
 /** Unpacked bytes, packed bytes and offset. Those that do not fit 32 bits are in extra field 1, in this order. */
-function sizesOf(directory: Buffer, at: number, extra: Buffer): [number, number, number] {
+function readSizes(directory: Buffer, at: number, extra: Buffer): [number, number, number] {
   const sizes = [24, 20, 42].map(offset => directory.readUInt32LE(at + offset)) as [number, number, number]
   for (let from = 0; from + 4 <= extra.length; from += 4 + extra.readUInt16LE(from + 2)) {
     if (extra.readUInt16LE(from) !== 1) continue

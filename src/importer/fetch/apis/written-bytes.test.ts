@@ -8,14 +8,14 @@ import { Readable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
 import { FetchWait } from '#importer/fetch/fetch-faults.ts'
 import type { PartTools } from '#importer/fetch/fetch-source.ts'
-import { partFileOf } from '#importer/fetch/part-file.ts'
+import { toPartFile } from '#importer/fetch/part-file.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import { downloadBody, downloadGzip } from './download-part.ts'
 import { writeLines } from './lines-file.ts'
 
 /** @param spaceBytes how many bytes are allowed. */
 function toolsOf(t: TestContext, spaceBytes: number) {
-  const file = partFileOf(tempDir(t), 'a')
+  const file = toPartFile(tempDir(t), 'a')
   let announced = 0
   const tools: PartTools = {
     file,
