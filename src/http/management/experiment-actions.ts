@@ -1,5 +1,5 @@
-// What PostHog's tools do with an experiment by a POST of its own: start, end, pause, archive, ship and copy it. Each is a
-// write of the experiment and its flag like any other. Source: PostHog's experiment actions.
+// Actions that PostHog's tools POST on an experiment: start, end, pause, archive, ship and copy it. Each is an ordinary
+// write of the experiment and its flag. Source: PostHog's experiment actions.
 
 import Type, { type Static } from 'typebox'
 import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
@@ -34,7 +34,7 @@ const conclusionFields = {
   conclusion: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
   conclusion_comment: Type.Optional(nullable(Type.String({ maxLength: 10_000 }))),
 }
-/** PostHog opens a pull request with these; nothing here does. */
+/** PostHog opens a pull request with these; they have no effect here. */
 const cleanupFields = {
   open_cleanup_pr: Type.Optional(Type.Literal(false, { description: 'Pull requests are not supported.' })),
   repository: Type.Optional(Type.Null()),
@@ -65,7 +65,7 @@ const duplicateSchema = Type.Object({
   ),
 })
 
-/** @param orError the answer to a refused write. */
+/** @param orError turns a refused write into its answer. */
 export function experimentActions(deps: ActionDeps, orError: OrError) {
   const { management, clock } = deps
   const flagOf = async ({ project, item }: Call): Promise<Flag | null> => {
@@ -74,7 +74,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
   }
   const write = async ({ caller, project, item }: Call, fieldsOf: FieldsOf) =>
     orError(await updateExperiment(deps, project.id, item.id, fieldsOf, writerOf(caller)))
-  /** Writes what `fieldsOf` says when the experiment has one of these statuses. */
+  /** Writes the fields from `fieldsOf` if the experiment has one of these statuses. */
   const changeInStatus = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
     write(call, (current, linked) => {
       const flag = linked?.deleted === true ? null : linked
@@ -180,7 +180,7 @@ function toConclusion(body: { conclusion?: string | null; conclusion_comment?: s
   }
 }
 
-/** The filters when one variant gets all; null when there is no such variant. */
+/** The filters that serve one variant to all; null when the variant does not exist. */
 function toShippedFilters(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
   if (!variantsOf(filters).some(variant => isJsonObject(variant) && ownValue(variant, 'key') === variantKey))
     return null

@@ -165,8 +165,8 @@ function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
 }
 
 /**
- * What a body says about the flag. Whatever else it names of the flag has to be as it is; a new experiment may be sent
- * with the flag of the one that it was copied from, under another key.
+ * Reads the flag settings of a body. All other flag fields that it sends must equal the stored ones; the body of a new
+ * experiment may contain the flag of the experiment that it was copied from, under another key.
  */
 function readFlagConfig(
   body: UpdateExperimentJson,
@@ -222,13 +222,13 @@ const errors = {
   flag_not_writable: flagNotWritable,
 }
 
-/** Where filters of the flag are in `parameters`. */
+/** Paths at which older clients send filters of the flag. */
 const legacyPaths = [
   ['filters.multivariate.variants', 'feature_flag_variants'],
   ['filters.payloads', 'feature_flag_payloads'],
 ] as const
 
-/** @param body what was sent, so that the error names the field that it came from. */
+/** @param body the body as sent, so that the error names its field. */
 function orError<T>(
   result: Result<T, ExperimentRefusal | WireError>,
   body: UpdateExperimentJson = {},

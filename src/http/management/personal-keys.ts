@@ -1,4 +1,5 @@
-// Personal API keys. Only a key with all scopes and all projects may manage keys: a lesser one could widen itself.
+// Personal API keys. Only a key with all scopes and all projects may manage keys: a lesser key could extend its own
+// rights.
 
 import type { TSchema } from 'typebox'
 import { nearestScope, scopeObjects } from '#core/scopes.ts'

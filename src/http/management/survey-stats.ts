@@ -48,7 +48,7 @@ export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
       tag,
       summary: 'Count how often one survey was shown, dismissed and answered.',
       scope,
-      // PostHog's tools say the id twice.
+      // PostHog's tools send the id twice.
       query: { ...query, survey_id: textParam('Must equal the survey id in the path.') },
       success: { status: 200, schema: surveyStatsSchema },
       handle: async call => {

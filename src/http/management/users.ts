@@ -1,4 +1,4 @@
-// `users/@me` and the organization, which PostHog's scripts ask for first, to find out where they are.
+// `users/@me` and the organization, which PostHog's scripts request first, to identify the instance.
 
 import { noSecretKeys, type Project } from '#core/project.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
@@ -20,7 +20,7 @@ import { limitParam, pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 
 const tag = 'users'
-/** How many projects an organization names; `/api/projects/` has the whole list. */
+/** The most projects that an organization lists; `/api/projects/` has all. */
 const projectCountMax = 1_000
 const organizationNames = { id: organizationId, name: 'Pennon', slug: 'pennon' }
 
@@ -33,7 +33,7 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
       tag,
       summary: 'Get the caller: the personal API key, its current project and the organization.',
       scope: 'user:read',
-      // Tools that try a key send a limit with whatever they ask.
+      // Tools that test a key send a limit with every request.
       query: { limit: limitParam() },
       success: { status: 200, schema: userSchema },
       handle: async ({ caller }) => {
@@ -78,7 +78,7 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
 
 async function organizationOf(deps: EndpointDeps, caller: PersonalKey): Promise<OrganizationJson> {
   const projects: ProjectSummaryJson[] = []
-  // A page of projects holds at most a mebibyte of settings, so several may be needed; little of them is shown here.
+  // Several pages may be needed: each holds at most a mebibyte of settings, of which little is shown here.
   for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {
     const page = { limit: projectCountMax - projects.length, offset: projects.length }
     const found = await listVisibleProjects(deps, caller, page)

@@ -94,7 +94,7 @@ const named: Readonly<Record<string, TSchema>> = {
   WrittenFeatureFlag: writtenFlagSchema,
 }
 
-/** Objects that validators of the core check; the document describes what they may hold. */
+/** Objects that validators of the core check; the document describes their contents. */
 const described: readonly [TSchema, string][] = [
   ...[flagSchema, createFlagSchema, updateFlagSchema].map((schema): [TSchema, string] => [
     memberOf(schema.properties.filters),

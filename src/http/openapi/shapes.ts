@@ -1,5 +1,5 @@
-// JSON Schemas that only describe, by component name: `filters` and the like, which validators of the core check, and
-// the bodies and answers of the public paths, which parsers read. No code checks a body with them.
+// JSON Schemas by component name that only describe and check nothing: `filters` and the like, which validators of the
+// core check, and the bodies and answers of the public paths, which parsers read.
 
 import { flagOperators } from '#core/flags/definitions/validate-filter.ts'
 

@@ -65,7 +65,7 @@ const archivedParam = withDefault<boolean | 'all'>(
   false,
 )
 const hasContexts = booleanParam('Only flags with evaluation contexts, or only those without.')
-/** PostHog's, all of which have to hold; `has_evaluation_tags` is an older name. */
+/** PostHog's filters, combined with AND; `has_evaluation_tags` is an older name. */
 const flagFilters = {
   search: searchParam('Substring of the key or name, case-insensitive.'),
   key: textParam('The flag key, case-insensitive.'),
@@ -100,7 +100,7 @@ async function readTraits(deps: FlagsDeps, projectId: number, query: QueryValues
   })
 }
 
-/** Searches once, whatever the number of slices that are read then. */
+/** Searches once, however many slices are read afterwards. */
 async function readFound({ management }: FlagsDeps, projectId: number, search: FlagSearch) {
   const ids = await management.searchFlags(projectId, search)
   return async ({ limit, offset }: PageRequest) => ({
@@ -256,7 +256,10 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
   ]
 }
 
-/** A rule with a key twice would be half hidden. Documents of version 1 have always been taken with their last one. */
+/**
+ * A duplicate key would hide a part of a rule. Version 1 documents have always been accepted, with the last of
+ * duplicate keys.
+ */
 function uniqueKeysIn({ filters }: JsonObject): string | null {
   return isJsonObject(filters) && configVersion(filters) === 2 ? 'filters' : null
 }
@@ -267,8 +270,8 @@ const percentageOfRules = invalidInput(
 )
 
 /**
- * The flag's own percentage, for filters without sets. Where there are sets it would change nothing, so there it has to
- * be what PostHog shows in it: the percentage of the first set, or null.
+ * The flag-wide percentage, for filters without condition sets. With sets it would have no effect, so it must then be
+ * the value that PostHog shows: the percentage of the first set, or null.
  * @param filters the flag's filters after the write.
  */
 export function legacyPercentage(

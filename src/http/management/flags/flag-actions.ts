@@ -1,5 +1,5 @@
-// What PostHog's tools do with flags by a request of its own although a PATCH or a list says the same: look up keys, change
-// tags of many, and ask what all flags are for somebody. Source: PostHog's feature flag actions.
+// Flag actions for which PostHog's tools have separate requests: look up keys, change the tags of many flags, and
+// evaluate all flags for a person. Source: PostHog's feature flag actions.
 
 import Type from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -34,7 +34,7 @@ type FlagActionsDeps = FlagEndpointDeps &
   }
 
 const tag = 'feature_flags'
-/** Flags in memory at a time: one may have a megabyte. */
+/** Flags in memory at a time: one may take a megabyte. */
 const shownTogether = 20
 const scope = { read: 'feature_flag:read', write: 'feature_flag:write' } as const
 
@@ -217,7 +217,7 @@ async function evaluate(
   return ok(outcomes)
 }
 
-/** Keys of flags, one for each time the parameter appears, or a JSON list. */
+/** Flag keys: one per occurrence of the parameter, or a JSON list. */
 function flagKeysParam(): QueryParam<readonly string[] | undefined> {
   const param = textListParam('Only these flags: repeated keys, or a JSON list of keys.', 500)
   return {

@@ -1,14 +1,14 @@
-// Says what uses a flag that therefore cannot be deleted or archived.
+// The error for a flag that cannot be deleted or archived because something uses it.
 
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { FlagUser } from '#services/manage/retire-flags.ts'
 import type { BulkErrorJson } from '#wire/management/flags/bulk-flags.ts'
 import { holdsScope } from '../kit/authenticate.ts'
 
-/** Users that are named in the sentence; all of them are in `used_by`. */
+/** Users named in the message; `used_by` lists all. */
 const namedMax = 5
 
-/** Names only what the key may read. */
+/** Names only users of the flag that the key may read. */
 export function encodeInUse(
   by: readonly FlagUser[],
   how: string,

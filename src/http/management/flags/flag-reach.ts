@@ -1,5 +1,5 @@
-// Who is affected: for how many persons or groups a condition holds, and whom a draft of a flag reaches beside the
-// version that is served. Reach is a stream of JSON lines, so that a screen can show what is counted so far.
+// Counts who is affected: the persons or groups that match a condition, and those that a draft of a flag reaches
+// compared with the served version. Reach is a stream of JSON lines, so that a screen can show partial counts.
 
 import type { OutgoingHttpHeaders } from 'node:http'
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
@@ -73,13 +73,13 @@ type FlagReachDeps = EndpointDeps &
   }
 
 const tag = 'feature_flags'
-/** Counts of any condition would tell what the properties of single persons are. */
+/** Counts of chosen conditions would reveal properties of single persons. */
 const scope = 'feature_flag:read person:read'
 const contentType = 'application/x-ndjson'
 const sentIdentityParam = booleanParam(
   'Use the ids and seeds of rules as sent, like a write with this option. Requires a key with all scopes.',
 )
-/** How often a line says how far a count is. */
+/** How often a line reports progress. */
 const lineMs = 250
 
 export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
@@ -128,7 +128,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         if (broken.length > 0) return refuseInvalid(broken)
         return answerScan(() =>
           deps.scans.counts.run(project.id, signal, async () => {
-            // Definitions and rights may have changed while it waited.
+            // Evaluated again: definitions and rights may have changed during the wait.
             const current = ask()
             if (current === null) return refusal(stateUnavailable)
             const { definitions, probe, question } = current
@@ -198,7 +198,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     }),
   ]
 
-  /** Null for a flag that is not there yet. */
+  /** Null for a flag that does not exist yet. */
   async function findBase(
     { flags }: ProjectDefinitions,
     stored: Flag | null,
@@ -211,7 +211,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     return found === null ? err(invalidInput('base', `The flag has no version ${version}.`)) : ok(found.flag)
   }
 
-  /** Resolves when the count runs or waits for its turn. What fails before is an ordinary answer. */
+  /** Resolves when the count runs or waits for its turn. Earlier failures are ordinary answers. */
   function begin(
     call: ProjectCall<QuerySpec, unknown>,
     asked: AskedReach,
@@ -232,13 +232,13 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
         () => begun.resolve({ stream }),
       )
       .catch(async (error: unknown) => {
-        begun.reject(error) // without effect once it runs or waits
+        begun.reject(error) // no effect once it runs or waits
         endWith(call, await opened.promise, error)
       })
     return begun.promise
   }
 
-  /** Definitions and rights may have changed while it waited. */
+  /** Reads definitions and rights again, since they may have changed during the wait. */
   async function count(
     call: ProjectCall<QuerySpec, unknown>,
     response: Response,
@@ -256,7 +256,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
       if (deps.monotonicNowMs() < nextLineMs) return
       nextLineMs = deps.monotonicNowMs() + lineMs
       await requireAccess(call, question)
-      // Whoever reads slowly gets fewer lines, and the last one.
+      // Slow readers get fewer lines, but always the last one.
       if (!response.writableNeedDrain) response.write(encodeReach(reach, countsNow(), false))
     }
     const counts = await countReach(deps, definitions, question, { nowMs: deps.clock.nowMs(), signal, onPage })
@@ -280,7 +280,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
     if (ended !== null) throw new CountEndedError('access_ended', ended)
   }
 
-  /** A sentence when the key may not read the counts any more; null while it may. */
+  /** The reason why the key may no longer read the counts; null while it may. */
   async function findAccessEnd(
     { request, caller, project }: ProjectCall<QuerySpec, unknown>,
     question: ReachQuestion,
@@ -297,7 +297,7 @@ export function flagReachRoutes(deps: FlagReachDeps): ManagementRoute[] {
   }
 }
 
-/** What is counted, by the definitions that are served now. */
+/** The question to count, with the definitions that are served now. */
 interface AskedReach {
   readonly definitions: ProjectDefinitions
   readonly question: ReachQuestion
@@ -307,7 +307,7 @@ interface AskedReach {
 type Reply = Parameters<StreamAnswer['stream']>[0]
 type Response = Reply['raw']
 
-/** Writes the headers and a line of nothing counted, so that a caller who waits has an answer. */
+/** Writes the headers and a line of zero counts, so that a waiting caller has an answer. */
 function openLines(reply: Reply, { question, baseVersion }: AskedReach): Response {
   const response = reply.raw
   response.writeHead(200, {
@@ -352,7 +352,7 @@ const takenFields = {
   wrong: wrongFlagNames,
 }
 
-/** The error for the first scope beside the route's own that a count needs; null when the key holds them all. */
+/** The error for the first additional scope that a count needs and the key lacks; null when it holds all. */
 function lackedScope(caller: PersonalKey, { population, before, after }: ReachQuestion): WireError | null {
   if (population.kind === 'groups' && !holdsScope(caller, 'group:read'))
     return missingScope('group:read', 'The condition counts groups.')

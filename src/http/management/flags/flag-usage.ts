@@ -1,4 +1,4 @@
-// How often a flag was called, by value and by hour or day, and whom it exposed to its variants.
+// How often a flag was called, by value and by hour or day, and how many persons it exposed to its variants.
 
 import type { Clock } from '#ports/clock.ts'
 import type { InsightQueries } from '#ports/events/insight-queries.ts'

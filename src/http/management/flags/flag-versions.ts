@@ -1,4 +1,4 @@
-// The history of a flag. Every write has kept a snapshot of the whole flag.
+// The history of a flag. Every write stores a snapshot of the whole flag.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -181,7 +181,7 @@ async function flagActivity(
   for (const [index, version] of versions.entries()) {
     const before = versions[index + 1] ?? (await findVersion(deps, flag, String(version.version - 1)))
     activity.push(toActivity(version, before ?? undefined, flag))
-    await nextTurn() // comparing two large flags takes a turn of its own
+    await nextTurn() // comparing two large flags takes a whole turn
   }
   return activity
 }

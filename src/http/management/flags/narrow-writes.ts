@@ -1,4 +1,4 @@
-// Changes one thing of a flag by a request that cannot touch the rest: switch it, archive it, set the percentage of one
+// Requests that change one thing of a flag and cannot touch the rest: switch it, archive it, set the percentage of one
 // condition, roll it out to everyone. Source: docs/wire/private-api.md 4.2.
 
 import Type from 'typebox'
@@ -121,7 +121,7 @@ async function answerWrite(
       return refusal(wireError(400, 'invalid_input', reason), { used_by })
     }
     case 'stale_version': {
-      // Without a version, others changed the flag each time between our read and our write.
+      // Without a version, a conflict means that others changed the flag between our read and write on every try.
       if (sentVersion === undefined) return refusal(changedAtOnce)
       const detail = `The feature flag has changed since version ${sentVersion}.`
       const extra = { current_version: error.current.version, sent_version: sentVersion }

@@ -1,4 +1,4 @@
-// What a flag is for one person, as PostHog's tools ask for it: `explain-flag.ts` in a shape of theirs.
+// Evaluates a flag for one person, in the form of PostHog's tools: `explain-flag.ts` in another shape.
 
 import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
@@ -46,7 +46,7 @@ export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[
     tag: 'feature_flags',
     summary:
       'Evaluate the flag for one person, with the reason. Nothing is stored or counted. `explain` returns every step.',
-    // The answer holds what is stored about the person.
+    // The answer contains stored data of the person.
     scope: 'feature_flag:read person:read',
     body: bodySchema,
     success: { status: 200, schema: testEvaluationSchema },
@@ -80,7 +80,7 @@ export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[
   })
 }
 
-/** The stored properties, those that the request replaces with their values in it. */
+/** The stored properties, with those of the request in their place. */
 function withOverrides(storedJson: string, overrides: JsonObject): string {
   const stored = withoutMembers(storedJson, new Set(Object.keys(overrides)))
   const members = [stored, JSON.stringify(overrides)].map(text => text.slice(1, -1)).filter(text => text.trim() !== '')
@@ -94,7 +94,7 @@ const noPast = invalidInput(
   'Past states of persons are not stored, so past flag values cannot be computed. …/explain/ accepts `at`, the time for relative dates.',
 )
 
-/** Nobody may have the distinct id, as a visitor before their first event; a `person_id` has to lead to somebody. */
+/** A distinct id without a person is allowed, as for a visitor before the first event; a `person_id` must exist. */
 async function findSubject(
   persons: PersonStore & PersonFinder,
   projectId: number,

@@ -33,7 +33,7 @@ export function createAddressBase(publicUrl: string | null, trustedProxies: Trus
 
 const bases = new WeakMap<FastifyRequest, AddressBase>()
 
-/** Call it before the request is handled. */
+/** Call this before the request is handled. */
 export function noteAddressBase(request: FastifyRequest, base: AddressBase): void {
   bases.set(request, base)
 }

@@ -54,14 +54,14 @@ export function invalidInput(attr: string, detail: string): WireError {
 
 export const notFoundHere = wireError(404, 'not_found', 'Not found.')
 
-/** A 404. @param detail says what was looked for, and how else to find it. */
+/** A 404. @param detail names the missing thing, and how else to find it. */
 export function notFoundError(detail: string): WireError {
   return wireError(404, 'not_found', detail)
 }
 
 export const stateUnavailable = wireError(503, 'state_unavailable', 'The state store is unavailable. Try again.')
 
-/** Others kept changing what a write was checked against. Source: ours, docs/wire/private-api.md. */
+/** For a write that kept conflicting with concurrent changes. Source: ours, docs/wire/private-api.md. */
 export const changedAtOnce = wireError(
   409,
   'conflict',
@@ -73,8 +73,8 @@ export function permissionDenied(detail: string): WireError {
 }
 
 /**
- * Runs a query; a failure of the event store becomes a 503 that says what failed, and a 400 when the query is too large for it,
- * however often it is asked. One that took too long may have waited for others. Source: ours.
+ * Runs a query. A failure of the event store becomes a 503 that says what failed, or a 400 when the query is too large
+ * to ever succeed. A timeout is a 503, since the query may have waited for others. Source: ours.
  */
 export async function answerFromEventStore<A>(query: () => Promise<A>): Promise<A | Answer> {
   try {

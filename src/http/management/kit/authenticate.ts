@@ -149,7 +149,7 @@ const otherKindOfKey = wireError(
 )
 const otherProject = wireError(403, 'permission_denied', 'This personal API key has no access to this project.')
 
-/** @param reason the reason, for a scope that only some requests to a route need. */
+/** @param reason why this request needs the scope, if only some requests to a route do. */
 export function missingScope(scope: string, reason = ''): WireError {
   return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'. ${reason}`.trimEnd())
 }

@@ -11,7 +11,7 @@ export interface BodyDates {
   readonly endDateMs?: number | null
 }
 
-/** A date that the body does not name is absent; null removes a date. */
+/** Dates that the body omits are absent; null removes a date. */
 export function readBodyDates(
   body: { readonly start_date?: string | null | undefined; readonly end_date?: string | null | undefined },
   project: Project,

@@ -1,5 +1,5 @@
-// What the endpoints of one cohort share: each is called with the cohort, and writes of it are answered alike. The
-// endpoints themselves are in `cohorts.ts` and `cohort-persons.ts`.
+// Shared by the endpoints of one cohort: each is called with the cohort, and all answer writes alike. The endpoints
+// themselves are in `cohorts.ts` and `cohort-persons.ts`.
 
 import type { Static, TSchema } from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
@@ -30,7 +30,7 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
 
 export const noSuchCohort = notFoundError('The project has no cohort with this id.')
 
-/** The cohort after a write, what became of the ids, and, when validation was skipped, what it would have refused. */
+/** The cohort after a write, the outcome of the ids, and, when validation was skipped, what it would have refused. */
 export function answerCohortWrite(
   status: number,
   written: Result<WrittenCohort, CohortRefusal>,
@@ -61,7 +61,7 @@ const nobodyFound = {
   detail: 'None of the ids belongs to a person, so the cohort is unchanged. members.unknown lists the ids as read.',
 }
 
-/** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
+/** Source: ours; `attr` is the path of the first mistake and `detail` its message. */
 export function refuseCohort(error: CohortRefusal): Answer {
   switch (error.kind) {
     case 'not_found':

@@ -1,16 +1,16 @@
-// How writes of flags and of cohorts are refused: for the first mistake, or because another write came in between.
+// Refusals of writes of flags and cohorts: for the first mistake, or because of a concurrent write.
 
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, refusal } from './answers.ts'
 
-/** 400; `attr` is the path of the first mistake, and its sentence is `detail`. Source: ours. */
+/** 400; `attr` is the path of the first mistake and `detail` its message. Source: ours. */
 export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
   const first = issues[0]!
   return refusal(wireError(400, first.code, first.message, first.path))
 }
 
-/** 409 with both versions. @param kind the word for the sentence. */
+/** 409 with both versions. @param kind the noun for the message. */
 export function refuseStale(
   kind: 'flag' | 'cohort',
   { current, sentVersion }: { readonly current: { readonly version: number }; readonly sentVersion: number },

@@ -51,7 +51,7 @@ export interface ManagementDeps {
   readonly clock: Clock
   /** When this process started, epoch ms. */
   readonly startedAtMs: number
-  /** Whether the worker is there, and fills nothing up again. */
+  /** Whether the worker runs and is not refilling anything. */
   readonly isProcessing: () => boolean
   readonly monotonicNowMs: () => number
   readonly newUuid: () => string

@@ -1,5 +1,5 @@
-// An endpoint of the private API: its input, its answer and the function in between. Routes and the OpenAPI document
-// are both made from it, so neither can drift from the other. Authorization runs before it (`authenticate.ts`).
+// An endpoint of the private API: its input, its answer and its handler. Routes and the OpenAPI document are both
+// derived from it, so they cannot drift apart. Authorization runs first (`authenticate.ts`).
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Type, { type Static, type TSchema } from 'typebox'
@@ -23,7 +23,7 @@ import { createBodyParser } from './request-json.ts'
 export const managementBodyBytesMax = 1024 * 1024
 
 export interface Operation {
-  /** The id, which is the same on every path of the endpoint. */
+  /** The same on every path of the endpoint. */
   readonly id: string
   readonly tag: string
   readonly summary: string
@@ -66,7 +66,7 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly bodyBytesMax?: number
   /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
   readonly takesForms?: true
-  /** Whatever is sent as the body is ignored, JSON or not; otherwise an endpoint without one refuses any field. */
+  /** Ignores any body, JSON or not; otherwise an endpoint without a body refuses any field. */
   readonly ignoresBody?: true
   /** Fields of PostHog's object that the body's schema lacks; every other unknown field is a 400. */
   readonly postHogFields?: PostHogFields
@@ -80,7 +80,7 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly group?: RouteGroup
 }
 
-/** An answer that stays open; `stream` writes the whole response. */
+/** An answer that stays open; `stream` writes the response. */
 export interface StreamAnswer {
   readonly stream: (reply: FastifyReply) => void
 }
@@ -167,7 +167,7 @@ function findProjectOf(
   return /^\d{1,15}$/.test(projectId) ? management.findProject(Number(projectId)) : Promise.resolve(null)
 }
 
-/** Elsewhere an empty body means `{}`; a creation would then report only its first missing field, which helps less. */
+/** Elsewhere an empty body means `{}`; here that would report only the first missing field, which is less helpful. */
 const noBody = wireError(
   400,
   'required',
@@ -239,7 +239,7 @@ function toRoute(
         if ('stream' in answered) answered.stream(reply)
         else send(reply, answered)
       } catch (error) {
-        // A client that is gone needs no answer, and the error of its cancelled query is no failure of ours.
+        // The client has disconnected: the error of its cancelled query is not a failure.
         if (gone.aborted) return send(reply, refusal(stateUnavailable))
         if (!(error instanceof PortError)) throw error
         deps.noteStateAway(error, request)

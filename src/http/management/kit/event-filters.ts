@@ -25,7 +25,7 @@ export const eventFilters = {
   cursor: cursorParam(),
 }
 
-/** The filters as the store takes them, and the bounds of time alone; undefined for what is not filtered by. */
+/** The filters in the form of the store, and the time bounds separately; undefined where there is no filter. */
 export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, 'cursor'>, zone: Zone) {
   const bounds = readBounds(query, zone)
   if (!bounds.ok) return bounds
@@ -58,7 +58,7 @@ function cursorParam(): QueryParam<EventCursor | undefined> {
   })
 }
 
-/** The place that a cursor of a list names; null for any other text. */
+/** The place in a list's cursor; null for any other text. */
 export function placeOf(text: string): EventCursor | null {
   const match = /^(-?\d{1,13})_([0-9a-f-]{36})_(\d{1,20})$/.exec(text)
   if (match === null || !isUuid(match[2]!) || BigInt(match[3]!) > uint64Max) return null

@@ -1,5 +1,5 @@
-// What the endpoints of one flag share: each is called with the flag, and writes of it are answered alike. The
-// endpoints themselves are in `feature-flags.ts` and `flag-versions.ts`.
+// Shared by the endpoints of one flag: each is called with the flag, and all answer writes alike. The endpoints
+// themselves are in `feature-flags.ts` and `flag-versions.ts`.
 
 import type { TSchema } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -73,7 +73,7 @@ export async function answerFlagWrite(
 
 export const keyTaken = wireError(400, 'unique', 'A feature flag with this key already exists.', 'key')
 
-/** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
+/** Source: ours; `attr` is the path of the first mistake and `detail` its message. */
 export function refuseFlag(error: FlagRefusal): Answer {
   switch (error.kind) {
     case 'not_found':

@@ -23,7 +23,7 @@ export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends 
   readonly schemas: { readonly item: TSchema; readonly create: C; readonly update: U }
   /** Fields of PostHog's object that the schemas lack. */
   readonly postHogFields: PostHogFields
-  /** Query parameters of the list, apart from those of pages. */
+  /** Query parameters of the list, except for paging. */
   readonly filters: Q
   readonly list: (
     projectId: number,
@@ -39,7 +39,7 @@ export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends 
     readonly update: (call: ItemCall<T, QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
   }
   readonly destroy: (call: ItemCall<T, QuerySpec, unknown>) => Promise<Result<unknown, WireError>>
-  /** What PostHog's tools do with one thing by a POST of its own. */
+  /** Actions that PostHog's tools POST on one item. */
   readonly actions?: readonly OwnerAction<T>[]
 }
 
@@ -47,9 +47,9 @@ interface OwnerAction<T> {
   readonly name: string
   readonly summary: string
   readonly body: TSchema
-  /** 201 when the answer is another thing that was made. */
+  /** 201 when the action creates the answered item. */
   readonly status: 200 | 201
-  // biome-ignore lint/suspicious/noExplicitAny: the body is that of `body`, which `ownerAction` checks
+  // biome-ignore lint/suspicious/noExplicitAny: `ownerAction` checks that the body has the type of `body`
   readonly run: (call: ItemCall<T, QuerySpec, any>) => Promise<Result<T, WireError>>
 }
 

@@ -1,7 +1,7 @@
-// Fills a page of a list to its limit. Stores read lists in slices, which they cut by bytes so that one read holds
-// nobody up; whoever steps through a list by `offset` takes a page with fewer rows than the limit for the last one. So
-// slices are read until the page is full, and a page that would be too large is refused with a limit that fits. A list
-// that is read by cursor has no offsets, so there such a page ends early, and `next` leads to the rest.
+// Fills a page of a list to its limit. Stores return slices bounded in bytes, so that one read does not delay others;
+// but clients that page by `offset` take a page with fewer rows than the limit for the last one. So slices are read
+// until the page is full, and a page that would be too large is refused with a limit that fits. Lists paged by cursor
+// end such a page early, and `next` leads to the rest.
 
 import type { FastifyRequest } from 'fastify'
 import { err, ok, type Result } from '#core/result.ts'
@@ -10,20 +10,20 @@ import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, encodeEach, invalidInput, listAnswer, refusal } from './answers.ts'
 import { addressWith, countedNeighbours, type PageRequest, uncountedNeighbours } from './page.ts'
 
-/** Rows of one read, unless the list has others. */
+/** Default rows of one read. */
 const usualSliceRows = 1_000
 /** Bounds the text of one page, which only its first row may exceed. */
 const pageCharsMax = 8 * 1024 * 1024
 
 interface Slice<T, P> {
   readonly rows: readonly T[]
-  /** Where the rows after this slice begin; null when there are none. */
+  /** Where the rows after this slice begin; null after the last row. */
   readonly next: P | null
-  /** The page ends here although it is not full. Only for lists whose readers know that this happens. */
+  /** Ends the page although it is not full. Only for lists whose clients expect short pages. */
   readonly endsPage?: boolean
 }
 
-/** Reads up to `limit` rows from a place on: at least one while any is left, unless a search takes long. */
+/** Reads up to `limit` rows from a place on: at least one if any is left, unless a search takes long. */
 type ReadSlice<T, P> = (from: P, limit: number) => Promise<Result<Slice<T, P>, WireError>>
 
 /** The JSON texts of some rows, in their order. */
@@ -32,14 +32,17 @@ type EncodeRows<T> = (rows: readonly T[]) => Promise<readonly string[]> | readon
 interface PageBounds<P> {
   readonly start: P
   readonly limit: number
-  /** Rows that have too much text make the page shorter than its limit. Otherwise they are an error. */
+  /** Rows with too much text shorten the page if true, and are an error otherwise. */
   readonly mayBeShort: boolean
   readonly signal: AbortSignal
   /** Rows of one read. */
   readonly sliceRows?: number
 }
 
-/** Exactly `limit` rows, or all that are left, or those that fit. The error of a read, or of rows with too much text. */
+/**
+ * Returns exactly `limit` rows, all that are left, or those that fit; or the error of a read, or of rows with too much
+ * text.
+ */
 async function fillPage<T, P>(
   { start, limit, mayBeShort, signal, sliceRows = usualSliceRows }: PageBounds<P>,
   read: ReadSlice<T, P>,
@@ -57,7 +60,7 @@ async function fillPage<T, P>(
     if (fitting < encoded.length) {
       if (!mayBeShort) return err(tooLarge(texts.length + fitting))
       if (texts.length > 0) return ok({ texts, next: from })
-      // Only the read of these rows alone says where those behind them begin.
+      // Read only the rows that fit: that read returns where the following rows begin.
       rowsMax = fitting
       continue
     }
@@ -69,7 +72,7 @@ async function fillPage<T, P>(
   }
 }
 
-/** How many texts, from the first on, have so many characters together; `countMin` whatever they have. */
+/** How many of the first texts fit into this many characters together; at least `countMin`. */
 function fittingCount(texts: readonly string[], charsMax: number, countMin: number): number {
   let charCount = 0
   const index = texts.findIndex((text, index) => {
@@ -90,13 +93,13 @@ function tooLarge(fittingCount: number): WireError {
   )
 }
 
-/** What a page is asked with; part of every call. */
+/** The part of a call that a page needs. */
 export interface PageCall {
   readonly request: FastifyRequest
   readonly signal: AbortSignal
 }
 
-/** JSON texts of rows, made one after the other so that other work may run in between. */
+/** Encodes rows one at a time, so that other work may run in between. */
 export function encodeRows<T>(encode: (row: T) => string): EncodeRows<T> {
   return rows => inSlices(encodeEach(rows, encode))
 }
@@ -106,14 +109,14 @@ export function encodeObjects<T>(encode: (row: T) => object): EncodeRows<T> {
   return encodeRows(row => JSON.stringify(encode(row)))
 }
 
-/** As `encodeObjects`, for rows of which something else is looked up first, for all of a slice at once. */
+/** As `encodeObjects`, for rows whose encoding first looks up data for a whole slice at once. */
 export function encodeTogether<T>(encode: (rows: readonly T[]) => Promise<readonly object[]>): EncodeRows<T> {
   return async rows => inSlices(encodeEach(await encode(rows), row => JSON.stringify(row)))
 }
 
 /**
  * `{"count","next","previous","results"}` of a list that is read by offset.
- * @param sliceRows given where each read costs as much as one of the whole page.
+ * @param sliceRows given if each read costs as much as reading the whole page.
  */
 export async function answerCountedList<T>(
   { request, signal }: PageCall,
@@ -141,8 +144,8 @@ export async function answerCountedList<T>(
 }
 
 /**
- * `[…]` of all rows, as PostHog answers some lists: rows that are more than a page may have are refused.
- * @param sliceRows are looked up and encoded together.
+ * `[…]` of all rows, as PostHog answers some lists; an error if they exceed a page.
+ * @param sliceRows how many rows are looked up and encoded together.
  */
 export async function answerWholeList<T>(
   rows: readonly T[],
@@ -182,7 +185,7 @@ export async function answerUncountedList<T>(
   return listAnswer(uncountedNeighbours(request, page, next !== null, texts.length), texts)
 }
 
-/** Null at the end, and where a list that shrinks meanwhile has nothing to read. */
+/** Null at the end, and if the list has shrunk so that nothing was read. */
 function nextOffset(offset: number, results: readonly unknown[], hasMore: boolean): number | null {
   return hasMore && results.length > 0 ? offset + results.length : null
 }
@@ -192,13 +195,13 @@ interface CursorPage<C> {
   readonly limit: number
   /** Parameters of the request that have another value in `next`. */
   readonly pinned?: Readonly<Record<string, string>>
-  /** Rows that are too large together make the page shorter than its limit, unless this is false. */
+  /** Whether rows with too much text shorten the page; default true. */
   readonly mayBeShort?: boolean
 }
 
 /**
- * A list that is read by cursor; `next` is the request's own address with the cursor of the rows that follow.
- * @param head the fields before `results`, with that address.
+ * A list that is paged by cursor; `next` is the request's URL with the cursor of the following rows.
+ * @param head further fields before `results`, after `next`.
  */
 export async function answerCursorList<T, C>(
   { request, signal }: PageCall,

@@ -6,7 +6,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
 
-/** What a time without a zone, and a span, are read by. */
+/** The context for times without a zone and for spans. */
 export interface Zone {
   readonly timezone: string
   readonly nowMs: number
@@ -25,7 +25,7 @@ export function readInstant(text: string, name: string, zone: Zone): Result<numb
   return ok(Number(instant / 1_000_000n))
 }
 
-/** No event is later, because later instants cannot be stored. */
+/** Later instants cannot be stored, so no event is later. */
 const lastMs = storableBeforeMs - 1
 
 /** Exclusive bounds of a search, epoch ms. */
@@ -36,7 +36,7 @@ export interface TimeBounds {
 
 /**
  * Leaves out a bound that is absent or beyond every event.
- * @param prefix what stands before the names in the error, for parameters that are part of a body.
+ * @param prefix prefix of the names in errors, for parameters that are part of a body.
  */
 export function readBounds(
   written: { readonly after?: string | undefined; readonly before?: string | undefined },

@@ -57,7 +57,7 @@ export function authorsParam(): QueryParam<readonly number[] | undefined> {
   })
 }
 
-/** The labels that are shown with these ids; undefined when there is no such filter. */
+/** The author labels that are shown with these ids; undefined without this filter. */
 export async function labelsOfAuthors(
   store: Pick<FlagStore, 'listAuthors'>,
   projectId: number,
@@ -69,7 +69,7 @@ export async function labelsOfAuthors(
   return labels.filter(label => ids.includes(encodeAuthor(label)!.id))
 }
 
-/** A parameter whose value means something else. */
+/** A parameter whose value is converted by `meaning`. */
 export function mapParam<T, U>(param: QueryParam<T>, meaning: (value: T) => U): QueryParam<U> {
   const { schema, required } = param
   return {

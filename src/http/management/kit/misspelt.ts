@@ -1,5 +1,5 @@
-// Names in a request that are none of ours. A field of a body is used, or is one that tools send back as they read it,
-// or is refused: ignored, it would answer 200 for what was not done. Parameters of a query are in `query-params.ts`.
+// Checks for unknown names in a request. A field of a body is used, or is one that tools send back as received, or is
+// refused: if it were ignored, the 200 would be misleading. Parameters of a query are in `query-params.ts`.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
@@ -12,8 +12,8 @@ import { invalidInput } from './answers.ts'
 const unknownCountMax = 200
 
 /**
- * The error for the first name that is nearly one of ours; null when there is none.
- * @param kind the kind of the names, for the sentence.
+ * The error for the first name that resembles a known one; null when none does.
+ * @param kind the kind of name, for the message.
  * @param known names that mean something here; the suggestion is one of them.
  * @param ignored names that are correct although they have no effect.
  * Source: ours, docs/wire/private-api.md §2.
@@ -36,7 +36,7 @@ export function findMisspelt(
 
 /** Which fields a body may have. */
 export interface TakenFields {
-  /** They mean something here. */
+  /** Fields with a meaning here. */
   readonly known: readonly string[]
   /** The fields of the answer: a client may send back what it received. */
   readonly answered: ReadonlySet<string>
@@ -66,8 +66,8 @@ export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | n
 }
 
 /**
- * The same for the objects in a body's fields whose schema names properties. When the schema allows no others, every
- * unknown name is an error: no other tool sends it, and ignoring a condition would let everything pass.
+ * The same for nested objects whose schema names properties. If the schema allows no others, every unknown name is an
+ * error: no tool sends it, and ignoring a condition would match everything.
  */
 export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError | null {
   const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>

@@ -1,5 +1,5 @@
-// The OpenAPI 3.1 document, built once, for the first client that asks: the schemas that check the bodies of management
-// routes also describe them; other routes are described in `../openapi`.
+// The OpenAPI 3.1 document. The schemas that check the bodies of management routes also describe them; other routes are
+// described in `../openapi`.
 
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -21,9 +21,9 @@ export interface OpenApiDeps {
   readonly otherRoutes: readonly Route[]
 }
 
-/** `GET /api/schema/` and `/openapi.json`, which are open: they hold nothing that is not in the source. */
+/** `GET /api/schema/` and `/openapi.json`, which are open: their contents are public in the source. */
 export function openApiRoutes(deps: OpenApiDeps): Route[] {
-  // Made for the first client that asks, then shared by all: most instances are never asked.
+  // Built at the first request, then shared: most instances are never asked.
   let document: Buffer | undefined
   const packed: Partial<Record<ScriptPacking, Promise<Buffer>>> = {}
   return ['/api/schema', '/openapi.json'].map(path => ({
@@ -139,7 +139,7 @@ function add(paths: Record<string, Json>, route: Route, operation: Json): void {
   paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
 }
 
-/** The operation's id; under another prefix, a word in front says which. */
+/** The operation's id, which starts with a word for any prefix but the usual one. */
 function operationId(route: ManagementRoute): string {
   const id = route.operation.id
   if (route.path.startsWith('/api/environments')) return `environments_${id}`

@@ -1,5 +1,5 @@
-// What features, surveys and experiments answer about their flags and about refused writes of them, and what a
-// request's key may do with flags that were not made for them.
+// How features, surveys and experiments show their flags and refuse writes of them, and what a request's key may do
+// with flags that were not created for them.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
@@ -12,8 +12,8 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { holdsScope, missingScope } from './authenticate.ts'
 
 /**
- * Finds flags by id, deleted ones too. One call reads all of them: a page of surveys names thousands, and as many calls
- * would crowd out other requests. Only a key that may read flags is shown their conditions.
+ * Finds flags by id, deleted ones too. One call reads all: a page of surveys names thousands, and separate calls would
+ * crowd out other requests. Only a key that may read flags is shown their conditions.
  */
 export async function linkedFlagsById(
   management: Pick<FlagStore, 'listFlagsById'>,
@@ -43,7 +43,7 @@ export const flagNotWritable = missingScope(
 export const flagNotReadable = missingScope('feature_flag:read', 'It is required to link a survey to a flag.')
 
 /**
- * @param errors the refusals that only this kind of owner has.
+ * @param errors the refusals specific to this kind of owner.
  * @param attrOf the body's name for the flag's field at a path (`key`, `filters.groups.0.…`).
  */
 export function flagOwnerError<E extends string>(

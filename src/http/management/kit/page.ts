@@ -8,7 +8,7 @@ export interface PageRequest {
   readonly offset: number
 }
 
-/** `{"count","next","previous"}` of a page with so many results. */
+/** `{"count","next","previous"}` of a page of a list with `count` items. */
 export function countedNeighbours(request: FastifyRequest, page: PageRequest, count: number, resultCount: number) {
   const nextOffset = page.offset + resultCount
   const hasMore = nextOffset < count && resultCount > 0
@@ -35,7 +35,7 @@ export function addressWith(request: FastifyRequest, changes: Readonly<Record<st
 /** @param nextOffset null when this page is the last. */
 function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
   const before = Math.max(0, offset - limit)
-  // A list that was asked for by `page` goes on by offset.
+  // The other pages of a list requested by `page` are addressed by offset.
   const pageAddress = (from: number) =>
     addressWith(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
   return {

@@ -1,4 +1,4 @@
-// Filters of persons that are tested person by person, as the conditions of flags are: on properties, and on cohorts.
+// Filters of persons on properties and cohorts, which are tested person by person like flag conditions.
 
 import Type from 'typebox'
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
@@ -32,7 +32,7 @@ export const personConditions = {
 
 export type PersonConditionDeps = Pick<ManagementDeps, 'servedProject'> & { readonly management: DefinitionLinkReader }
 
-/** The probe of the conditions that a query has; null when it has none. */
+/** The probe of a query's conditions; null without conditions. */
 export async function readPersonCondition(
   { management, servedProject }: PersonConditionDeps,
   caller: PersonalKey,
@@ -47,7 +47,7 @@ export async function readPersonCondition(
   if (cohort !== undefined) filters.push({ filter: { key: 'id', type: 'cohort', value: cohort }, name: 'cohort' })
   if (filters.length === 0) return ok(null)
   const condition: JsonObject = { groups: [{ properties: filters.map(({ filter }) => filter) }] }
-  // The group type that a filter on a person may name means nothing.
+  // A group type in a person filter has no meaning, so only cohorts count.
   const references = referencesOfFlag(condition).filter(({ kind }) => kind === 'cohort')
   if (references.length > 0) {
     if (!holdsScope(caller, 'cohort:read')) return err(missingScope('cohort:read', 'A filter refers to a cohort.'))
@@ -69,7 +69,7 @@ export async function readPersonCondition(
   return fault === null ? ok(probe) : err(notEvaluable(fault))
 }
 
-/** For a cohort that cannot be evaluated: only one of these makes a condition impossible. */
+/** The error for a condition on a cohort that cannot be evaluated; nothing else makes a condition impossible. */
 export function notEvaluable(reason: UnknownReason): WireError {
   return invalidInput('properties', `The filters cannot be evaluated: ${reason}.`)
 }

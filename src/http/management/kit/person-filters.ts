@@ -1,4 +1,4 @@
-// Which persons are meant: the filters of pages and of exports, and the ids in paths.
+// Selects persons: the filters of pages and exports, and the ids in paths.
 
 import { definedOf } from '#core/defined-of.ts'
 import { isUuid } from '#core/events/uuid.ts'
@@ -17,7 +17,10 @@ export const personFilters = {
   ...personConditions,
 }
 
-/** Those that the state answers, and what it can tell of the others. @param condition of the others. */
+/**
+ * The filters that the state evaluates, and the parts of persons that it must return for the others. @param condition
+ * the other filters.
+ */
 export function readPersonFilters(query: QueryValues<typeof personFilters>, condition: FlagProbe | null) {
   const { distinct_id: distinctId, uuid, search } = query
   return definedOf({ distinctId, uuid, search, propertyParts: condition?.neededParts() })
@@ -26,7 +29,9 @@ export function readPersonFilters(query: QueryValues<typeof personFilters>, cond
 /** Reads persons by uuid and by number. */
 export type PersonFinder = Pick<PersonStore, 'findPersonByUuid'> & Pick<CohortMemberStore, 'listPersonsAfter'>
 
-/** @param id `uuid` or `id` of a person, as PostHog takes either; null when it is neither, or leads to nobody. */
+/**
+ * @param id `uuid` or `id` of a person, as in PostHog. @returns null when it is neither, or the person does not exist.
+ */
 export async function findPersonById(store: PersonFinder, projectId: number, id: string): Promise<PersonView | null> {
   if (isUuid(id)) return store.findPersonByUuid(projectId, id.toLowerCase())
   const number = idNumber(id)

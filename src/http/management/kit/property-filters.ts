@@ -29,7 +29,7 @@ function readProperties(text: string, name: string): Result<readonly PropertyEqu
   return ok(equalities)
 }
 
-/** Reads a JSON list of filters, which are still to be checked. @param example one that is accepted, for the refusal. */
+/** Reads a JSON list of filters without checking them. @param example an accepted list, for the error. */
 export function readFilterList(text: string, name: string, example: string): Result<readonly JsonValue[], WireError> {
   const filters = readJson(text)
   if (!Array.isArray(filters)) return err(invalid(name, `Must be a JSON list such as ${example}.`))
@@ -52,7 +52,7 @@ function readEquality(filter: JsonValue, path: string): Result<PropertyEquality,
   return ok({ key, value })
 }
 
-/** Undefined for text that is not JSON or is nested too deeply; the caller's error says what is expected. */
+/** Undefined for text that is not JSON or is nested too deeply; the caller's error names the expected form. */
 export function readJson(text: string): JsonValue | undefined {
   if (nestsDeeperThan(text, 20)) return undefined
   try {

@@ -1,7 +1,7 @@
 // Parameters of a query string, each with its schema (for OpenAPI) and its reader. An empty parameter counts as absent,
 // since browsers' forms send it; an empty filter is an error, because the answer would hold everything. The last of a
-// repeated parameter counts. Unknown ones are refused, unlike in PostHog: a filter that is not read answers more than was
-// asked for, and what was not done looks done.
+// repeated parameter counts. Unlike in PostHog, unknown parameters are refused: an ignored filter would return too
+// much, and an ignored option would look applied.
 
 import Type, { type TSchema } from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
@@ -16,7 +16,9 @@ export interface QueryParam<T> {
   /** The parameter narrows the answer, so an empty one is an error: most likely a script's variable is empty. */
   readonly isFilter?: true
   read(text: string | undefined, name: string): Result<T, WireError>
-  /** For a parameter that may be repeated: gets all texts that are not empty, while `read` gets only the last. */
+  /**
+   * For a parameter that may be repeated: receives all texts that are not empty, while `read` receives only the last.
+   */
   readAll?(texts: readonly string[], name: string): Result<T, WireError>
 }
 
@@ -48,8 +50,8 @@ export function readQuery(spec: QuerySpec, query: object): Result<Record<string,
 }
 
 /**
- * What PostHog's tools add to any request, and what changes nothing in an answer that has everything: `basic` leaves fields
- * out, `client_query_id` names a query to end it, `_` keeps caches away. Only `format=json` is what is answered.
+ * Parameters that PostHog's tools add to any request and that are ignored here: `basic` omits fields, `client_query_id`
+ * names a query for cancellation, `_` bypasses caches. `format` must be `json`, the only format.
  */
 const idleParams: Readonly<Record<string, (texts: readonly unknown[]) => boolean>> = {
   basic: () => true,
@@ -167,7 +169,7 @@ export function wholeNumberParam(options: {
   })
 }
 
-/** One of a few words. */
+/** One of a few choices. */
 export function choiceParam<const T extends string>(
   choices: readonly T[],
   description: string,
@@ -191,7 +193,7 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
   })
 }
 
-/** A parameter of PostHog's API that is not served. It is refused: ignoring it would answer more than was asked for. */
+/** Refuses a parameter of PostHog's API that is not supported: ignoring it would return too much. */
 export function refusedParam(instead: string): QueryParam<undefined> {
   const description = `Not supported: ${instead}`
   return {
@@ -207,7 +209,10 @@ export function idleParam(description: string): QueryParam<undefined> {
   return optional(Type.String({ description }), () => ok(undefined))
 }
 
-/** For lists that go on by `cursor`: an offset or a page that went unread would answer the first page again and again. */
+/**
+ * For lists that are paged by `cursor`: if `offset` and `page` were ignored, clients would get the first page again and
+ * again.
+ */
 export function firstPageParams() {
   const param = (first: string): QueryParam<undefined> => {
     const refused = refusedParam(`only ${first}, the first page. Follow next for more pages.`)
@@ -225,7 +230,7 @@ export function uuidParam(description: string): QueryParam<string | undefined> {
 
 const offsetMax = 10_000_000
 
-/** `limit` of lists. More than the maximum is refused: whoever asks for it takes the answer for all that there is. */
+/** `limit` of lists. More than the maximum is refused, since the client would take the answer to be complete. */
 export function limitParam(limitDefault = 100, limitMax = 10_000) {
   const description = `Results per page. Default: ${limitDefault}, maximum: ${limitMax}.`
   return withDefault(wholeNumberParam({ description, minimum: 1, maximum: limitMax }), limitDefault)

@@ -7,13 +7,17 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
 
-/** Reading thousands of tiny parts would hold the event loop, and so would a megabyte of heads; our forms have a handful. */
+/**
+ * Reading thousands of tiny parts would hold the event loop, and so would a megabyte of part headers; our forms have a
+ * handful of parts.
+ */
 const partCountMax = 32
 const partHeadBytesMax = 4 * 1024
 const nestingMax = 300
 /**
- * Bounds the fields of JSON, with its objects and lists, and all of its values, most of which may be in long lists. Parsing
- * and checking either takes some 40 ms, numbers whose literals are kept included. Even the largest flag has fewer fields.
+ * Bounds the fields of JSON, counting objects and lists, and the values, most of which may be in long lists. Parsing
+ * and checking either maximum takes about 40 ms, including numbers whose literals are kept. Even the largest flag has
+ * fewer fields.
  * Source: ours.
  */
 export const jsonLimits = { fieldCountMax: 32 * 1024, valueCountMax: 128 * 1024 } as const
@@ -79,8 +83,8 @@ const [utf8, utf16le, utf16be] = ['utf-8', 'utf-16le', 'utf-16be'].map(name => n
 ]
 
 /**
- * Whether Node's reader would take too long for a form, as a sentence for its sender; null when it would not.
- * @param mark stands before each part, and behind the last one.
+ * The message for a form that Node's reader would take too long to read; null for others.
+ * @param mark the delimiter before each part and after the last one.
  */
 function tooMuchIn(bytes: Buffer, mark: string): string | null {
   let count = 0

@@ -7,7 +7,7 @@ import { createBodyParser } from './request-json.ts'
 const schema = Type.Object({ filters: Type.Optional(Type.Unknown()) })
 const parse = createBodyParser(schema, null, { jsonBytesMax: 1024 * 1024, takesForms: true })
 
-it('a body of tens of thousands of fields, or very many values, is refused before it is parsed', async t => {
+it('a body with tens of thousands of fields or too many values is refused before it is parsed', async t => {
   const keys = `{${Array.from({ length: 40_000 }, (_, index) => `"k${index}":1`)}}`
   const parses = t.mock.method(JSON, 'parse').mock
   for (const text of [
@@ -23,7 +23,7 @@ it('a body of tens of thousands of fields, or very many values, is refused befor
   assert.equal(parses.callCount(), 0)
 })
 
-it('a flag with as many filters as it may have is read, and so is a long list of values', async () => {
+it('a flag with the maximum number of filters is accepted, and so is a long list of values', async () => {
   const filter = '{"key":"a","type":"person","operator":"exact","value":["b"]}'
   const filters = `{"groups":[{"properties":[${Array(flagEntryCountMax - 1).fill(filter)}]}]}`
   const values = `[${Array(100_000).fill('12')}]`

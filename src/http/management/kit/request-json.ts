@@ -21,17 +21,17 @@ export interface BodyParserOptions {
   /** The largest JSON body; the route's own limit may be larger, for forms. */
   readonly jsonBytesMax: number
   readonly takesForms: boolean
-  /** Fields of PostHog's object that are none of the schema's. */
+  /** Fields of PostHog's object that the schema lacks. */
   readonly postHogFields?: PostHogFields
   /** Unknown names with an obvious meaning, with the schema's name for it. */
   readonly wrongNames?: Readonly<Record<string, string>>
-  /** The field that is told when an object of the body has a key twice; null for a body in which that does not matter. */
+  /** The field that the error names if an object of the body has a duplicate key; null when duplicates are allowed. */
   readonly uniqueKeysIn?: (body: JsonObject) => string | null
 }
 
 /**
- * Compiles the schema at the first body, because the compiler takes 8 MiB and most starts never need it. An empty body
- * means `{}`. A field that the schema does not name is refused, unless it is one that tools send back.
+ * Compiles the schema at the first body, because the compiler takes 8 MiB and most processes never need it. An empty
+ * body means `{}`. A field that the schema does not name is refused, unless it is one that tools send back.
  * @param answerSchema the schema of the endpoint's answer: a client may send back every field that it received.
  */
 export function createBodyParser(
@@ -60,7 +60,7 @@ export function createBodyParser(
     compiled ??= loadCompiler()
     const compile = await compiled
     const validator = compile(schema)
-    // To the validator, a number kept as its literal is an object, so the body also has to fit with plain numbers.
+    // The validator sees a number kept as its literal as an object, so the body must also match with plain numbers.
     for (const face of [() => parsed.value, () => withPlainNumbers(parsed.value)]) {
       const value = face()
       if (!validator.Check(value)) return err(describe(firstProblems(schema, value, compile)))
@@ -69,7 +69,7 @@ export function createBodyParser(
   }
 }
 
-/** What it compiles is kept: the schemas of bodies whole, and of their parts those that something did not fit. */
+/** Caches compiled schemas: whole bodies, and the parts at which a body failed. */
 async function loadCompiler(): Promise<CompileSchema> {
   const { Compile } = await import('typebox/compile')
   const compiled = new WeakMap<TSchema, ReturnType<typeof Compile>>()
@@ -105,7 +105,7 @@ function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
   }
 }
 
-/** What Node did not like, and where, if its message says so; without the excerpt of the body that it quotes. */
+/** Node's reason and position, if its message has them, without the quoted excerpt of the body. */
 function placeOf({ message }: SyntaxError): string {
   const [, reason, place] = /^([^"]+?) in JSON at position \d+(?: (\(line \d+ column \d+\)))?/.exec(message) ?? []
   if (reason !== undefined) return `: ${reason}${place === undefined ? '' : ` ${place}`}`
@@ -113,7 +113,7 @@ function placeOf({ message }: SyntaxError): string {
   return start === null ? '' : `: ${start[0]}`
 }
 
-/** One error for the first place that does not fit. A union reports each of its members; they become one sentence. */
+/** One error for the first place that does not match. The reports of a union's members become one message. */
 function describe(problems: readonly SchemaProblem[]): WireError {
   const first = problems[0]!
   const place = first.instancePath.slice(1).replaceAll('/', '.')

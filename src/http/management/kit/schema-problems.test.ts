@@ -23,7 +23,7 @@ function reportOf({ keyword, instancePath, message }: SchemaProblem): string {
   return [keyword, instancePath, message].join(' ')
 }
 
-it('finds the place that a report of everything has first', () => {
+it('finds the first problem of a full report', () => {
   for (const text of [
     '{}',
     '{"name":1}',
@@ -46,7 +46,7 @@ it('finds the place that a report of everything has first', () => {
   }
 })
 
-it('refuses a list that is too long for its length, and asks for a report on the first faulty item alone', () => {
+it('refuses a list for its length before its items, and otherwise reports only the first faulty item', () => {
   const reported: unknown[] = []
   const compile: CompileSchema = part => {
     const validator = Compile(part)

@@ -1,10 +1,10 @@
-// Finds the first place at which a value does not fit a schema. TypeBox reports on every value of a body that has a
-// fault, at some microseconds each, so we go down to the first faulty value with its fast check and ask for that alone.
+// Finds the first place at which a value does not match a schema. TypeBox's report covers every faulty value, at some
+// microseconds each, so its fast check locates the first faulty value and only that one is reported.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonValue, ownValue } from '#core/json.ts'
 
-/** TypeBox's report of one place that does not fit. */
+/** TypeBox's report of one place that does not match. */
 export interface SchemaProblem {
   readonly keyword: string
   readonly instancePath: string
@@ -22,8 +22,9 @@ export type CompileSchema = (schema: TSchema) => Validator
 type Properties = Readonly<Record<string, TSchema>>
 
 /**
- * What is wrong at the first place that does not fit. A list that is too long is refused before its items are looked at.
- * @param value does not fit `schema`.
+ * Reports the problems at the first place that does not match. A list that is too long is refused before its items are
+ * checked.
+ * @param value does not match `schema`.
  * @returns at least one problem; several for a union, each of whose members reports its own.
  */
 export function firstProblems(schema: TSchema, value: JsonValue, compile: CompileSchema, path = ''): SchemaProblem[] {

@@ -1,5 +1,5 @@
-// A list whose rows have to be looked for, so that most of what is read may not belong to it. A page is as full as its
-// limit says, unless the caller follows `next`: then it may be short, or empty, before the last.
+// A list whose rows must be searched for, so that most rows read may not match. A page is filled to its limit unless
+// the caller follows `next`: then pages before the last may be short or empty.
 
 import { err, ok, type Result } from '#core/result.ts'
 import { TooManyScansError } from '#services/scans/subject-scans.ts'
@@ -9,9 +9,9 @@ import { type Answer, invalidInput } from './answers.ts'
 import { answerCursorList, type PageCall } from './full-page.ts'
 import { type QueryParam, wholeNumberParam } from './query-params.ts'
 
-/** How long the rows of a page are looked for. */
+/** The longest search for the rows of a page. */
 const searchMsMax = 10_000
-/** How long an answer may take with the turns of other searches in between. */
+/** The longest wait for an answer, including the turns of other searches. */
 const answerMsMax = 30_000
 
 /** `cursor` of such a list. */
@@ -26,22 +26,22 @@ export function searchCursorParam(): QueryParam<number | undefined> {
 export interface SearchedSlice {
   /** JSON texts. */
   readonly results: readonly string[]
-  /** Where the search goes on; null when nothing is left. */
+  /** Where the search continues; null when nothing is left. */
   readonly nextAfter: number | null
-  /** How long the search took, without the turns of others. */
+  /** The duration of the search, without the turns of others. */
   readonly lookedMs: number
 }
 
 export interface SearchedList {
-  /** The place to begin after; undefined when the caller sent none. */
+  /** The place to start after; undefined when the caller sent none. */
   readonly cursor: number | undefined
   readonly limit: number
-  /** What is looked for, in the plural. */
+  /** The rows' name in the plural, for messages. */
   readonly what: string
   readonly monotonicNowMs: () => number
 }
 
-/** @param search finds rows behind a place, for a while. 0 is the place before the first. */
+/** @param search finds rows after a place, for a bounded time. 0 is the place before the first row. */
 export function answerSearchedList(
   call: PageCall,
   { cursor, limit, what, monotonicNowMs }: SearchedList,
@@ -56,7 +56,7 @@ export function answerSearchedList(
       { cursor, limit, mayBeShort: cursor !== undefined },
       async (after = 0, sliceLimit) => {
         const slice = await search(after, sliceLimit).catch((error: unknown) => {
-          // What was found by then is a page for whoever follows `next`.
+          // A caller that follows `next` gets the rows found so far.
           const mayEnd = error instanceof TooManyScansError && cursor !== undefined && after !== cursor
           if (!mayEnd) throw error
           return null
@@ -79,7 +79,7 @@ export function answerSearchedList(
   )
 }
 
-/** Who asks without a cursor may take a short page for the last one. */
+/** An error, since a caller without a cursor may take a short page for the last one. */
 function foundFew(what: string, count: number): WireError {
   return invalidInput(
     'limit',

@@ -1,4 +1,4 @@
-// `?skip_validation=true` stores definitions unchecked, for tests and for moving in what another server accepted.
+// `?skip_validation=true` stores definitions unchecked, for tests and for importing what another server accepted.
 
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type Answer, permissionDenied, refusal } from './answers.ts'
@@ -9,7 +9,7 @@ export const skipValidationParam = booleanParam(
   'Store the definition even if it is invalid, and return `warnings`. Requires a key with all scopes.',
 )
 
-/** The refusal; null when skipping was not asked for or the key may do it. */
+/** The refusal; null when skipping was not requested or the key allows it. */
 export function refuseSkipping(skips: boolean, caller: PersonalKey): Answer | null {
   if (!skips || holdsScope(caller, '*')) return null
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))

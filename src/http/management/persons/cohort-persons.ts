@@ -1,4 +1,5 @@
-// The members of a cohort, their number, and the cohorts of a person. Members of static cohorts are added and removed by id.
+// The members of a cohort, their count, and the cohorts of a person. Members of static cohorts are added and removed by
+// id.
 
 import Type from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
@@ -42,9 +43,9 @@ import { answerSearchedList, searchCursorParam } from '../kit/searched-list.ts'
 
 const tag = 'cohorts'
 
-/** How long an answer waits for a count; then it says that the count is under way. */
+/** How long an answer waits for a count before it reports that the count is under way. */
 const countWaitMs = 3_000
-/** Cohorts that are tested with one read of the person. */
+/** The most cohorts tested with one read of the person. */
 const testedCohortsMax = 200
 
 export function cohortPersonsRoutes(

@@ -39,7 +39,7 @@ type CohortsDeps = CohortEndpointDeps &
   CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> & PersonFinder }
 
 const tag = 'cohorts'
-/** Fits a table with as many rows as allowed, of uuids and a column or two beside them. */
+/** Large enough for a table with the maximum number of rows, each with a uuid and one or two more columns. */
 const formBytesMax = 8 * 1024 * 1024
 const skipUse = booleanParam('Delete the cohort even if it is in use. Requires a key with all scopes.')
 
@@ -159,7 +159,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
   ]
 }
 
-/** All members that a body names, in whichever field. */
+/** Reads all members that a body names, in any field. */
 async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
   const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
   if (body.csv === undefined) return ok(members)
@@ -170,7 +170,7 @@ async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], Wi
     : err(invalidInput('csv', 'The table has no ids: it is empty or has only a header row.'))
 }
 
-/** How long reading may hold the event loop. */
+/** The longest time that reading may hold the event loop. */
 const sliceMs = 10
 
 async function readTable(text: string): Promise<Result<MemberIds, string>> {

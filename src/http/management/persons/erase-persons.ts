@@ -1,4 +1,4 @@
-// Erases persons, one or many, and tells how far that is.
+// Erases one or many persons and reports the progress.
 
 import { definedOf } from '#core/defined-of.ts'
 import type { ErasureTerms } from '#core/persons/erasure.ts'
@@ -23,7 +23,7 @@ type ErasePersonsRouteDeps = EndpointDeps & ErasePersonsDeps & { readonly manage
 
 const tag = 'persons'
 
-/** Empty it would be true in PostHog, and false to whoever reads the value. */
+/** An empty value is refused: PostHog takes it as true, though it reads as false. */
 const switchParam = (description: string) => asFilter(booleanParam(description))
 
 export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute[] {

@@ -1,4 +1,4 @@
-// Groups and their types, which come from events. A type can be deleted.
+// Groups and group types, which come from events. Types can be deleted.
 
 import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'

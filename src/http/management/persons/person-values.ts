@@ -1,4 +1,4 @@
-// The values of a property of persons, which tools offer when they ask for a condition.
+// The values of a person property, which tools suggest for conditions.
 
 import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'

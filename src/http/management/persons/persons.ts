@@ -57,7 +57,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       handle: async call => {
         const { caller, project, query, signal } = call
         const { limit, offset, cursor } = query
-        // An empty list would look like a filter without matches; a script with an old uuid has to ask by distinct id.
+        // An empty list would look like a filter without matches; a script with an old uuid must use the distinct id.
         if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)
           return refusal(noSuchPerson)
         const condition = await readPersonCondition(deps, caller, project, query)
@@ -134,7 +134,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
   ]
 }
 
-/** Whether the texts of all persons are looked through. */
+/** Whether the filters search the texts of all persons. */
 function isSearch({ distinctId, uuid, search = '' }: PersonFilters): boolean {
   return search !== '' && distinctId === undefined && uuid === undefined
 }

@@ -1,6 +1,6 @@
-// The tools that PostHog tells agents to call first, below `mcp_tools`. An error of a tool has the status and the fields that
-// every error has here, and those of PostHog's tools beside them: PostHog answers 200 to SQL that fails. A request that
-// reaches no tool is refused as everywhere.
+// The tools below `mcp_tools`, which PostHog instructs agents to call first. An error of a tool has the status and
+// fields of any error here, plus the fields of PostHog's tools; PostHog itself answers 200 to failing SQL. Requests
+// that reach no tool are refused as everywhere else.
 
 import Type from 'typebox'
 import type { SqlRows } from '#ports/events/sql-queries.ts'
@@ -89,7 +89,7 @@ export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
 
 const noSources = 'Connections to other sources are not supported: omit this field.'
 
-/** A row is parsed in one go. */
+/** A row is parsed at once. */
 const rowCharsMax = 1024 * 1024
 const rowTooLarge = wireError(
   400,
@@ -121,7 +121,7 @@ async function tableAnswer(
   }
 }
 
-/** Errors with the fields that PostHog's tools have in theirs. */
+/** Adds the error fields of PostHog's tools. */
 function asTool(answered: Answer): Answer {
   if (answered.status === 200) return answered
   const error = JSON.parse(String(answered.json)) as { readonly detail: string }

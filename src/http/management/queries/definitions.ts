@@ -1,4 +1,4 @@
-// The names of a project's events and properties, which tools ask for before they write a condition or a query.
+// The names of a project's events and properties, which tools request before they write a condition or a query.
 
 import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
@@ -107,7 +107,7 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
   ]
 }
 
-/** PostHog's words. */
+/** PostHog's names of the orders. */
 const orderFields = new Map<string, EventNameField>([
   ['name', 'name'],
   ['last_seen_at', 'lastSeen'],

@@ -44,7 +44,7 @@ export async function answerHogQLQuery(
   return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${rows.join(',')}]}` }
 }
 
-/** Runs SQL with as many rows as PostHog answers. */
+/** Runs SQL with PostHog's row limits. */
 export function runHogQL(
   events: HogQLQueryDeps['events'],
   query: Pick<SqlQuery, 'projectId' | 'sql' | 'values'>,
@@ -54,7 +54,7 @@ export function runHogQL(
 }
 
 /**
- * The error for a query that has to change.
+ * The error for a query that must be changed.
  * @param attr the field that holds the SQL.
  */
 export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query'): WireError {

@@ -1,5 +1,6 @@
 // The live view: a response that stays open and shows a project's events as they are accepted. The service decides
-// which watcher gets which event; this file has the query, the check that the key stays valid, and the socket.
+// which watcher gets which event; this file handles the query, checks that the key stays valid, and writes to the
+// socket.
 // Source: ours, docs/operating/live-view.md.
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
@@ -130,7 +131,7 @@ function readerOf(response: ServerResponse, headers: OutgoingHttpHeaders, projec
 const allLanes: ReadonlySet<Lane> = new Set(lanes)
 const liveLanes: ReadonlySet<Lane> = new Set(lanes.filter(lane => lane !== 'historical'))
 
-/** Lanes may be separated by commas because they are a closed list; names of events may contain commas. */
+/** Lanes are a closed list, so commas can separate them; event names may contain commas. */
 function lanesParam(): QueryParam<ReadonlySet<Lane> | undefined> {
   const names = textListParam(
     `Only events in these lanes, comma-separated: ${lanes.join(', ')}. Default: all but historical.`,

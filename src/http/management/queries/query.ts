@@ -1,4 +1,4 @@
-// Queries in PostHog's shape: one endpoint, and a table of the kinds of query there are.
+// Queries in PostHog's shape: one endpoint, and a table of the supported kinds.
 
 import Type from 'typebox'
 import { isJsonObject, type JsonObject } from '#core/json.ts'
@@ -18,14 +18,14 @@ import { answerTrendsQuery, type TrendsQueryDeps } from './trends-query.ts'
 
 export type QueryDeps = EndpointDeps & TrendsQueryDeps & HogQLQueryDeps & CompleteDeps
 
-/** What tells whether the worker has processed what was accepted. */
+/** The dependencies of `isKnownComplete`. */
 export type CompleteDeps = Pick<CaughtUpDeps, 'log' | 'startedAtMs' | 'isProcessing' | 'clock'> & {
   readonly management: CaughtUpDeps['positions']
 }
 
 /**
- * What a kind of query is answered with. Errors name fields from `query`; failures of the event store may be thrown.
- * @param isComplete whether the worker has processed what was accepted, for the answer to say.
+ * Answers one kind of query. Errors name fields from `query`; failures of the event store may be thrown.
+ * @param isComplete whether the worker has processed all accepted events; reported in the answer.
  */
 export type AnswerQuery = (
   deps: QueryDeps,
@@ -43,10 +43,10 @@ const kinds = new Map<string, AnswerQuery>([
 
 const kindNames = [...kinds.keys()].join(', ')
 
-/** Kinds that say how their `source` is shown, which is for the caller to do. */
+/** Kinds that describe the display of their `source`; only the source is answered. */
 const wrappers = new Set(['InsightVizNode', 'DataVisualizationNode', 'DataTableNode'])
 
-/** What queries begin with, for one that is sent without `query` around it. */
+/** Fields of queries, to recognise one that was sent without `query` around it. */
 const queryFields = ['kind', 'series', 'source', 'dateRange', 'interval', 'breakdownFilter', 'properties'] as const
 
 const body = Type.Object({
@@ -82,7 +82,10 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
   })
 }
 
-/** False also when the event log or the state cannot be asked: the events that are stored can be counted all the same. */
+/**
+ * Whether the worker has processed all accepted events. False if the log or the state is unavailable: stored events can
+ * still be counted.
+ */
 export async function isKnownComplete(deps: CompleteDeps, projectId: number): Promise<boolean> {
   const { log, management: positions, clock, startedAtMs, isProcessing } = deps
   try {
@@ -98,7 +101,7 @@ const unknownKind = invalidInput(
   `Unsupported query kind. Supported: ${kindNames}, also as the source of ${[...wrappers].join(', ')}.`,
 )
 
-/** An error whose field is named from the query that was sent. */
+/** Prefixes the field of an error with its place in the query as sent. */
 function namedFromSource(answered: Answer): Answer {
   if (answered.status !== 400) return answered
   const error = JSON.parse(String(answered.json)) as { readonly attr: string | null }

@@ -1,5 +1,5 @@
-// Which events, properties and values a project has, by PostHog's kinds of question. There are no actions and no sessions
-// of their own here. Names are read from what is stored, as `event_definitions` and `property_definitions` read them.
+// Lists a project's events, properties and values, in PostHog's query kinds. Actions and sessions do not exist here.
+// Names come from stored data, as for `event_definitions` and `property_definitions`.
 
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -19,7 +19,7 @@ const eventCountMax = 500
 const valueCountMax = 25
 const propertyCountMax = 500
 
-/** The text of an answer. Fields are named in errors from `args.query` on. */
+/** The text of an answer. Errors name fields from `args.query` on. */
 type Taxonomy = Promise<Result<string, WireError>>
 
 interface Asked {
@@ -112,7 +112,7 @@ async function readEntityValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
 
 type Sampled = Pick<PropertyNameQuery, 'kind' | 'events' | 'onlyOfEvents'>
 
-/** Null when there are none. */
+/** Null without any property. */
 async function propertiesOf(
   { events }: TaxonomyDeps,
   { projectId, signal }: Asked,
@@ -124,7 +124,7 @@ async function propertiesOf(
   return count === 0 ? null : propertiesText(results, { count, of })
 }
 
-/** @param explainAbsence the error where neither a value nor the property is found. */
+/** @param explainAbsence the error when neither a value nor the property is found. */
 async function valuesOf(
   { events }: TaxonomyDeps,
   { projectId, fields, signal }: Asked,
@@ -142,7 +142,7 @@ async function valuesOf(
   return ok(valuesText(found, whose))
 }
 
-/** An event's name is known when there is one. */
+/** An event name is known if an event with it exists. */
 async function isEvent({ events }: TaxonomyDeps, { projectId, signal }: Asked, event: string): Promise<boolean> {
   const found = await events.listEvents({ projectId, event, descending: true, limit: 1 }, signal)
   return found.events.length > 0
