@@ -79,7 +79,7 @@ export interface EventAppender {
     request: JudgedRequest<Answer>,
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>>
-  /** Stores no event of the request, only what its sender is not going to send again. */
+  /** Stores no event of the request, only what its sender will not send again. */
   notTaken<Answer>(
     project: Project,
     request: JudgedRequest<Answer>,
@@ -146,7 +146,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     try {
       await (kept.appended === null ? events : Promise.all([events, kept.appended]))
     } catch (error) {
-      // When both logs were asked, one of them may have stored its part.
+      // When records went to both logs, one of them may have stored its part.
       settle(project.id, units, importUnits, units > 0 && importUnits > 0)
       return notStored(project, request, kept, unavailable(error))
     }
@@ -197,7 +197,7 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
     refused.count(project.id, reason, count - keptCount, warningOf(project, code, first))
   }
 
-  /** Appends as many of a request's rejects as may be kept now. */
+  /** Appends as many of a request's rejects as may be stored now. */
   function appendRejects(project: Project, request: JudgedRequest<unknown>): AppendedRejects {
     const { historicalMigration, table, tally, keepsRejects } = request
     if (!keepsRejects || tally.others === noOthers) return noRejects

@@ -11,15 +11,15 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 export type AnswerReading<Answer> = (table: OutcomeTable) => MaybePromise<Answer>
 
 /**
- * Adds to an answer what is too expensive to ask for a request that is refused: called when only the log can still refuse it, and
- * before its records go there.
+ * Adds to an answer what is too expensive to compute for a request that is refused: called when only the log can still
+ * refuse it, and before its records go there.
  */
 export type AnswerCompletion<Answer> = (answer: Answer) => Promise<Answer>
 
 export type CaptureOutcome<Answer> =
   /** Every item that the table marks as stored is durable; there may be none. */
   | { readonly kind: 'stored'; readonly answer: Answer }
-  /** Nothing is stored, because one item is bad. `field` names what is at fault, such as `batch.3.distinct_id`. */
+  /** Nothing is stored, because one item is bad. `field` names the field at fault, such as `batch.3.distinct_id`. */
   | { readonly kind: 'refused'; readonly refusal: EventRefusal; readonly index: number; readonly field: string }
   | { readonly kind: 'unknown_project' }
   /**

@@ -1,4 +1,4 @@
-// A dry run of capture: says what would become of a request, given its project, its quotas and the instance's settings,
+// A dry run of capture: reports the outcome of a request, given its project, its quotas and the instance's settings,
 // without appending or counting anything.
 
 import { createMetrics } from '#telemetry/metrics.ts'

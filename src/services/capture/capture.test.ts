@@ -83,7 +83,7 @@ describe('capture service', () => {
       )
     }
   })
-  it('keeps no memory of a request of which it stores nothing', async () => {
+  it('frees the memory of a request of which it stores nothing', async () => {
     const large = Array.from({ length: 100 }, () => anItem())
     for (const [options, request] of [
       [{}, aRequest(large, { token: 'phc_other' })],
@@ -96,7 +96,7 @@ describe('capture service', () => {
       assert.ok(buffer.detached)
     }
   })
-  it('writes the project into events that were prepared for none', async () => {
+  it('writes the project into events that were prepared without one', async () => {
     const { service, decoded } = start()
     const items = [anItem(), anItem({ name: '$exception' }), anItem({ timestamp: 'x' })]
     await service.capture(aRequest(items, { historicalMigration: true }), 0, readNothing)
@@ -110,7 +110,7 @@ describe('capture service', () => {
       ['import', 'reject', 7],
     ])
   })
-  it('asks to come back when the log cannot be reached, and counts why', async () => {
+  it('asks to retry when the log cannot be reached, and counts the reason', async () => {
     const causes: Partial<CaptureOptions>[] = [
       failingLog(new PortError('event-log', 'full')),
       failingLog(new PortError('event-log', 'unavailable')),
@@ -128,7 +128,7 @@ describe('capture service', () => {
       )
     }
   })
-  it('lets broken assumptions pass', async () => {
+  it('lets errors of broken assumptions propagate', async () => {
     const { service } = start(failingLog(new RangeError('broken')))
     await assert.rejects(service.capture(aRequest(), receivedAtMs, readNothing), RangeError)
   })
@@ -144,7 +144,7 @@ describe('capture service', () => {
       ['the body', 'batch.1.event', 7],
     )
   })
-  it('refuses all the same when the refused request cannot be kept', async () => {
+  it('still refuses a request that cannot be kept as a reject', async () => {
     const { service, metrics } = start(failingLog(new PortError('event-log', 'full')))
     const refused = await service.capture(aRequest([anItem({ name: '' })]), receivedAtMs, readNothing)
     assert.equal(refused.kind, 'refused')
@@ -152,7 +152,7 @@ describe('capture service', () => {
     await new Promise(setImmediate)
     assert.equal((await metrics.dependencyFailures.get()).values[0]?.value, 2)
   })
-  it('only counts what names no known key', async () => {
+  it('only counts requests without a known key', async () => {
     const { service, appended, metrics } = start()
     service.keepRefused({ token: null, reason: 'invalid_json', field: '', body: '' }, 0)
     service.keepRefused({ token: 'phc_other', reason: 'invalid_json', field: '', body: '' }, 0)
@@ -172,7 +172,7 @@ describe('reject limiter', () => {
     assert.equal(limiter.take(1, 1, 1_000), 1)
   })
 
-  it('tells of the first of several dropped cookieless events, and of what it lacks', async () => {
+  it('reports the first of several dropped cookieless events, with its missing property', async () => {
     const told: object[] = []
     const salt = Buffer.alloc(16)
     const visitors = createVisitorHider({ salts: { knownSalt: () => salt, saltOf: () => salt }, geoip: null })

@@ -1,6 +1,6 @@
-// Accepts capture requests: finds the project, lets each pass decide about the rows of the request's table, appends
-// what is left, and answers only when the log has it. Keeps refused events where the project finds them. Knows nothing
-// of HTTP; `http/handlers/capture.ts` and `capture-v1.ts` choose what an answer says, and send it.
+// Accepts capture requests: finds the project, lets each pass decide about the rows of the request's table, appends the
+// remaining records, and answers only when the log has them. Keeps refused events where the project finds them. Knows
+// nothing of HTTP; `http/handlers/capture.ts` and `capture-v1.ts` choose and send the answer.
 
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
@@ -58,7 +58,7 @@ export interface CaptureOptions {
 
 export interface CaptureService {
   /**
-   * Takes a request through the passes, in order, and stores what they leave of it.
+   * Takes a request through the passes, in order, and stores the remaining items.
    * @param read makes the answer from the final table. Not called when the request is refused as a whole.
    */
   capture<Answer>(
@@ -67,11 +67,11 @@ export interface CaptureService {
     read: AnswerReading<Answer>,
     complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>>
-  /** Gives the events of cookieless mode their hash already where a request is prepared on the event loop. */
+  /** Gives cookieless events their hash early, if a request is prepared on the event loop. */
   readonly visitorsOf: VisitorsOf
   /** Counts a refused request, and keeps it in the background when its key belongs to a project. */
   keepRefused(input: RefusedInput, receivedAtMs: number): void
-  /** Counts a request of performance events alone. */
+  /** Counts a request that has only performance events. */
   countPerformanceEvents(token: string | null, count: number): void
 }
 

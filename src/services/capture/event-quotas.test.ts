@@ -46,7 +46,7 @@ function world(t: TestContext) {
 const withQuotas = (quotas: Partial<Quotas>) => aProject({ id: 7, quotas: { ...noQuotas, ...quotas } })
 
 describe('quotas of events', () => {
-  it('are over where none is left, and never where there is none, without anything read', t => {
+  it('are always exceeded at 0, and never when unlimited, without any read', t => {
     const { quotas, asked } = world(t)
     const project = withQuotas({ events: 0, recordings: 0 })
     quotas.follow(project)
@@ -56,7 +56,7 @@ describe('quotas of events', () => {
     assert.deepEqual(asked, [])
   })
 
-  it('go by what the month used of each', async t => {
+  it('depend on the usage of the month for each resource', async t => {
     const { quotas, used, asked } = world(t)
     const project = withQuotas({ events: 10, exceptions: 3, llmEvents: 3, surveyResponses: 3, recordings: 3 })
     used.set('2026-03', { eventsCharged: 10, exceptions: 2, llmEvents: 3, surveyResponses: 2, recordings: 4 })
@@ -71,7 +71,7 @@ describe('quotas of events', () => {
     )
   })
 
-  it('are lifted by a larger quota at once, and reached again without another reading', async t => {
+  it('are lifted by a larger quota at once, and reached again without another read', async t => {
     const { quotas, used } = world(t)
     used.set('2026-03', { eventsCharged: 10 })
     quotas.follow(withQuotas({ events: 10 }))
@@ -85,7 +85,7 @@ describe('quotas of events', () => {
     assert.equal(quotas.isOverQuota(none, 'events'), false)
   })
 
-  it('begin anew with the month, before anything of it was read', async t => {
+  it('start again with the month, before its usage was read', async t => {
     const { quotas, clock, used, asked } = world(t)
     const project = withQuotas({ events: 10 })
     used.set('2026-03', { eventsCharged: 10 })
@@ -102,7 +102,7 @@ describe('quotas of events', () => {
     assert.equal(quotas.isOverQuota(project, 'events'), true)
   })
 
-  it('keep what was known while the state is down, and ask again', async t => {
+  it('use the last known usage while the state is down, and read again', async t => {
     const { quotas, used, setFailing } = world(t)
     const project = withQuotas({ events: 10 })
     used.set('2026-03', { eventsCharged: 10 })
@@ -118,7 +118,7 @@ describe('quotas of events', () => {
     assert.equal(quotas.isOverQuota(project, 'events'), true)
   })
 
-  it('are read every few seconds, of projects that have one', async t => {
+  it('are read every few seconds, for projects that have one', async t => {
     const { quotas, used, asked, read } = world(t)
     await read()
     assert.deepEqual(asked, [])

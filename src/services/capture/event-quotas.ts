@@ -10,7 +10,9 @@ import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface EventQuotas {
-  /** Goes by the usage last read for the current month; false before the first read. A quota of 0 is always used up. */
+  /**
+   * Based on the last usage read for the current month; false before the first read. A quota of 0 is always used up.
+   */
   isOverQuota(project: Project, resource: QuotaResource): boolean
   /** Call when a project's definitions change, since they hold its quotas. */
   follow(project: Project): void

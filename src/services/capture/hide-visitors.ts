@@ -1,7 +1,7 @@
-// Replaces address and user agent of cookieless events by a hash of the day, before anything of them is written. Where a
-// request is read on the event loop and the day's salt is known, the record is made with the hash. Records that a decode
-// thread made, and those of a day whose salt the store has to give first, are changed afterwards.
-// Source: docs/wire/ingestion.md 13.
+// Replaces address and user agent of cookieless events by a hash of the day, before anything of them is written. If a
+// request is read on the event loop and the day's salt is known, the record is made with the hash. Records made by a
+// decode thread, and those of a day whose salt must first come from the store, are changed afterwards. Source:
+// docs/wire/ingestion.md 13.
 
 import {
   type CookielessDrop,
@@ -44,13 +44,14 @@ import { inSlices } from '../shared/in-slices.ts'
 
 export interface VisitorHider {
   /**
-   * For the events of one request, before their records are made. Left to `hide`: what waits for a salt, what is dropped,
-   * and the rest of a request with many visitors, which would hold the event loop.
+   * For the events of one request, before their records are made. It leaves to `hide`: events that wait for a salt,
+   * dropped events, and the rest of a request with many visitors, which would block the event loop.
    */
   settlerOf(project: Project): SettleVisitor
   /**
-   * Gives the other events of cookieless mode another outcome, or the ids that their visitors have.
-   * @throws (or rejects with) PortError when the salts of a day cannot be had: nothing of the request may be stored then.
+   * Gives the other events of cookieless mode another outcome, or the ids of their visitors.
+   * @throws (or rejects with) PortError when the salts of a day are unavailable: nothing of the request may be stored
+   *   then.
    */
   hide(table: OutcomeTable, project: Project): MaybePromise<void>
 }
@@ -112,7 +113,7 @@ class Pass {
     this.#rewriter = new EventRewriter(table)
   }
 
-  /** Goes on where it stopped. @returns the salt that it needs first; null at the end. */
+  /** Continues where it stopped. @returns the salt that it needs first; null at the end. */
   *run(): Steps<MissingSalt | null> {
     const table = this.#table
     let bytesLeft = bytesPerStep
@@ -151,19 +152,19 @@ function isMissing(value: object | string): value is MissingSalt {
 }
 
 /**
- * What was worked out of the visitors of a salt, since a page sends several requests. It is forgotten together with the array
- * of the salt, which is replaced by another one twice a minute (`services/shared/daily-salts.ts`).
+ * What was computed for the visitors of a salt, since a page sends several requests. It is released together with the
+ * salt's array, which is replaced twice a minute (`services/shared/daily-salts.ts`).
  */
 type RecentVisitors = WeakMap<Uint8Array, VisitorsOfSalt>
 
 interface VisitorsOfSalt {
-  /** By user agent and then by address, since looking both up takes a third of the time of joining them. */
+  /** By user agent and then by address, since joining them would take three times as long as both look-ups. */
   readonly byUserAgent: Map<string, Map<string, Visitor>>
   count: number
 }
 
 const recentCountMax = 5_000
-/** No browser shows as much; what somebody makes up is not remembered. */
+/** No browser sends that much; made-up values are not remembered. */
 const recentCharsMax = 500
 
 /** A visitor of a project on one day. */
@@ -176,13 +177,16 @@ interface Visitor extends Pick<VisitorDay, 'day' | 'startMs'> {
   readonly distinctId: string
   /** The ids that its events have among their properties. */
   readonly membersText: string
-  /** What its events got, by `isSentinel` and `isLookedUp`. */
+  /** The settled results of its events, by `isSentinel` and `isLookedUp`. */
   readonly settled: (SettledVisitor | undefined)[]
 }
 
-/** Settles the events of one request, of which neighbours mostly have the same visitor. */
+/** Settles the events of one request; most consecutive events have the same visitor. */
 class Settler {
-  /** The salts that this request asked the store for. They may be forgotten everywhere else before the request goes on. */
+  /**
+   * The salts that this request read from the store. They may be forgotten everywhere else before the request
+   * continues.
+   */
   readonly salts = new Map<string, Uint8Array>()
   readonly #project: Project
   readonly #options: VisitorHiderOptions
@@ -197,7 +201,7 @@ class Settler {
     this.#recent = recent
   }
 
-  /** What the event gets, why it is dropped, or the salt that is missing. */
+  /** The result for the event, why it is dropped, or the salt that is missing. */
   settle(
     event: Pick<CapturedEvent, 'name' | 'distinctId' | 'timestampMs' | 'capturedAtMs'>,
     isImport: boolean,

@@ -23,29 +23,29 @@ export interface RejectKeeperOptions {
   readonly logger: Logger
 }
 
-/** A request that was refused before its events were looked at. */
+/** A request that was refused before its events were read. */
 export interface RefusedInput {
   /** The key it seems to name, untrimmed, or null. */
   readonly token: string | null
   /** A code of docs/wire/errors.md. */
   readonly reason: string
   readonly field: string
-  /** What was sent, cut for the reject store. */
+  /** The sent body, cut for the reject store. */
   readonly body: RejectedBody
   /** How many events the request has, if they could be counted. */
   readonly eventCount?: number
   /** Its only event; absent when it has several, or when nothing could be read. */
   readonly item?: RefusedItem
-  /** Whether it says that it is an import. */
+  /** Whether the request declares itself an import. */
   readonly historicalMigration?: boolean
   /** The lane it would have gone to, if its path alone decides that. */
   readonly lane?: Lane
 }
 
 export interface RejectKeeper {
-  /** How many of `count` rejects may be kept now. */
+  /** How many of `count` rejects may be stored now. */
   grant(projectId: number, count: number): number
-  /** Counts a refused request and keeps it, in the background; one that the log does not take is counted instead. */
+  /** Counts a refused request and stores it, in the background; one that the log does not accept is counted instead. */
   keep(project: Project, input: RefusedInput, receivedAtMs: number): void
   /** The same for a key that may belong to no project. */
   keepForKey(token: string, input: RefusedInput, receivedAtMs: number): void

@@ -7,7 +7,7 @@ import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
 
 const items = ['e', '$exception', '$ai_span', ''].map(name => anIncomingEvent({ name }))
 
-it('a quota leaves out what falls under it, of v1 the quota of events leaves out all', () => {
+it('a quota leaves out its own events, and on v1 the events quota leaves out all', () => {
   const left = (protocol: 'v0' | 'v1', ...usedUp: ('events' | 'exceptions')[]) => {
     const table = aTable(items)
     leaveOutOverQuota(table, new Set(usedUp), protocol)
@@ -24,7 +24,7 @@ it('a quota leaves out what falls under it, of v1 the quota of events leaves out
   ])
 })
 
-it('a quota passes by imports, whichever lane they take', () => {
+it('quotas do not apply to imports, whichever lane they take', () => {
   const day = 86_400_000
   const old = ['e', '$exception'].map(name => anIncomingEvent({ name, timestamp: '2020-01-01T00:00:00Z' }))
   const rerouted = aTable(old, {}, { rerouteOlderThanMs: day })
@@ -34,7 +34,7 @@ it('a quota passes by imports, whichever lane they take', () => {
   assert.deepEqual(outcomesOf(imported), ['ok', 'ok'])
 })
 
-it('nobody is asked about a project that has no quota of events', () => {
+it('usage is not looked up for a project without a quota of events', () => {
   const asked: string[] = []
   const isOverQuota = (_project: unknown, resource: string) => {
     asked.push(resource)

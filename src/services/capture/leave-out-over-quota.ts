@@ -7,7 +7,7 @@ import { overQuotaCode } from '#core/capture/outcomes.ts'
 import { type EventResource, eventResources, type QuotaResource } from '#core/capture/quota-resource.ts'
 import type { Project } from '#core/project.ts'
 
-/** The quotas that are used up; null when every quota has room, which is cheap to tell for a project without quotas. */
+/** The quotas that are used up; null when none is, which is cheap to find for a project without quotas. */
 export function usedUpQuotas(
   project: Project,
   isOverQuota: (project: Project, resource: QuotaResource) => boolean,
@@ -18,7 +18,7 @@ export function usedUpQuotas(
   return usedUp.length === 0 ? null : new Set(usedUp)
 }
 
-/** On v1 the events quota covers all events; on v0 an event with a quota of its own falls under that one alone. */
+/** On v1 the events quota covers all events; on v0 an event with a separate quota counts against that one alone. */
 export function leaveOutOverQuota(
   table: OutcomeTable,
   usedUp: ReadonlySet<EventResource>,

@@ -30,8 +30,8 @@ function startBacklog(over: { readonly isShared?: boolean } = {}) {
   return { world, backlog, store }
 }
 
-describe('what one project has waiting for the worker', () => {
-  it('is bounded for that project alone, until the worker has got to it', () => {
+describe('the backlog of one project', () => {
+  it('is limited for that project alone, until the worker has processed it', () => {
     const { world, store } = startBacklog()
     assert.ok(store(1, 60))
     world.nowMs += 500
@@ -45,7 +45,7 @@ describe('what one project has waiting for the worker', () => {
     world.untilMs = 1_001_001
     assert.ok(store(1, 100))
   })
-  it('goes by how far the worker is with that project, where it is deferred', () => {
+  it('follows the progress of the second cursor when the project is deferred', () => {
     const { world, store } = startBacklog()
     assert.ok(store(1, 100))
     assert.ok(store(2, 100))
@@ -57,7 +57,7 @@ describe('what one project has waiting for the worker', () => {
     world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_001 }
     assert.ok(store(1, 1))
   })
-  it('is a share of the whole for projects that import at once, however much one of them had before', () => {
+  it('is an equal share for projects that import at the same time, however much one of them had before', () => {
     const { world, backlog, store } = startBacklog({ isShared: true })
     assert.ok(store(1, 100))
     assert.ok(store(2, 40), 'there is room for one that comes later')
@@ -73,35 +73,35 @@ describe('what one project has waiting for the worker', () => {
     assert.equal(backlog.isBelowShare(2), false)
   })
 
-  it('counts large records for more, and takes a request of any size when nothing else waits', () => {
+  it('counts large records more, and accepts a request of any size when nothing else waits', () => {
     const { store } = startBacklog()
     assert.ok(store(1, 5_000))
     assert.equal(store(1, 1), false)
     assert.ok(store(2, 10, 80 * 2_048))
     assert.equal(store(2, 10, 1 * 2_048), false)
   })
-  it('counts what is on its way to the disk, and forgets what did not get there', () => {
+  it('counts records on their way to the disk, and drops those that did not get there', () => {
     const { backlog } = startBacklog()
     const units = backlog.take(1, records(100))!
     assert.equal(backlog.take(1, records(1)), null)
     backlog.settle(1, units, false)
     assert.equal(backlog.take(1, records(100)), 100)
   })
-  it('refuses nothing while the worker waits for a store, has said nothing yet, or nobody else could be kept waiting', () => {
+  it('refuses nothing while the worker waits for a store or has not reported yet, or no other project could be delayed', () => {
     for (const over of [{ isProcessing: false }, { untilMs: null }, { hasOthers: false }]) {
       const { world, store } = startBacklog()
       Object.assign(world, over)
       for (let n = 0; n < 1_000; n++, world.nowMs += 100) assert.ok(store(1, 50), JSON.stringify(over))
     }
   })
-  it('lets a steady stream pass that the worker keeps up with', () => {
+  it('accepts a steady stream that the worker keeps up with', () => {
     const { world, store } = startBacklog()
     for (let n = 0; n < 10_000; n++, world.nowMs += 10) {
       if (n % 25 === 0) world.untilMs = world.nowMs
       assert.ok(store(1, 2), `after ${n}`)
     }
   })
-  it('is forgotten when the clock is set back, since nothing would tell when it is processed', () => {
+  it('is cleared when the clock is set back, since the time of processing is then unknown', () => {
     const { world, store } = startBacklog()
     assert.ok(store(1, 100))
     assert.equal(store(1, 1), false)

@@ -1,7 +1,7 @@
 // Limits how much one project has waiting between the log and the worker, for live events or for imports. The worker
-// takes records in the order of the log, so one project that sends without end would keep the events of all others
-// waiting. Beyond the limit, that project alone is asked to come back later. While a store is away, no project is
-// refused: everything waits in the log.
+// takes records in the order of the log, so one project that sends without end would delay the events of all others.
+// Above the limit, only that project is asked to retry later. While a store is unavailable, no project is refused:
+// everything waits in the log.
 
 import type { Traffic } from '#core/events/log-stream.ts'
 import { type ProcessedUntil, processedUntilMsOf } from '#core/events/processed-until.ts'
@@ -10,12 +10,12 @@ import type { Clock } from '#ports/clock.ts'
 
 export interface ProjectBacklog {
   /**
-   * Takes records that are about to be appended. While nothing of the project is waiting, any request is taken.
+   * Takes records that are about to be appended. While nothing of the project is waiting, any request is accepted.
    * @returns the units they count for, to be settled later; null when the project has too much waiting.
    */
   take(projectId: number, records: EncodedRecords): number | null
   settle(projectId: number, units: number, isStored: boolean): void
-  /** Whether others have something waiting, and this project clearly less than its share of what waits altogether. */
+  /** Whether others have something waiting, and this project clearly less than its share of the total. */
   isBelowShare(projectId: number): boolean
 }
 
@@ -24,21 +24,20 @@ export interface ProjectBacklogOptions {
   readonly processedUntil: () => ProcessedUntil | null
   /** Whether the worker makes progress: false while it starts or waits for a store. */
   readonly isProcessing: () => boolean
-  /** Whether another project could be kept waiting. */
+  /** Whether another project could be delayed. */
   readonly hasOtherProjects: () => boolean
   readonly clock: Clock
   /** How much one project may have waiting, in records; each 2 KiB count as one more. */
   readonly unitsMax: number
-  /** Whether the projects that have something waiting share `unitsMax`, instead of each having as much. */
+  /** Whether the projects that have something waiting share `unitsMax`, instead of each having that much. */
   readonly isShared?: boolean
 }
 
 /**
  * For live events, two seconds of a worker's work on one core. Imports may be late, so for them it is twenty: enough
- * that one importer keeps the worker busy while it waits to come again, and too little to fill the log at other
- * importers' expense. Projects that import at once share it: the stream is as long as for one of them, and one that floods
- * it takes no more of it than the others.
- * Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
+ * that one importer keeps the worker busy until its next request, and too little to fill the log at other importers'
+ * expense. Projects that import at the same time share it: the backlog is as long as for one of them, and a project
+ * that floods it takes no more than the others. Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
  */
 export const projectBacklogUnitsMax = { live: 30_000, import: 300_000 } as const satisfies Record<Traffic, number>
 
@@ -94,7 +93,7 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
     },
   }
 
-  /** At most `countedMs` old. Projects that have nothing waiting are forgotten. */
+  /** At most `countedMs` old. Projects that have nothing waiting are removed. */
   function countWaiting(): { readonly projects: number; readonly units: number } {
     const nowMs = clock.nowMs()
     if (Math.abs(nowMs - counted.atMs) < countedMs) return counted
@@ -121,7 +120,8 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
     if (entries.length === 0) return
     const until = options.processedUntil()
     const untilMs = until === null ? null : processedUntilMsOf(until, projectId)
-    // Before the worker's first report, or after the clock was set back, nothing says when to forget: forget all.
+    // Before the worker's first report, or after the clock was set back, the time of processing is unknown: clear
+    // everything.
     const knowsNothing = untilMs === null || entries.at(-1)!.untilMs > clock.nowMs()
     while (entries.length > 0 && (knowsNothing || entries[0]!.untilMs < untilMs))
       waiting.units -= entries.shift()!.units

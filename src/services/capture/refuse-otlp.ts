@@ -1,4 +1,4 @@
-// Accounts for OpenTelemetry data, which is read and not stored: the project sees a warning, and `/metrics` counts it.
+// Accounts for OpenTelemetry data, which is read and not stored: the project gets a warning, and `/metrics` counts it.
 
 import { shownText } from '#core/events/warning-types.ts'
 import type { Project } from '#core/project.ts'
@@ -6,9 +6,9 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 
 export interface OtlpService {
-  /** Whether requests with this key are answered as those of a project. */
+  /** Whether requests with this key are answered like those of a project. */
   admits(token: string): boolean
-  /** @param sent `count` items, of the service of that name. */
+  /** @param sent `count` items of the service `service`. */
   note(token: string, sent: { readonly signal: string; readonly count: number; readonly service: string | null }): void
 }
 

@@ -38,7 +38,7 @@ function world(t: TestContext) {
 
 const late = Date.parse('2026-03-08T23:59:59Z')
 
-describe('the counter of what is refused', () => {
+describe('the counter of refused events', () => {
   it('adds up by project, day and reason, and asks for one sample', async t => {
     const { counter, clock, written, flush } = world(t)
     let asked = 0
@@ -64,7 +64,7 @@ describe('the counter of what is refused', () => {
     assert.equal(written.length, 1, 'nothing new')
   })
 
-  it('takes along what could not be written', async t => {
+  it('retries counts that could not be written', async t => {
     const { counter, written, flush, setFailing } = world(t)
     setFailing(true)
     counter.count(1, 'invalid_json', 2)
@@ -83,7 +83,7 @@ describe('the counter of what is refused', () => {
     )
   })
 
-  it('writes many in several transactions, and has a bound', async t => {
+  it('writes many counts in several transactions, up to a limit', async t => {
     const { counter, written } = world(t)
     for (let projectId = 1; projectId <= 10_050; projectId++) counter.count(projectId, 'invalid_json', 1)
     await counter.close()

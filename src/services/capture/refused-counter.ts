@@ -53,7 +53,7 @@ export function startRefusedCounter(options: {
     },
   }
 
-  /** Also what was counted after a flush began that is still under way. */
+  /** Also writes what was counted after the start of a flush that is still running. */
   async function flushNow(): Promise<void> {
     await running
     await flushOnce()

@@ -1,11 +1,11 @@
-// How many refused events and requests a project may have kept per second; the rest is only counted, so that a broken
+// How many refused events and requests a project may have stored per second; the rest is only counted, so that a broken
 // client cannot fill the log with useless data.
 
 export const rejectsPerSecondMax = 100
 const trackedProjectCountMax = 10_000
 
 export interface RejectLimiter {
-  /** How many of `count` may be kept now. */
+  /** How many of `count` may be stored now. */
   take(projectId: number, count: number, nowMs: number): number
 }
 

@@ -1,6 +1,6 @@
-// Takes stored rejects through capture again, oldest first, a page at a time. A reject whose events are stored is
+// Sends stored rejects through capture again, oldest first, a page at a time. A reject whose events are stored is
 // marked and stays in the list; a second replay stores the same events, which count once. The composition passes in the
-// decoder of bodies, since only the wire knows what they mean.
+// decoder of bodies, since only the wire layer knows their meaning.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { IncomingEvent, IncomingRequest, IncomingV1Request } from '#core/capture/incoming-event.ts'
@@ -29,7 +29,7 @@ export interface RejectReplayOptions {
   readonly capture: Pick<CaptureService, 'capture'>
   /** Used instead of `capture` in a dry run. */
   readonly rehearsal: Pick<CaptureService, 'capture'>
-  /** @param itemised whether a request's good events are taken despite its bad ones. */
+  /** @param itemised whether a request's good events are accepted despite its bad ones. */
   readonly decode: (reject: RejectedView, itemised: boolean) => DecodedBody
   readonly clock: Clock
   readonly rerouteOlderThanMs: number | null
@@ -38,7 +38,7 @@ export interface RejectReplayOptions {
 
 type DecodedRequest =
   | { readonly kind: 'request'; readonly request: IncomingRequest }
-  /** v1 always takes good events despite bad ones. `leftOutCount` items of the body are not among its events. */
+  /** v1 always accepts good events despite bad ones. `leftOutCount` items of the body are not among its events. */
   | { readonly kind: 'v1_request'; readonly request: Omit<IncomingV1Request, 'token'>; readonly leftOutCount: number }
 
 export type DecodedBody =
@@ -77,7 +77,7 @@ export interface ReplayReport {
 
 export interface RejectReplay {
   /**
-   * @throws PortError of the event store, or of `event-log` when the log stores nothing. What was stored until then is
+   * @throws PortError of the event store, or of `event-log` when the log stores nothing. Anything stored until then is
    *   marked, and the same call may be repeated.
    */
   replay(
@@ -233,7 +233,7 @@ function countRows(table: OutcomeTable): { readonly stored: number; readonly ref
   return { stored, refused }
 }
 
-/** Why nothing can be stored: what is wrong with the first reject, or why an event is dropped. */
+/** Why nothing can be stored: the fault of the first reject, or the reason for which an event is dropped. */
 function findRejection(table: OutcomeTable): { readonly reason: string; readonly field: string | null } {
   for (let row = 0; row < rowCountOf(table); row++) {
     if (!isRejectAt(table, row)) continue

@@ -1,5 +1,6 @@
-// Switches person processing off for events whose distinct id sends too many. It works on encoded records, because a
-// decode thread does not know the project. Imports are neither counted nor changed. Source: docs/wire/ingestion.md 5, 9.
+// Switches person processing off for events of distinct ids that send too many. It works on encoded records, because a
+// decode thread does not know the project. Imports are neither counted nor changed. Source: docs/wire/ingestion.md 5,
+// 9.
 
 import type { HotKeys } from '#core/capture/hot-keys.ts'
 import {
@@ -19,7 +20,7 @@ import type { Steps } from '#core/maybe-steps.ts'
 /** About a millisecond of work. */
 const rowsPerStep = 512
 
-/** Runs in steps, since it looks at each event. @returns how many events had person processing switched off. */
+/** Runs in steps, since it visits each event. @returns how many events had person processing switched off. */
 export function* throttleHotKeys(
   table: OutcomeTable,
   hotKeys: HotKeys,

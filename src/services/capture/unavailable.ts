@@ -1,5 +1,5 @@
-// Handles a store's error while a request is accepted: the client is asked to send again, the error is counted, and a
-// line is logged now and then.
+// Handles a store's error while a request is accepted: the client is asked to retry, the error is counted, and a line
+// is logged now and then.
 
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -14,8 +14,8 @@ export interface Unavailable {
 
 /**
  * @param options `what` names, in the plural, what cannot be accepted; `nowMs` spaces the logged lines.
- * @returns a handler of errors. It rethrows those that sending again does not fix: damage, conflicts, and whatever is
- *   no `PortError`.
+ * @returns a handler of errors. It rethrows those that a retry does not fix: damage, conflicts, and any error that is
+ *   not a `PortError`.
  */
 export function createUnavailable(options: {
   readonly what: string
@@ -29,8 +29,8 @@ export function createUnavailable(options: {
     if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
     metrics.dependencyFailures.inc({ port: error.port, code: error.code })
     atRefusal(times => logger.error({ err: error, times }, `cannot accept ${what}; clients are asked to retry`))
-    // An operator has to act on this one, so the answer names the setting, too. The log words it for that; what other
-    // stores are told by their disks may name files of this machine.
+    // An operator must act on this one, so the answer names the setting, too. The log words its message for that;
+    // messages of other stores come from their disks and may name files of this machine.
     const isOfLog = error.port === 'event-log' && error.code === 'full'
     const reason = isOfLog && error.cause instanceof Error ? error.cause.message : null
     return { kind: 'unavailable', ...(reason !== null && { reason }) }

@@ -14,12 +14,12 @@ export interface PersonsToExport {
   readonly belowId: number | null
   /** Static cohorts that `holds` reads. */
   readonly staticCohortIds: readonly number[]
-  /** Who of those that the filters let through is exported. */
+  /** Decides which of the persons that pass the filters are exported. */
   readonly holds: (person: PersonInCohorts) => MaybePromise<boolean>
 }
 
 /**
- * The first batch may be empty: somebody for whom little holds is to see that the export runs.
+ * The first batch may be empty: a client with few matches must see that the export runs.
  * @throws PortError when the state cannot be read.
  */
 export async function* exportPersons(
@@ -54,7 +54,7 @@ async function withAllIds(management: Pick<PersonStore, 'listDistinctIds'>, pers
       limit: idsPerPage,
       ...(after !== undefined && { after }),
     })
-    // Merged into another person since the page was read: it is shown as the page had it.
+    // Merged into another person since the page was read: it is exported as the page had it.
     if (page === null) return person
     distinctIds.push(...page.results)
     if (!page.hasMore) return { ...person, distinctIds, distinctIdCount: distinctIds.length }

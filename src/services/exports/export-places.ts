@@ -8,18 +8,20 @@ export type ExportRefusal = 'full' | 'project_full'
 export interface ExportPlace {
   /** Aborted with an `ExportStopped` when another export needs the place of one whose reader is slow. */
   readonly signal: AbortSignal
-  /** Says that the export waits for its reader, until the returned function is called. */
+  /** Notes that the export waits for its reader, until the returned function is called. */
   waitForReader(): () => void
   leave(): void
 }
 
 export interface ExportPlaces {
-  /** Takes a place, which has to be left. When all are taken, the export that waits longest for its reader is ended. */
+  /**
+   * Takes a place, which must be left again. When all are taken, the export that waits longest for its reader is ended.
+   */
   enter(projectId: number): Result<ExportPlace, ExportRefusal>
 }
 
 export interface ExportPlacesOptions {
-  /** ms of a clock that is never set. */
+  /** ms of a clock that cannot be set. */
   readonly monotonicMs?: () => number
   readonly inAllMax?: number
   readonly perProjectMax?: number
@@ -27,7 +29,7 @@ export interface ExportPlacesOptions {
 
 /** In one process. */
 export const exportPlaceLimits = { inAllMax: 6, perProjectMax: 2 }
-/** A reader that has taken nothing for so long loses its place to another, ms. What it takes arrives in a few 100 KB. */
+/** A reader that has taken nothing for this long loses its place to another, ms. It receives a few 100 KB at a time. */
 const slowMs = 10_000
 
 interface Place extends ExportPlace {

@@ -1,15 +1,15 @@
-// Writes an export to whoever reads it: a batch is asked for when the one before has been taken, so a slow reader holds
-// one batch in memory and nothing in a store.
+// Writes an export to its reader: a batch is requested when the one before has been taken, so a slow reader holds one
+// batch in memory and nothing in a store.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 export interface ExportTarget {
   /**
-   * Writes the bytes, which belong to the target from now on. Resolves when it has room for more. Where it rejects because
-   * the reader is too slow, the bytes are still among what the reader may get.
+   * Writes the bytes, which belong to the target from now on. Resolves when it can take more. If it rejects because the
+   * reader is too slow, the reader may still receive the bytes.
    */
   write(bytes: Uint8Array): Promise<void>
-  /** Lets go of what it holds back: the next bytes may take a while. */
+  /** Sends what is buffered: the next bytes may take a while. */
   flush?(): void
 }
 
@@ -29,7 +29,7 @@ export interface ExportProgress {
   cursor: string | null
 }
 
-/** Why an export may not go on. */
+/** Why an export may not continue. */
 export class ExportStopped extends Error {
   readonly code: 'access_ended' | 'project_deleted' | 'too_slow'
 
@@ -40,25 +40,25 @@ export class ExportStopped extends Error {
 }
 
 export interface RunExportOptions<Row> {
-  /** Each is read once, before the next is asked for. */
+  /** Each is read once, before the next is requested. */
   readonly batches: AsyncIterator<Iterable<Row>>
   readonly encoding: ExportEncoding<Row>
   readonly target: ExportTarget
   /** Rows after which it ends, although more may be left. */
   readonly limit: number
   readonly cursorOf: (row: Row) => string
-  /** Asked before each batch. */
+  /** Called before each batch. */
   readonly findStopReason: () => Promise<ExportStopped['code'] | null>
-  /** Kept up to date, also for when it fails. */
+  /** Kept up to date, even when the export fails. */
   readonly progress: ExportProgress
 }
 
-/** Bytes that are written at once. */
+/** Maximum characters written at once. */
 const pieceCharsMax = 64 * 1024
 /** Between turns of the event loop, ms. */
 const sliceMs = 10
 
-/** @returns where a further export goes on; null when nothing is left. */
+/** @returns where a further export continues; null when nothing remains. */
 export async function runExport<Row>(options: RunExportOptions<Row>): Promise<string | null> {
   const { batches, encoding, limit, cursorOf, progress } = options
   let rows = takeRows<Row>([], 0)
@@ -91,7 +91,7 @@ export async function runExport<Row>(options: RunExportOptions<Row>): Promise<st
   return next
 }
 
-/** The first rows of a batch, one at a time: whatever is alive while the next batch is waited for becomes old garbage. */
+/** The first rows of a batch, one at a time: objects that live while the next batch is awaited become old garbage. */
 function takeRows<Row>(batch: Iterable<Row>, limit: number) {
   const rest = batch[Symbol.iterator]()
   const taken = {
@@ -111,7 +111,7 @@ function takeRows<Row>(batch: Iterable<Row>, limit: number) {
   return taken
 }
 
-/** Gathers texts, and gives the event loop a turn now and then. */
+/** Gathers texts, and yields to the event loop now and then. */
 class Pieces {
   readonly #target: ExportTarget
   readonly #beforeTexts: () => void

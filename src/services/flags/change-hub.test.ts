@@ -57,7 +57,7 @@ function aHub(limits: { readersMax?: number; readersPerProjectMax?: number } = {
 }
 
 describe('the change hub', () => {
-  it('tells the readers of a project, and nobody else, of its changes', () => {
+  it('notifies the readers of a project, and no others, of its changes', () => {
     const { hub, change } = aHub()
     const [first, second, other] = [aReader(), aReader(), aReader()]
     for (const { reader } of [first, second]) hub.subscribe(project, reader, 'nothing')
@@ -66,7 +66,7 @@ describe('the change hub', () => {
     assert.deepEqual([first.heard, second.heard, other.heard], [[8], [8], []])
   })
 
-  it('makes one notice of the changes that come while a reader takes the last one', () => {
+  it('merges changes into one notice while a reader takes the last one', () => {
     const { hub, change } = aHub()
     const { reader, heard, take } = aReader(false)
     hub.subscribe(project, reader, 'nothing')
@@ -78,7 +78,7 @@ describe('the change hub', () => {
     assert.deepEqual(heard, [8, 10])
   })
 
-  it('drops a reader that took nothing from one heartbeat to the next but one, and no other', async () => {
+  it('drops only a reader that took nothing during a whole heartbeat interval', async () => {
     const { hub, change, beat, dropped, streams } = aHub()
     const [stuck, slow, quick] = [aReader(false), aReader(false), aReader()]
     for (const { reader } of [stuck, slow, quick]) hub.subscribe(project, reader, 'nothing')
@@ -93,7 +93,7 @@ describe('the change hub', () => {
     assert.equal(await streams(), 2)
   })
 
-  it('beats with one timer while there are readers, and with none afterwards', () => {
+  it('sends heartbeats with one timer while there are readers, and has none afterwards', () => {
     const { hub, timers } = aHub()
     const left = [aReader(), aReader()].map(({ reader }) => hub.subscribe(project, reader, 'nothing'))
     assert.equal(timers.size, 1)
@@ -105,7 +105,7 @@ describe('the change hub', () => {
     assert.equal(timers.size, 0)
   })
 
-  it('knows who is behind: by what a client saw last, or by a change just before it came for the first time', () => {
+  it('detects outdated clients by the definitions they saw last, or by a change shortly before their first connection', () => {
     const { hub, change, later } = aHub()
     const isBehind = (knows: 'current' | 'other' | 'nothing') => {
       const subscribed = hub.subscribe(project, aReader().reader, knows)
@@ -134,7 +134,7 @@ describe('the change hub', () => {
     assert.deepEqual([ofOldKey.heard, ofDeleted.heard], [['end'], ['end']])
   })
 
-  it('takes as many as it may, in all and of a project, and again when one leaves', () => {
+  it('limits readers in total and per project, and accepts another when one leaves', () => {
     const { hub } = aHub({ readersMax: 3, readersPerProjectMax: 2 })
     const come = (id: number) => hub.subscribe({ ...project, id }, aReader().reader, 'nothing')
     const first = come(1)
@@ -148,7 +148,7 @@ describe('the change hub', () => {
     assert.ok(come(1).ok)
   })
 
-  it('tells many readers in turns that leave room for other work, each once', async () => {
+  it('notifies many readers in batches that leave time for other work, each once', async () => {
     const { hub, change } = aHub({ readersMax: 1_000, readersPerProjectMax: 1_000 })
     const readers = Array.from({ length: 1_000 }, () => aReader())
     for (const { reader } of readers) hub.subscribe(project, reader, 'nothing')
@@ -160,7 +160,7 @@ describe('the change hub', () => {
     assert.ok(readers.every(({ heard }) => heard.length === 1))
   })
 
-  it('ends everything when it closes, gives up what is stuck, and takes nobody any more', () => {
+  it('ends all streams when it closes, drops stuck ones, and accepts no more', () => {
     const { hub, change, timers } = aHub()
     const [stuck, quick] = [aReader(false), aReader()]
     for (const { reader } of [stuck, quick]) hub.subscribe(project, reader, 'nothing')

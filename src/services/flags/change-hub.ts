@@ -27,7 +27,7 @@ export interface ChangeHubOptions extends Pick<Timers, 'startTimer'> {
 }
 
 export interface Subscription {
-  /** Whether definitions may have changed since the client last read them; if so, it has to be notified at once. */
+  /** Whether definitions may have changed since the client last read them; if so, it must be notified at once. */
   readonly isBehind: boolean
   leave(): void
 }
@@ -37,7 +37,7 @@ export type Refusal = 'closed' | 'full' | 'project_full'
 export interface ChangeHub {
   /**
    * @param project the id, and the key by which the project is found now.
-   * @param knows which definitions the client saw last: those served now, others, or none on its first connection.
+   * @param knows the definitions that the client saw last: those served now, others, or none on its first connection.
    */
   subscribe(
     project: ReaderProject,
@@ -46,7 +46,10 @@ export interface ChangeHub {
   ): Result<Subscription, Refusal>
   /** Whether the hub would accept another reader of the project. */
   hasCapacity(projectId: number): boolean
-  /** Notifies readers of changed projects, ends those whose project or key is gone. Returns before all are notified. */
+  /**
+   * Notifies readers of changed projects, and ends those whose project or key was removed. Returns before all are
+   * notified.
+   */
   publish(changes: ServedChanges): void
   /** Ends every stream and accepts no more. */
   close(): void

@@ -34,12 +34,12 @@ export interface DecideServiceOptions {
   readonly findProject: (apiKey: string) => CompiledProject | null
   readonly subjects: SubjectStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
-  /** Of visitors without cookies. */
+  /** The salts for visitors without cookies. */
   readonly salts: Pick<DailySalts, 'saltOf'>
   readonly visitors: CookielessVisitors
   /** How many calls of `keepHashKey` may run at once; further calls wait, and projects take turns. */
   readonly writesAtOnceMax: number
-  /** Null when there is no database of locations. */
+  /** Null without a database of locations. */
   readonly geoip: Geoip | null
   /** Whether the project has used up its flag requests. When absent, only a quota of 0 is used up. */
   readonly isOverFlagQuota?: (project: Project) => boolean
@@ -58,11 +58,11 @@ export interface DecideServiceOptions {
 export type DecideResult<T> =
   | { readonly kind: 'unknown_key' }
   | { readonly kind: 'missing_distinct_id' }
-  /** A visitor without cookies cannot be recognised by what the request shows. */
+  /** What the request shows does not identify a visitor without cookies. */
   | { readonly kind: 'missing_property'; readonly property: MissingVisitorPart }
-  /** A visitor without cookies cannot be recognised now: the salts, or the state, are away. */
+  /** A visitor without cookies cannot be identified now: the salts, or the state, are unavailable. */
   | { readonly kind: 'visitor_unknown' }
-  /** Too many evaluations wait for their turn, so this one was given up. */
+  /** Too many evaluations wait for their slice, so this one was given up. */
   | { readonly kind: 'busy' }
   | { readonly kind: 'disabled' | 'quota_limited'; readonly project: CompiledProject }
   | { readonly kind: 'evaluated'; readonly answer: T }
@@ -84,7 +84,7 @@ export interface DecideService {
    * Evaluates selected flags and records each step in a trace. The project may differ from the one that is served.
    * Nothing is counted, and with `detailedAnalysis` in the request nothing is written.
    * @param selected as `selectFlags` returns it.
-   * @throws PortError `full` when too many evaluations wait for their turn.
+   * @throws PortError `full` when too many evaluations wait for their slice.
    */
   traceEvaluation(
     project: CompiledProject,
@@ -98,8 +98,8 @@ export interface DecideService {
 const without = 'flags that need it are omitted'
 
 /**
- * Longer than for other stores: a front reads a salt once a day, the first one of all has to get it to the disk, and
- * without it there is nothing to answer.
+ * Longer than for other stores: a front reads a salt once a day, the first front must write it to the disk, and without
+ * it no answer is possible.
  */
 const saltMsMax = 2_000
 

@@ -22,7 +22,7 @@ function storeOf(initial: ProjectDefinitions[]): DefinitionStore & { change(chan
   }
 }
 
-/** Hands out what changed after the revision that is asked for. A test sets where the store stands. */
+/** Returns what changed after the requested revision. A test sets the revision of the store. */
 function movableStore(current: { revision: number; epoch: string }, projects: ProjectDefinitions[]) {
   const asked: number[] = []
   const store = { current, projects, asked, revision: async () => store.current, loadChanges }
@@ -56,7 +56,7 @@ describe('the definition cache', () => {
     assert.equal(cache.findById(1), 2)
   })
 
-  it('serves what it has while newer definitions are being compiled, and all of them together when they are', async t => {
+  it('serves its current definitions while newer ones are being compiled, then all of those together', async t => {
     const store = storeOf([definitionsOf(1, 'phc_a', 1), definitionsOf(2, 'phc_b', 1)])
     const compiling: (() => void)[] = []
     let waits = false
@@ -79,7 +79,7 @@ describe('the definition cache', () => {
     assert.deepEqual(['phc_a', 'phc_b', 'phc_c'].map(cache.findByToken), [null, 2, 2])
   })
 
-  it('starts over when the store came back from an older copy', async t => {
+  it('reloads everything when the store came back from an older copy', async t => {
     const lost = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 5)]
     const store = movableStore({ revision: 5, epoch: '' }, lost)
     const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
@@ -109,7 +109,7 @@ describe('the definition cache', () => {
     assert.deepEqual(store.asked, [-1, -1])
   })
 
-  it('serves a write that was given a number a second time, after the store came back from an older copy', async t => {
+  it('serves a write whose revision was assigned a second time, after the store came back from an older copy', async t => {
     const lost = [definitionsOf(1, 'phc_a', 40), definitionsOf(2, 'phc_lost', 50)]
     const store = movableStore({ revision: 50, epoch: 'before' }, lost)
     const cache = await startDefinitionCache({ ...options, store })
@@ -128,7 +128,7 @@ describe('the definition cache', () => {
     assert.equal(cache.findByToken('phc_back'), 45)
   })
 
-  it('tells the store what it serves, and nothing of another epoch', async t => {
+  it('tells the store which definitions it serves, and omits those of another epoch', async t => {
     let current = { revision: 1, epoch: 'before' }
     const told: (readonly [number, ProjectDefinitions | null])[] = []
     const store: DefinitionStore = {
@@ -169,12 +169,12 @@ describe('the definition cache', () => {
     assert.equal(cache.findByToken('phc_a'), null)
   })
 
-  it('says so when the store has lost the write that it is to catch up with, instead of looking for ever', async t => {
+  it('fails when the store has lost the write to catch up with, instead of retrying forever', async t => {
     let asked = 0
     const store: DefinitionStore = {
       revision: async () => ({ revision: 50, epoch: '' }),
       loadChanges: async () => {
-        // An endless loop would leave no turn to anything else.
+        // An endless loop would block the event loop.
         if (++asked > 20) throw new Error('asked without an end')
         return { revision: 50, projects: [definitionsOf(1, 'phc_a', 50)], deletedProjectIds: [] }
       },
@@ -188,7 +188,7 @@ describe('the definition cache', () => {
     await cache.catchUp(50)
   })
 
-  it('follows what the store tells of, without asking', async t => {
+  it('follows changes that the store reports, without polling', async t => {
     const store = storeOf([definitionsOf(1, 'phc_a', 1)])
     let tell: ((revision: number) => void) | undefined
     const telling: DefinitionStore = {
@@ -216,7 +216,7 @@ describe('the definition cache', () => {
     assert.equal(cache.findById(2), null)
   })
 
-  it('goes on with the last definitions when the store fails', async t => {
+  it('continues with the last definitions when the store fails', async t => {
     const store = storeOf([definitionsOf(1, 'phc_a', 1)])
     let isDown = false
     let refusedCount = 0
@@ -236,7 +236,7 @@ describe('the definition cache', () => {
     assert.ok(cache.isServing())
   })
 
-  it('says which projects changed and which are gone, also when it starts over', async t => {
+  it('reports changed and deleted projects, even after a full reload', async t => {
     let revision = 5
     let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_b', 5)]
     const store: DefinitionStore = {
@@ -268,7 +268,7 @@ describe('the definition cache', () => {
     ])
   })
 
-  it('looks once for what clients heard of elsewhere, however many of them did', async t => {
+  it('checks once for changes that clients know from elsewhere, however many ask', async t => {
     let asked = 0
     const latest = { revision: 1, projects: [definitionsOf(1, 'phc_a', 1)], deletedProjectIds: [] }
     const store: DefinitionStore = {

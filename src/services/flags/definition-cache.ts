@@ -16,7 +16,8 @@ export interface DefinitionCache<T> {
   findById(projectId: number): T | null
   projectCount(): number
   /**
-   * The project that a valid secret key belongs to. Takes the key's SHA-256 in hex, so the look-up leaks nothing of it.
+   * The project that a valid secret key belongs to. Takes the key's SHA-256 in hex, so the look-up reveals nothing
+   * about it.
    */
   findBySecretHash(secretHash: string): T | null
   /**
@@ -109,7 +110,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     await Promise.race([looking, sleep(lookMsMax, undefined, { ref: false })])
   }
 
-  /** Starts over after an older copy took over: it lacks revisions that are served here, and reuses their numbers. */
+  /** Reloads after an older copy took over: it lacks revisions that are served here, and reuses their numbers. */
   async function askForRevision(): Promise<number> {
     const [servedBefore, epochBefore] = [served, servedEpoch]
     const latest = await options.store.revision()
@@ -117,7 +118,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     return latest.revision
   }
 
-  /** Polls once at a time, so that questions do not pile up at a store that hangs. */
+  /** Polls once at a time, so that calls do not pile up at a store that hangs. */
   async function poll(): Promise<void> {
     if (isPolling) return
     isPolling = true
@@ -142,7 +143,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     if (isBehind()) await refresh() // the first call may have joined a load that began earlier
   }
 
-  /** Loads once at a time; a caller that arrives during a load waits for it and has to check again. */
+  /** Loads once at a time; a caller that arrives during a load waits for it and must check again. */
   async function refresh(): Promise<void> {
     loading ??= load().finally(() => {
       loading = undefined
@@ -151,7 +152,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   async function load(): Promise<void> {
-    // The epoch is read first: definitions from a later epoch are then loaded once more, and none are missed.
+    // The epoch is read first: definitions from a later epoch are then loaded again, and none are missed.
     const { epoch } = await options.store.revision()
     const isEverything = startsOver || epoch !== servedEpoch
     // Another epoch may reuse the versions of definitions for different ones, so nothing is kept from the epoch before.

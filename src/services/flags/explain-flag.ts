@@ -16,7 +16,7 @@ import type { SubjectRequest } from './load-subject.ts'
 /**
  * @param served the project's compiled definitions.
  * @param request its flag keys are ignored; its runtime and contexts decide whether the flag would be answered.
- * @param nowMs epoch ms, which may be past or future: relative dates count back from it.
+ * @param nowMs epoch ms, in the past or the future too: relative dates count back from it.
  */
 export async function explainFlag(
   decide: Pick<DecideService, 'traceEvaluation'>,

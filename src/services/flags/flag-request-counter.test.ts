@@ -36,7 +36,7 @@ describe('the counter of flag requests', () => {
     ])
   })
 
-  it('writes nothing when nothing was asked', async () => {
+  it('writes nothing without requests', async () => {
     const { counter } = counterOn(async () => assert.fail('nothing to write'))
     await counter.close()
   })

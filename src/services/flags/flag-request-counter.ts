@@ -16,8 +16,8 @@ export interface FlagRequestCounter {
   /** Call when a project's definitions change, since they hold its quota. */
   follow(project: Project): void
   /**
-   * Resolves when this month's use of all followed projects has been read. If the read failed, only what was counted
-   * here is known until the next flush.
+   * Resolves when this month's usage of all followed projects has been read. If the read failed, only the requests
+   * counted here are known until the next flush.
    */
   caughtUp(): Promise<void>
   /** Writes the remaining counts. */
@@ -98,7 +98,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     if (monthOf(countedDay) !== monthBefore) for (const id of uses.keys()) uses.set(id, { stored: 0, counted: 0 })
   }
 
-  /** Runs once at a time, and writes before it reads: the sums have to include what was written. */
+  /** Runs once at a time, and writes before it reads: the sums must include what was written. */
   function flushAndRead(): Promise<void> {
     running ??= (async () => {
       try {
@@ -127,7 +127,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     }
   }
 
-  /** @param before the counts at the moment before all of them were written. */
+  /** @param before the counts just before all of them were written. */
   async function readSums(
     month: string,
     before: readonly { readonly id: number; readonly use: Use; readonly counted: number }[],
@@ -138,7 +138,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
       const sums = await usage.sumFlagRequests(ids, `${month}-01`, `${month}-31`)
       const sumOf = new Map(sums.map(({ projectId, count }) => [projectId, count]))
       for (const { id, use, counted } of before) {
-        // A replaced entry means that the month is over or that the project was followed anew.
+        // A replaced entry means that the month has ended or that the project was followed again.
         if (uses.get(id) !== use) continue
         use.stored = sumOf.get(id) ?? 0
         use.counted -= counted

@@ -27,7 +27,7 @@ function hashOf(change: Partial<VisitorParts> = {}, { day = '2026-01-15', root =
   return visitorHash(saltOf(day), { projectId: 1, address, userAgent, extra: '', ...change }, root)
 }
 
-/** Judges nothing: every failure is an error value. */
+/** Limits nothing: every failure becomes an error value. */
 const guard: StoreGuard = {
   run(call) {
     try {
@@ -79,14 +79,14 @@ const idsFor = (hash: Uint8Array) => ({
 })
 
 describe('a visitor without cookies', () => {
-  it('has the ids that the events of the page have, at once where the salt is known', () => {
+  it('has the ids of the page’s events, at once if the salt is known', () => {
     const hashed = ask()
     assert.ok(!(hashed instanceof Promise) && hashed.ok)
     assert.equal(hashed.value.distinctId, hashedDistinctId(hashText(hashOf())))
     assert.equal(hashed.value.deviceId, hashedDeviceId(hashText(hashOf())))
   })
 
-  it('is another one with another address, user agent, site or extra', async () => {
+  it('is a different visitor with another address, user agent, site or extra', async () => {
     for (const [asked, expected] of [
       [{ shown: { address: '203.0.113.8' } }, hashOf({ address: '203.0.113.8' })],
       [{ shown: { userAgent: 'Chrome' } }, hashOf({ userAgent: 'Chrome' })],
@@ -96,7 +96,7 @@ describe('a visitor without cookies', () => {
       assert.deepEqual(await idsOf(asked), idsFor(expected))
   })
 
-  it('is the same one however the address is spelled, and the user agent is cut as pages cut it', async () => {
+  it('is the same visitor however the address is spelled, with the user agent cut as pages cut it', async () => {
     assert.deepEqual(await idsOf({ shown: { address: '::FFFF:203.0.113.7' } }), idsFor(hashOf()))
     const address = '2001:db8::1'
     assert.deepEqual(await idsOf({ shown: { address: '2001:DB8:0:0::0001' } }), idsFor(hashOf({ address })))
@@ -117,7 +117,7 @@ describe('a visitor without cookies', () => {
     assert.deepEqual(await idsOf({ deviceId: 'd' }), { ...idsFor(hashOf()), deviceId: 'd' })
   })
 
-  it('has as many identities as identify events where the project keeps state, and one device', async () => {
+  it('has as many identities as identify events if the project keeps state, and one device', async () => {
     const asked: unknown[] = []
     const visitors: CookielessVisitors = {
       countIdentifies: async (...visitor) => {
@@ -131,12 +131,12 @@ describe('a visitor without cookies', () => {
     assert.deepEqual(await idsOf({ mode: 2, visitors: { countIdentifies: () => 0 } }), idsFor(hashOf()))
   })
 
-  it('is left as it is where the project switched that off, whatever is missing', async () => {
+  it('is left unchanged if the project switched that off, whatever is missing', async () => {
     const ids = await idsOf({ mode: 0, shown: { address: '', host: '', userAgent: '' } })
     assert.deepEqual(ids, { distinctId: '$posthog_cookieless', deviceId: null })
   })
 
-  it('is refused for what the request does not show: address, host, user agent, in this order', async () => {
+  it('is refused without an address, a host or a user agent, checked in this order', async () => {
     for (const [shown, property] of [
       [{ address: '', host: '', userAgent: '' }, 'ip'],
       [{ host: '', userAgent: '' }, 'host'],
@@ -145,7 +145,7 @@ describe('a visitor without cookies', () => {
       assert.deepEqual(await ask({ shown }), err({ kind: 'missing_property', property }))
   })
 
-  it('is unknown while the salts or the state are away', async () => {
+  it('is unknown while the salts or the state are unavailable', async () => {
     const away = async () => {
       throw new PortError('state', 'unavailable')
     }

@@ -1,5 +1,5 @@
-// Gives a visitor without cookies the ids of the day, the same that the visitor's events have.
-// Source: docs/wire/evaluation.md 1.7; docs/wire/ingestion.md 13.
+// Gives a visitor without cookies the ids of the day, the same as those of the visitor's events. Source:
+// docs/wire/evaluation.md 1.7; docs/wire/ingestion.md 13.
 
 import { rootDomain } from '#core/cookieless/root-domain.ts'
 import { visitorAddress } from '#core/cookieless/visitor-address.ts'
@@ -31,14 +31,14 @@ export interface VisitorHasherOptions {
   readonly salts: Pick<DailySalts, 'saltOf'>
   readonly visitors: CookielessVisitors
   readonly saltReads: StoreGuard
-  /** The guard of the store that is asked for `visitors`. */
+  /** The guard of the store that `visitors` reads. */
   readonly reads: StoreGuard
 }
 
 type Hashed = Result<SubjectRequest, UnhashedVisitor>
 
 /**
- * @returns a function that gives the request the visitor's ids, or leaves it as it is where the project has switched
+ * @returns a function that gives the request the visitor's ids, or leaves it unchanged if the project has switched
  *   this off. It never rejects because a store is down.
  */
 export function createVisitorHasher({

@@ -1,8 +1,8 @@
-// Remembers log-ins whose person is not stored yet: an SDK requests flags and sends its `$identify` at the same moment,
+// Remembers log-ins whose person is not stored yet: an SDK requests flags and sends its `$identify` at the same time,
 // and the event still has to pass through the log. The row that keeps the bucket is written once the person is stored;
-// until then, requests with the anonymous id are decided by that id. Waiting log-ins are kept in memory only, and their
-// number is bounded, because any client with a public key can add some.
-// Source: ours; docs/wire/evaluation.md 5.13 asks for less.
+// until then, requests with the anonymous id are decided by that id. Waiting log-ins are held in memory only, and their
+// number is bounded, because any client with a public key can add some. Source: ours; docs/wire/evaluation.md 5.13
+// requires less.
 
 import type {
   HashKeyAssignment,
@@ -25,7 +25,7 @@ export interface LateLoginsOptions {
 
 export interface LateLogins {
   /**
-   * Looks for the person again for about a minute. Of several anonymous ids for one person, the first counts. At the
+   * Retries finding the person for about a minute. Of several anonymous ids for one person, the first counts. At the
    * limit, the project with the most waiting log-ins loses its oldest one.
    */
   note(assignment: HashKeyAssignment): void
@@ -37,7 +37,7 @@ interface LateLogin {
   isDropped: boolean
 }
 
-/** Pauses between looks. Events are usually processed within a second. */
+/** Pauses between tries. Events are usually processed within a second. */
 const pausesMs = [300, 700, 1_500, 3_000, 6_000, 15_000, 30_000]
 const defaultWaitingMax = 2_000
 

@@ -21,7 +21,7 @@ export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
   /** The guard of the store that is read. */
   readonly reads: StoreGuard
-  /** Writes have a guard of their own: while nothing can be written, stored rows still count. */
+  /** Writes have a separate guard: while nothing can be written, stored rows still count. */
   readonly writes: StoreRoundRobin
   /** For persons who are not stored yet. */
   readonly lateLogins: LateLogins
@@ -90,7 +90,8 @@ export function createHashKeyLoader(
     if (leftMs <= 0) return { rows, failure }
     const assignment = assignmentOf(project, request, flagKeys)
     const kept = keepHashKeyFairly(writes, hashKeys, assignment, leftMs)
-    // The stored rows count, not those this request wanted: another request of this person may have been first.
+    // The stored rows count, not those this request wanted to write: another request of this person may have been
+    // first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
       stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }
     return kept instanceof Promise ? kept.then(next) : next(kept)

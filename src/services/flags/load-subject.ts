@@ -23,9 +23,9 @@ import type { Loaded } from './store-guard.ts'
 
 export interface LoadSubjectOptions {
   readonly subjects: GuardedSubjects
-  /** Made by `createHashKeyLoader`. */
+  /** Created by `createHashKeyLoader`. */
   readonly loadHashKeys: ReturnType<typeof createHashKeyLoader>
-  /** Null when there is no database of locations. */
+  /** Null without a database of locations. */
   readonly geoip: Geoip | null
 }
 
@@ -97,7 +97,7 @@ export function createSubjectLoader(
     return subjects.findPerson(project.project.id, asked.distinctId, () => project.personKeys.names())
   }
 
-  /** Members are stored persons, so a request that wants stored data ignored is in no static cohort. */
+  /** Members are stored persons, so a request that ignores stored data is in no static cohort. */
   function loadStaticCohorts(
     project: CompiledProject,
     needs: FlagNeeds,

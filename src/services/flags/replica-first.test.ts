@@ -64,14 +64,14 @@ function start(replicaAnswer: Answer, primaryAnswer: Answer = at) {
 }
 
 describe('look-ups of a replica', () => {
-  it('are answered by it, and the primary is asked nothing', async () => {
+  it('are answered by it without a call to the primary', async () => {
     const { world, source, guard } = start(at)
     assert.equal(await source(), 'replica')
     assert.deepEqual([world.asked, guard.isDown()], [{ replica: 1, primary: 0 }, false])
   })
 
   for (const [what, answer] of Object.entries({ throws: fails, rejects }))
-    it(`are answered by the primary where the replica ${what}, each with what it asked`, async () => {
+    it(`are answered by the primary where the replica ${what}, each with its own arguments`, async () => {
       const { subjects } = start(answer)
       assert.deepEqual(await subjects.findPerson(7, 'ada'), {
         uuid: '7 ada',
@@ -86,7 +86,7 @@ describe('look-ups of a replica', () => {
       assert.equal(await subjects.countIdentifies(7, 'hash'), 2)
     })
 
-  it('wait for a replica that hangs no longer than its part of the time, and then no more', async () => {
+  it('wait for a replica that hangs only for its share of the time, and not at all afterwards', async () => {
     const { world, timers, source, guard } = start(hangs)
     for (let count = 0; count < 2; count++) {
       const waiting = source()
@@ -104,7 +104,7 @@ describe('look-ups of a replica', () => {
     assert.equal(guard.isDown(), false)
   })
 
-  it('are counted by the name of the replica as they fail, and told of once a minute, however often it comes and goes', async () => {
+  it('are counted under the name of the replica as they fail, and logged once a minute, however often it comes and goes', async () => {
     const { world, lines, metrics, source } = start(fails)
     const told = 'reading the replica: unavailable; the primary is read'
     for (let second = 0; second < 59; second++) {
@@ -123,7 +123,7 @@ describe('look-ups of a replica', () => {
     assert.deepEqual(values[0]!.labels, { port: 'subject-replica', code: 'unavailable' })
   })
 
-  it('fail as the primary does when both are away', async () => {
+  it('fail as the primary does when both are unavailable', async () => {
     const { subjects } = start(rejects, rejects)
     await assert.rejects(async () => subjects.findPerson(1, 'ada'), { code: 'unavailable' })
   })

@@ -1,5 +1,5 @@
 // Reads stored persons and groups from a replica, and from the primary when the replica fails. An evaluation that
-// waited for a hanging replica still has time for the primary. A replica that is known to be down is not asked.
+// waited for a hanging replica still has time for the primary. A replica that is known to be down is not called.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { CookielessVisitors } from '#ports/state/cookieless-visitors.ts'
@@ -10,7 +10,7 @@ import type { Loaded, StoreGuard } from './store-guard.ts'
 type Subjects = SubjectStore & HashKeyOverrideReader & CookielessVisitors
 
 /**
- * @param guard guards the replica alone. Its timeout has to leave the primary some of an evaluation's time.
+ * @param guard guards the replica alone. Its timeout must leave the primary some of an evaluation's time.
  * @returns a store whose look-ups fail only when the primary's do.
  */
 export function readReplicaFirst(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {

@@ -15,7 +15,7 @@ export type SlicedWork<T> = (isTimeUp: () => boolean) => T | typeof unfinished
 export interface SliceQueue {
   /**
    * Begins the work at once. When others are waiting, or this turn's slice is used up, the work continues after those
-   * that came before: first come, first served. Its caller gets what the work throws.
+   * that came before: first come, first served. Errors of the work go to its caller.
    * @returns `full` when the work would have to wait and too many already do.
    */
   run<T>(work: SlicedWork<T>): MaybePromise<T> | 'full'
@@ -31,7 +31,7 @@ export interface SliceQueueOptions {
 
 export function createSliceQueue(options: SliceQueueOptions): SliceQueue {
   const { sliceMs, waitingMax, monotonicNowMs, inNextTurn = setImmediate } = options
-  /** In order of arrival; the first is under way. Each returns whether it is done. */
+  /** In order of arrival; the first is running. Each returns whether it is done. */
   const waiting: ((isTimeUp: () => boolean) => boolean)[] = []
   /** When this turn's slice ends; null until work checks the time. While it is set, `endTurn` is scheduled. */
   let sliceEndMs: number | null = null

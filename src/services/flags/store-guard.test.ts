@@ -6,7 +6,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { guardStore, storeLimits } from './store-guard.ts'
 
-/** A guard that stops calling the store after two failures, and the timers that it waits for. */
+/** A guard that stops calling the store after two failures, and the timers that it starts. */
 function start(pendingMax = 10) {
   const timers: { readonly run: () => void; readonly delayMs: number; isCancelled: boolean }[] = []
   const guard = guardStore({
@@ -30,7 +30,7 @@ function start(pendingMax = 10) {
       }
     },
   })
-  /** Fires the timers that are waiting now. @returns their delays. */
+  /** Fires the timers that are pending now. @returns their delays. */
   const fire = () => {
     const due = timers.splice(0).filter(({ isCancelled }) => !isCancelled)
     for (const { run } of due) run()
@@ -41,7 +41,7 @@ function start(pendingMax = 10) {
 const hang = () => new Promise<never>(() => {})
 
 describe('a guarded store', () => {
-  it('is not blamed for a caller that gave it little time, before it had all of its own', async () => {
+  it('has not failed when a caller allowed it little time, before the guard’s own limit', async () => {
     const { guard, fire } = start()
     const answers = [guard.run(hang, 1), guard.run(hang, 1)]
     assert.deepEqual(fire(), [1, 1])
@@ -54,7 +54,7 @@ describe('a guarded store', () => {
     assert.equal(guard.isDown(), true)
   })
 
-  it('may answer after its caller gave up, and is well then', async () => {
+  it('may answer after its caller gave up, and counts as working then', async () => {
     const { guard, fire } = start()
     await guard.run(() => Promise.reject(new PortError('state', 'unavailable')))
     const { promise, resolve } = Promise.withResolvers<number>()
@@ -68,7 +68,7 @@ describe('a guarded store', () => {
     assert.equal(guard.isDown(), false, 'two failures, but not in a row')
   })
 
-  it('has answered in time when its answer came while the event loop was held', async t => {
+  it('has answered in time when its answer came while the event loop was blocked', async t => {
     const { port1, port2 } = new MessageChannel()
     t.after(() => port1.close())
     const came: string[] = []
@@ -88,7 +88,7 @@ describe('a guarded store', () => {
     assert.deepEqual(came, ['answer', 'time limit'])
   })
 
-  it('is not blamed for a queue of ours that is full', async () => {
+  it('has not failed when our own queue is full', async () => {
     const { guard, fire } = start(1)
     for (let count = 0; count < 5; count++) {
       const refused = await guard.run(() => Promise.reject(new QueueFullError('state')))

@@ -38,7 +38,7 @@ export interface GuardOptions {
 
 export interface StoreGuard {
   /**
-   * Calls the store unless it is known to be down. The call has to settle eventually, even after its time limit. A call
+   * Calls the store unless it is known to be down. The call must settle eventually, even after its time limit. A call
    * that one of our own queues refuses fails, but does not count against the store.
    * @param timeoutMs a limit below the guard's own, after which the caller stops waiting. The guard's own limit still
    *   decides whether the store failed.
@@ -48,7 +48,7 @@ export interface StoreGuard {
   isDown(): boolean
 }
 
-/** A busy front has some hundred look-ups under way; `pendingMax` is for a store that is slow. */
+/** A busy front has some hundred look-ups running; `pendingMax` is for a store that is slow. */
 export const storeLimits = {
   timeoutMs: 250,
   pendingMax: 10_000,
@@ -75,7 +75,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
       if (failuresInARow >= options.failuresMax) {
         const nowMs = options.monotonicNowMs()
         if (nowMs < restsUntilMs) return err('database_unavailable')
-        restsUntilMs = nowMs + options.restMs // this call is the one that tries
+        restsUntilMs = nowMs + options.restMs // this call tries whether the store is back
       }
       if (pendingCount >= options.pendingMax) return refuseCall('timeout')
       try {
@@ -148,7 +148,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
 
 /**
  * Calls back one turn of the event loop after the time is up. A loop that was blocked has not yet read an answer that
- * arrived in time, and that answer has to count.
+ * arrived in time, and that answer must count.
  */
 function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
   let immediate: NodeJS.Immediate | undefined

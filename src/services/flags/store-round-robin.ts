@@ -1,7 +1,7 @@
-// Gives projects turns at a store that takes a few calls at once. Any client with a project's public key can make it
-// write. However many calls one project has waiting, another project's call waits for one call of each project, not for
-// all of them. A call that is refused or waits too long here never reaches the store, so it does not count for the
-// circuit breaker.
+// Serves projects round robin at a store that accepts a few calls at once. Any client with a project's public key can
+// make it write. However many calls one project has waiting, another project's call waits for one call of each project,
+// not for all of them. A call that is refused or waits too long here never reaches the store, so it does not count for
+// the circuit breaker.
 
 import { FairQueue } from '#core/fair-queue.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
@@ -23,7 +23,7 @@ export interface StoreRoundRobinOptions extends Pick<GuardOptions, 'timeoutMs' |
 
 export interface StoreRoundRobin {
   /**
-   * Calls the store at once while it has room. Otherwise the call waits for its project's turn, in the order of the
+   * Calls the store at once while it has capacity. Otherwise the call waits for its project's turn, in the order of the
    * project's calls; when too many wait, the project with the most loses its last one.
    * @param rowCount how many rows the call writes.
    * @param timeoutMs limits waiting and the store's work together. Default and maximum: the guard's own limit.
@@ -58,7 +58,7 @@ export function createStoreRoundRobin(options: StoreRoundRobinOptions): StoreRou
 
   return {
     run(projectId, rowCount, call, timeoutMs = options.timeoutMs) {
-      // While there is room, no call is waiting: each answer starts as many waiting calls as there is room for.
+      // While there is capacity, no call is waiting: each answer starts as many waiting calls as fit.
       if (hasCapacity()) return begin(rowCount, call, timeoutMs)
       if (guard.isDown()) return err('database_unavailable')
       return wait(projectId, rowCount, call, timeoutMs)
@@ -75,7 +75,7 @@ export function createStoreRoundRobin(options: StoreRoundRobinOptions): StoreRou
       answer = call()
       return answer
     }, timeoutMs)
-    if (answer === undefined) return loaded // the guard did not ask the store
+    if (answer === undefined) return loaded // the guard did not call the store
     callCount++
     rowsUnderWay += rowCount
     const noteCallEnd = () => {

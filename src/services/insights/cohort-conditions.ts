@@ -1,5 +1,5 @@
-// Replaces the cohorts of a condition by what they stand for: the members of static ones, the conditions of dynamic ones
-// on persons of today. Membership is the one that flags see, save for what only an evaluation knows.
+// Replaces the cohorts of a condition by their contents: the members of static ones, the conditions of dynamic ones on
+// current persons. Membership matches that of flags, except for what only an evaluation knows.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import { type CohortEntry, readCohortTree } from '#core/flags/definitions/cohort-tree.ts'
@@ -14,16 +14,16 @@ export interface CohortConditionsDeps {
   readonly management: Pick<CohortStore, 'findCohort'> & Pick<CohortMemberStore, 'listCohortMemberUuids'>
 }
 
-/** Why a cohort cannot be asked for, for the person who named it. */
+/** Why a cohort cannot be used in a query, for the user who named it. */
 export interface CohortIssue {
   /** The field that named it. */
   readonly path: string
   readonly message: string
 }
 
-/** Members of all static cohorts of a query: they are sent with it. */
+/** Members of all static cohorts of a query, which are sent with it. */
 export const cohortMembersMax = 20_000
-/** Cohorts that those of a query refer to, and theirs, all together. */
+/** Cohorts of a query with those that they refer to, directly or not. */
 const cohortsMax = 50
 
 class Refused extends Error {}
@@ -66,7 +66,7 @@ export class CohortConditions {
     }
   }
 
-  /** The condition that holds for events of the cohort's members. */
+  /** The condition that matches events of the cohort's members. */
   async members(cohortId: number, path: string): Promise<Result<Condition, CohortIssue>> {
     try {
       const condition = await this.#conditionOf(cohortId)
@@ -77,7 +77,7 @@ export class CohortConditions {
     }
   }
 
-  /** After `members` of it. */
+  /** Call it after `members` for the cohort. */
   nameOf(cohortId: number): string {
     return this.#names.get(cohortId) ?? String(cohortId)
   }

@@ -1,4 +1,4 @@
-// Answers whom a flag exposed to its variants, and whether they were split as the flag says.
+// Reports which persons a flag exposed to its variants, and whether they were split as the flag defines.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { configVersion } from '#core/flags/definitions/read-rules.ts'
@@ -12,7 +12,7 @@ import { type FlagCallRange, type FlagCallRangeIssue, type FlagCallsDeps, flagCa
 export interface Exposure {
   readonly buckets: Buckets
   readonly variants: readonly VariantExposure[]
-  /** Persons who were exposed to more than one variant; they count for none. */
+  /** Persons who were exposed to more than one variant; they are counted for none. */
   readonly multiple: number
   /** Null when there is nothing to test (`testShares`). */
   readonly shareTest: ShareTest | null

@@ -1,4 +1,4 @@
-// The calendar that insights of a project go by.
+// The calendar of a project's insights.
 
 import type { BucketCalendar } from '#core/insights/buckets.ts'
 import type { Project } from '#core/project.ts'

@@ -1,4 +1,4 @@
-// Answers a trend: its range, its buckets, what its cohorts stand for, and one count per series and period.
+// Answers a trend: its range, its buckets, the conditions of its cohorts, and one count per series and period.
 
 import { type Buckets, earlierBuckets, firstWithin, makeBuckets, previousPeriod } from '#core/insights/buckets.ts'
 import type { Condition } from '#core/insights/conditions.ts'
@@ -30,7 +30,7 @@ export interface CountedLine extends TrendLine {
   readonly buckets: Buckets
   /** Null unless periods are compared. */
   readonly period: 'current' | 'previous' | null
-  /** The cohort that the line is for; null for everybody, undefined when nothing is broken down by cohorts. */
+  /** The cohort that the line is for; null for all persons, undefined without a breakdown by cohorts. */
   readonly cohort?: { readonly id: number; readonly name: string } | null
 }
 
@@ -39,7 +39,7 @@ export type TrendsIssue =
   | { readonly kind: 'dates'; readonly issue: DateRangeIssue }
   | { readonly kind: 'too_many_points'; readonly pointsMax: number }
   | { readonly kind: 'cohort'; readonly issue: CohortIssue }
-  /** A property that a condition tests has too many. */
+  /** A property that a condition tests has too many values. */
   | { readonly kind: 'too_many_values' }
   | { readonly kind: 'too_many_conditions' }
 
@@ -115,7 +115,7 @@ interface Part {
   readonly of: Pick<CountedLine, 'series' | 'order' | 'cohort'>
 }
 
-/** What is counted by itself: each series, or each series for each cohort. */
+/** The separate counts: each series, or each series for each cohort. */
 async function partsOf(cohorts: CohortConditions, query: TrendsQuery): Promise<Result<Part[], CohortIssue>> {
   const common = await cohorts.resolve(query.condition)
   if (!common.ok) return common

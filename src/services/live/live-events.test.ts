@@ -8,7 +8,7 @@ import { createMemoryEventLog } from '../../../tests/support/memory/memory-event
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/values.ts'
 
 describe('the live view', () => {
-  it('shows what is accepted from now on, of the own project alone, once and in order', async () => {
+  it('shows what is accepted from now on, only of its project, once and in order', async () => {
     const { watch, accept, time } = aView()
     await accept(someEvents(3))
     const [mine, other] = [await watch(), await watch({ projectId: 2 })]
@@ -25,7 +25,7 @@ describe('the live view', () => {
     assert.deepEqual(other.of('event'), [['event', 'person-11', 'main:4', '']])
   })
 
-  it('finds by itself what other processes append, within a quarter of a second', async () => {
+  it('finds what other processes append by itself, within a quarter of a second', async () => {
     const { watch, log, time } = aView()
     const { of } = await watch()
     await time.move(1_000)
@@ -34,7 +34,7 @@ describe('the live view', () => {
     assert.equal(of('event').length, 1)
   })
 
-  it('shows each event at its own offset, and takes offsets that have none for nothing', async () => {
+  it('shows each event at its own offset, and ignores unused offsets', async () => {
     const { watch, accept, time } = aView({ gapAfter: () => 2 })
     await accept(someEvents(1))
     const { heard } = await watch()
@@ -50,7 +50,7 @@ describe('the live view', () => {
     ])
   })
 
-  it('shows to one who comes later only what comes later', async () => {
+  it('shows a later watcher only later events', async () => {
     const { watch, log, time } = aView()
     const first = await watch()
     await time.move(50)
@@ -66,7 +66,7 @@ describe('the live view', () => {
     ])
   })
 
-  it('reads the stream of imports only while somebody asks for it', async () => {
+  it('reads the stream of imports only while a watcher requests it', async () => {
     const read: string[] = []
     const inner = createMemoryEventLog({ nowMs: () => 0 })
     const { watch, time } = aView({
@@ -91,7 +91,7 @@ describe('the live view', () => {
     assert.deepEqual([...new Set(read)], ['main'])
   })
 
-  it('reads nothing and sets no timer while nobody watches', async () => {
+  it('reads nothing and sets no timer without watchers', async () => {
     const { watch, time, open } = aView()
     const watchers = [await watch(), await watch()]
     await time.move(50)
@@ -118,7 +118,7 @@ describe('the live view', () => {
     assert.deepEqual(quiet.of('rejected'), [])
   })
 
-  it('goes on after the log could not be read, and misses nothing', async () => {
+  it('continues after the log could not be read, and misses nothing', async () => {
     let isDown = false
     const inner = createMemoryEventLog({ nowMs: () => 0 })
     const { watch, time } = aView({
@@ -140,7 +140,7 @@ describe('the live view', () => {
     assert.equal(of('lost').length, 0)
   })
 
-  it('says so when it goes on at the end of a log that came back from an older copy, or cannot be read', async () => {
+  it('reports that it continues at the end of a log that came back from an older copy, or cannot be read', async () => {
     for (const code of ['conflict', 'corrupt'] as const) {
       let isBroken = false
       const inner = createMemoryEventLog({ nowMs: () => 0 })
@@ -164,7 +164,7 @@ describe('the live view', () => {
     }
   })
 
-  it('shows what happens now, and says so, when more comes than can be read', async () => {
+  it('skips to current events, and reports it, when more arrive than can be read', async () => {
     // Each read takes 100 ms here and returns half a mebibyte.
     const inner = createMemoryEventLog({ nowMs: () => time.monotonicNowMs() })
     const { watch, time } = aView({
@@ -191,7 +191,7 @@ describe('the live view', () => {
     const { watch, accept, time } = aView()
     let insideMs = 0
     let longestMs = 0
-    // Each look at an event takes 0.1 ms.
+    // Testing an event takes 0.1 ms.
     const slow: Pick<ReadonlySet<string>, 'has'> = {
       has: () => {
         time.pass(0.1)
@@ -212,7 +212,7 @@ describe('the live view', () => {
     assert.ok(tookMs > 350, `${insideMs} ms of work in ${tookMs} ms`)
   })
 
-  it('ends everything at once when it closes, gives up what is stuck, and takes nobody any more', async () => {
+  it('ends all watchers at once when it closes, drops stuck ones, and accepts no more', async () => {
     const { watch, enter, accept, live, time } = aView()
     const [stuck, quick] = [await watch({}, false), await watch()]
     const waiting = await enter()

@@ -30,7 +30,7 @@ export interface LivePlace {
 export type LiveRefusal = 'closed' | 'full' | 'project_full'
 
 export interface LiveEvents {
-  /** Takes a place, which the caller has to leave again. @throws PortError when the log cannot be read. */
+  /** Takes a place, which the caller must leave again. @throws PortError when the log cannot be read. */
   enter(request: LiveRequest): Promise<Result<LivePlace, LiveRefusal>>
   /** Call when a stream has new records. Cheap and repeatable. */
   wake(stream: LogStream): void
@@ -54,11 +54,11 @@ export interface LiveEventsOptions extends Timers {
   readonly workedMs: () => number
 }
 
-/** Recordings are left out, since people cannot read them. */
+/** Recordings are left out, since they are not readable as text. */
 const shownKinds: ReadonlySet<number> = new Set([kindEvent, kindReject])
 const tickMs = 1_000
 const recheckMs = 5_000
-/** How long a watcher stays while it cannot be checked whether it still may watch. */
+/** How long a watcher may stay while its permission cannot be checked. */
 const believedMs = 30_000
 
 export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
@@ -255,7 +255,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     else watcher.end(reason)
   }
 
-  /** Runs one round at a time, and another one for changes made meanwhile. */
+  /** Runs one round at a time, and another one for changes made during it. */
   async function checkAll(): Promise<void> {
     checkedAtMs = monotonicNowMs()
     isCheckDue = true

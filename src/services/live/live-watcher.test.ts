@@ -5,7 +5,7 @@ import { aView, everything, someEvents, sum } from '../../../tests/support/live-
 import { aCapturedEvent } from '../../../tests/support/values.ts'
 
 describe('a watcher of the live view', () => {
-  it('shows so many events of a second and counts the others: together they are all that matched', async () => {
+  it('shows a limited number of events per second and counts the others: together they are all that matched', async () => {
     const { watch, accept, time } = aView()
     const [all, some] = [await watch(), await watch({ filter: { ...everything, events: new Set(['rare']) } })]
     const perSecond = 3_000
@@ -21,7 +21,7 @@ describe('a watcher of the live view', () => {
     assert.ok(all.of('skipped').length <= 5, 'told once a second')
   })
 
-  it('shows nothing to one that takes too little until it took some, and counts what came meanwhile', async () => {
+  it('shows nothing to a watcher that is too slow until it takes some, and counts the events of that time', async () => {
     const { watch, accept, time } = aView()
     const [slow, quick] = [await watch({}, false), await watch()]
     const large = { setJson: 'x'.repeat(60 * 1024) }
@@ -40,7 +40,7 @@ describe('a watcher of the live view', () => {
     slow.leave()
   })
 
-  it('ends one that takes nothing for twenty seconds, with the reason, and no other', async () => {
+  it('ends only a watcher that takes nothing for twenty seconds, with the reason', async () => {
     const { watch, accept, time, dropped, open } = aView()
     const [stuck, idle] = [await watch({}, false), await watch()]
     await accept([aCapturedEvent(1)])
@@ -52,7 +52,7 @@ describe('a watcher of the live view', () => {
     assert.equal(idle.of('end').length, 0)
   })
 
-  it('beats when there is nothing to show', async () => {
+  it('sends a heartbeat when there is nothing to show', async () => {
     const { watch, accept, time } = aView()
     const { of } = await watch()
     await time.move(46_000)
@@ -64,7 +64,7 @@ describe('a watcher of the live view', () => {
     assert.equal(of('beat').length, 3)
   })
 
-  it('ends whoever may not watch any more, when told of a change or within seconds', async () => {
+  it('ends watchers that lost their permission, at a notified change or within seconds', async () => {
     const { watch, live, time } = aView()
     let asked = 0
     let reason: 'access_ended' | 'project_deleted' | null = null
@@ -96,7 +96,7 @@ describe('a watcher of the live view', () => {
     assert.equal(other.of('end').length, 0)
   })
 
-  it('believes a watcher for half a minute while nobody can say whether it may watch', async () => {
+  it('lets a watcher stay for half a minute while its permission cannot be checked', async () => {
     const { watch, time } = aView()
     const { heard, of } = await watch({
       findEndReason: () => Promise.reject(new PortError('state', 'unavailable', new Error('down'))),
@@ -107,7 +107,7 @@ describe('a watcher of the live view', () => {
     assert.deepEqual(heard.at(-1), ['end', 'access_ended'])
   })
 
-  it('takes as many as it may, in all and of a project, and again when one leaves', async () => {
+  it('limits watchers in total and per project, and accepts another when one leaves', async () => {
     const { enter } = aView({ watchersMax: 3, watchersPerProjectMax: 2 })
     const first = await enter()
     assert.ok(first.ok && (await enter()).ok)

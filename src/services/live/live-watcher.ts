@@ -8,7 +8,7 @@ import type { LiveFilter } from '#core/live/live-filter.ts'
 /** `rate`: more than may be shown in a second; `slow`: the watcher takes too little; `too_large`: see `LiveMatch`. */
 export const skipReasons = ['rate', 'slow', 'too_large'] as const
 export type SkipReason = (typeof skipReasons)[number]
-/** Counts since the last ones that the watcher was sent. */
+/** Counts since those that were last sent to the watcher. */
 export type Skipped = Readonly<Record<SkipReason, number>>
 
 export type LiveEndReason = 'access_ended' | 'project_deleted' | 'too_slow' | 'stopping' | 'failed'
@@ -32,7 +32,7 @@ export interface LiveMessages {
   event(event: CapturedEvent, stream: LogStream, offset: number): Uint8Array
   reject(reject: CapturedReject, stream: LogStream, offset: number): Uint8Array
   skipped(counts: Skipped): Uint8Array
-  /** Says that records were left out, without a number, since they were not counted. */
+  /** Reports that records were left out, without a number, since they were not counted. */
   lost(stream: LogStream, reason: 'behind' | 'unreadable'): Uint8Array
   end(reason: LiveEndReason): Uint8Array
   readonly heartbeat: Uint8Array
@@ -43,7 +43,7 @@ export interface LiveRequest {
   readonly filter: LiveFilter
   /** The same for all watchers that are allowed for the same reason, so that one check serves them all. */
   readonly accessKey: string
-  /** Why the watcher may not go on, or null when it may. @throws PortError when that cannot be found out. */
+  /** Why the watcher may not continue, or null when it may. @throws PortError when that cannot be determined. */
   readonly findEndReason: () => Promise<'access_ended' | 'project_deleted' | null>
 }
 
@@ -57,7 +57,7 @@ const heartbeatMs = 15_000
 
 export class LiveWatcher {
   readonly request: LiveRequest
-  /** The first offset it is shown in each stream that it watches. */
+  /** The first offset shown to it in each stream that it watches. */
   readonly from: ReadonlyMap<LogStream, number>
   /** When it was last known to be allowed to watch. */
   allowedAtMs: number

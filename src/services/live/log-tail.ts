@@ -1,6 +1,6 @@
 // Follows the end of one stream of the log while there are watchers. It reads new records when woken, and otherwise
-// every 200 ms, and passes on those that are wanted; others are skipped undecoded. It shares its event loop with
-// requests, so it works in short slices and rests three times as long as it worked.
+// every 200 ms, and passes on the wanted ones; others are skipped undecoded. It shares its event loop with requests, so
+// it works in short slices and rests three times as long as it worked.
 
 import type { DecodedRecord } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
@@ -40,7 +40,7 @@ export interface LogTail {
   /** Call when something was appended. Cheap and repeatable. */
   wake(): void
   stop(): void
-  /** Resolves when nothing is read any more. */
+  /** Resolves when reading has ended. */
   readonly ended: Promise<void>
 }
 
@@ -51,10 +51,10 @@ const restMsMin = 20
 /** Rests three times as long as it worked, so that it takes at most a quarter of the thread's time. */
 const restFactor = 3
 const sliceMsMax = 4
-/** Records between two looks at the clock. */
+/** Records between two checks of the clock. */
 const recordsPerLook = 16
 const bytesPerRead = 512 * 1024
-/** A tail that falls this far behind skips to the end, so that watchers see what happens now, not ever older events. */
+/** A tail that falls this far behind skips to the end, so that watchers see current events, not ever older ones. */
 const behindMsMax = 5_000
 const failureRestMs = 1_000
 const complaintPauseMs = 10_000

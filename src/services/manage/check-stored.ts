@@ -1,5 +1,5 @@
-// What only the stored definitions tell about a flag or a cohort that is being written: whether a filter leads to a flag
-// whose value it could not test. Source: docs/wire/private-api.md 4.3.
+// Checks of a flag or cohort write that need the stored definitions: whether a filter leads to a flag whose value it
+// could not test. Source: docs/wire/private-api.md 4.3.
 
 import {
   type DefinitionLinks,
@@ -18,8 +18,8 @@ export type ReferenceReader = DefinitionLinkReader & Pick<FlagStore, 'listFlagsB
 const readTogether = 20
 
 /**
- * The filters that lead to flags with a document of another version than 1. Such a flag has a value of its own type, which
- * no filter can test.
+ * The filters that lead to flags with a document of another version than 1. Such a flag has a typed value, which no
+ * filter can test.
  */
 export async function dependencyVersionIssues(
   management: Pick<ReferenceReader, 'listFlagsById'>,
@@ -33,7 +33,7 @@ export async function dependencyVersionIssues(
   for (let start = 0; start < ids.length; start += readTogether) {
     for (const flag of await management.listFlagsById(projectId, ids.slice(start, start + readTogether))) {
       if (configVersion(flag.filters) === 1) continue
-      // The filter itself, not the field of it that names the flag.
+      // The filter itself, not its field that names the flag.
       const path = pathOf.get(flag.id)!.replace(/\.[^.]+$/, '')
       const message = `This refers to the flag "${flag.key}", a version 2 flag (with rules), which filters cannot test.`
       issues.push({ path, code: 'unsupported_dependency_config_version', message })

@@ -1,6 +1,6 @@
-// Copies a flag into another project, as a new version of the flag that has the same key there, if one does. What the
-// flag refers to is found there by name: group types and flags have to exist, and missing cohorts are copied. Nothing
-// is written before all of that is known. Source: PostHog's copy_flags; what it leaves open is ours,
+// Copies a flag into another project, as a new version of the target's flag with the same key, if there is one. What
+// the flag refers to is found in the target by name: group types and flags must exist, and missing cohorts are copied.
+// Nothing is written before all of that is known. Source: PostHog's copy_flags; what it leaves open is ours,
 // docs/wire/private-api.md §4.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
@@ -44,7 +44,7 @@ export interface CopiedFlag {
 
 export type CopyRefusal = { readonly kind: 'refused'; readonly reasons: readonly string[] } | FlagRefusal
 
-/** How many cohorts one flag may bring along. */
+/** How many missing cohorts are copied with one flag. */
 const cohortCountMax = 100
 /** How many cohorts are checked when searching one by name: the search also finds longer names that contain it. */
 const namesakeCountMax = 1_000
@@ -104,7 +104,7 @@ async function write(
   projectId: number,
   { by, isDisabled }: CopyOptions,
 ) {
-  // A flag that is deleted there at this moment stays deleted.
+  // A flag that was deleted in the target since it was read stays deleted.
   const { deleted: _leftAsItIs, ...written } = writableOf(flag)
   const there = await deps.management.findFlagByKey(projectId, flag.key)
   const isOfRules = configVersion(filters) === 2
@@ -115,7 +115,7 @@ async function write(
     ...(isDisabled && { active: false }),
   }
   const how = { skipValidation: false, keepsIdentity: true, by }
-  // Seeds and experiments are those of the flag as it was read there.
+  // Seeds and experiments are those of the target's flag as it was read.
   return there === null
     ? createFlag(deps, projectId, fields, how)
     : updateFlag(deps, there, fields, { ...how, ...(isOfRules && { expectedVersion: there.version }) })
@@ -165,7 +165,7 @@ async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number,
   return plan
 }
 
-/** Cohorts that the target lacks, each after those it refers to. A cohort of the same name there is used instead. */
+/** Cohorts that the target lacks, each after those it refers to. A target cohort of the same name is used instead. */
 async function reachedCohorts(
   deps: CopyFlagDeps,
   projectId: number,

@@ -1,6 +1,6 @@
-// Deletes a group type with its groups, unless a flag needs it. The type is gone at once for everything that reads or
-// writes groups; its rows are deleted in batches, so that the size of a transaction does not depend on what clients
-// have sent.
+// Deletes a group type with its groups, unless a flag needs it. The type disappears at once for everything that reads
+// or writes groups; its rows are deleted in batches, so that the size of a transaction does not depend on the amount of
+// data.
 
 import { ok, type Result } from '#core/result.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'

@@ -24,14 +24,14 @@ export interface DraftFlagDeps {
 
 export interface DraftFlag {
   readonly flag: Flag
-  /** The revision of the definitions that it was checked against, at least. */
+  /** The minimum revision of the definitions that it was checked against. */
   readonly revision: number
 }
 
 export type DraftRefusal = InvalidFlag | Extract<FlagRefusal, { kind: 'key_taken' }>
 
 /**
- * @param stored the flag that is changed; null for a new one.
+ * @param stored the flag to change; null for a new one.
  * @param fields those that the write sets; a new flag needs a key.
  */
 export async function draftFlag(

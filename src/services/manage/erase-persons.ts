@@ -1,5 +1,5 @@
-// Erases persons: removes them from the state at once, and records what the worker has to remove of them elsewhere.
-// Source: docs/decisions/0064-erased-persons.md.
+// Erases persons: removes them from the state at once, and records what the worker must remove elsewhere. Source:
+// docs/decisions/0064-erased-persons.md.
 
 import type { ErasureTerms, LogEnds } from '#core/persons/erasure.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -20,11 +20,11 @@ export interface ErasePersonsDeps {
 export interface ErasePersonsRequest extends ErasureTerms {
   readonly projectId: number
   readonly persons: Parameters<ErasureStore['findPersonIds']>[1]
-  /** Label of the key that asks. */
+  /** Label of the requesting key. */
   readonly by: string
 }
 
-/** A worker may give a person an id at the same moment: the next try takes that one, too. */
+/** A worker may give a person an id at the same time: the next try takes that one, too. */
 const conflictTryCount = 5
 
 /** @returns how many persons were found, and how many of them were erased. @throws PortError; some may be erased then. */
@@ -34,7 +34,7 @@ export async function erasePersons(
 ): Promise<{ foundCount: number; erasedCount: number }> {
   const { management, clock } = deps
   const personIds = await management.findPersonIds(projectId, persons)
-  // Before the persons go: whatever was accepted before this request is in the log by now.
+  // Read before the persons are erased: everything accepted before this request is in the log by then.
   const ends = personIds.length === 0 ? null : await findLogEnds(deps)
   let erasedCount = 0
   for (let from = 0; ends !== null && from < personIds.length; ) {

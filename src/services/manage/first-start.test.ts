@@ -6,7 +6,7 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { ensureFirstStart } from './first-start.ts'
 
-it('says that keys are about to be made before it makes any, and not when an instance has its keys', async t => {
+it('the first start reports that it is about to make keys before it makes any, and not when an instance has its keys', async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })

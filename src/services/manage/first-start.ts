@@ -1,5 +1,5 @@
-// Makes what the first start leaves behind: a project with its key, and a personal key with all scopes. Later starts
-// find them and change nothing.
+// Creates what the first start leaves in place: a project with its key, and a personal key with all scopes. Later
+// starts find them and change nothing.
 
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
@@ -25,19 +25,19 @@ export interface FirstStartDeps {
 export interface Bootstrapped {
   /** Key of the first project; null when every project was deleted. */
   readonly projectKey: string | null
-  /** Null unless this start made the key, since only its hash is kept. */
+  /** Null unless this start created the key, since only its hash is stored. */
   readonly personalKey: string | null
   /** `PENNON_PROJECT_KEY` names another key than the stored one, and was ignored. */
   readonly ignoredProjectKey: boolean
 }
 
 /**
- * Safe to run again after a crash at any point: it keeps what exists and makes what is missing.
+ * Safe to run again after a crash at any point: it keeps what exists and creates what is missing.
  * @throws Error with a line for the operator when `PENNON_PROJECT_KEY` cannot be a project API key.
  */
 export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
   const { management } = deps
-  // The personal key is made last, so a start that finds one knows that nothing is missing.
+  // The personal key is created last, so a start that finds one knows that nothing is missing.
   const isFirst = (await management.listPersonalKeys({ limit: 1, offset: 0 })).count === 0
   const { results } = await management.listProjects({ limit: 1, offset: 0 })
   if (isFirst) deps.beforeKeys?.()
@@ -51,7 +51,7 @@ export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapp
 }
 
 /**
- * Refuses what `ensureFirstStart` would refuse, but makes and changes nothing.
+ * Refuses what `ensureFirstStart` would refuse, but changes nothing.
  * @throws Error with a line for the operator when `PENNON_PROJECT_KEY` would be used but cannot be a project API key.
  */
 export async function checkFirstStart(deps: Pick<FirstStartDeps, 'management' | 'projectKey'>): Promise<void> {

@@ -17,7 +17,7 @@ import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-fl
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
 
-/** One writer succeeds in each round, so this many may write at the same moment and none of them fails. */
+/** One writer succeeds in each round, so this many may write at the same time without a failure. */
 const attemptCountMax = 30
 const retriedRefusals: ReadonlySet<unknown> = new Set<FlagWriteRefusal>([
   'key_taken',
@@ -25,7 +25,7 @@ const retriedRefusals: ReadonlySet<unknown> = new Set<FlagWriteRefusal>([
   'definitions_changed',
 ])
 
-/** What a service needs that writes something together with its flags. */
+/** Dependencies of a service that writes a definition together with its flags. */
 export interface FlagOwnerDeps {
   /** Resolves when this front serves everything up to the revision. */
   readonly definitionsReady: (revision: number) => Promise<void>
@@ -35,7 +35,7 @@ export interface FlagOwnerDeps {
 }
 
 /**
- * Writes something together with its flags. `attempt` reads what is stored, decides, and writes both in one
+ * Writes a definition together with its flags. `attempt` reads what is stored, decides, and writes both in one
  * transaction. It runs again from the start while other writers come first; after too many tries, the last refusal is
  * returned. Resolves when the flags are served.
  */
@@ -103,7 +103,7 @@ export async function freeFlagKey(
   }
 }
 
-/** Checks what the write's filters refer to; the returned write succeeds only while all of it is as it was found. */
+/** Checks what the write's filters refer to; the returned write succeeds only while all of it is unchanged. */
 export async function relyingOnReferences(
   management: ReferenceReader,
   projectId: number,
@@ -122,7 +122,7 @@ export async function relyingOnReferences(
   return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
 
-/** The key that writes a feature, survey or experiment, and what it may do with flags that were not made for that. */
+/** The key that writes a feature, survey or experiment, and its permissions for flags that were not made for it. */
 export interface Writer {
   /** Label of the key that writes. */
   readonly by: string
@@ -151,7 +151,7 @@ export async function checkedChange(
   return sealed.ok ? ok(changeOf(flag, sealed.value.fields, change)) : err({ kind: 'invalid', issues: sealed.error })
 }
 
-/** The same for a flag that is made. */
+/** The same for a new flag. */
 export async function checkedNewFlag(
   { payloadCipher, newUuid }: FlagOwnerDeps,
   projectId: number,

@@ -9,7 +9,7 @@ test('a key is its prefix and 43 letters and digits', () => {
   assert.notEqual(generateProjectKey(randomBytes), generateProjectKey(randomBytes))
 })
 
-test('bytes that would make some characters likelier are thrown away', () => {
+test('bytes that would make some characters likelier are discarded', () => {
   const batches = [new Uint8Array(43).fill(248), new Uint8Array(43).fill(247)]
   assert.equal(
     generateProjectKey(() => batches.shift()!),

@@ -6,7 +6,7 @@ export type RandomBytes = (size: number) => Uint8Array
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const keyLength = 43
-/** Bytes from here on are thrown away, so that every character is equally likely. */
+/** Bytes from here on are discarded, so that every character is equally likely. */
 const byteLimit = 256 - (256 % alphabet.length)
 
 export function generateProjectKey(randomBytes: RandomBytes): string {
@@ -16,7 +16,7 @@ export function generateProjectKey(randomBytes: RandomBytes): string {
 /** The secret keys of projects begin with this. */
 export const secretKeyPrefix = 'phs_'
 
-/** Whether the text is a personal key or a project's secret key, which must be in no browser and no address. */
+/** Whether the text is a personal key or a project's secret key, which must not appear in a browser or an address. */
 export function isSecretKey(text: string): boolean {
   return text.startsWith(personalKeyPrefix) || text.startsWith(secretKeyPrefix)
 }

@@ -29,7 +29,7 @@ export interface ManageCohortsDeps {
   readonly clock: Clock
 }
 
-/** The fields that a write may set; absent fields stay. */
+/** The fields that a write may set; absent fields stay unchanged. */
 export type CohortFields = Partial<Pick<Cohort, 'name' | 'description' | 'isStatic' | 'filters' | 'deleted'>>
 
 export interface CohortWriteOptions {

@@ -37,7 +37,7 @@ export interface NewEarlyAccessFeature {
   readonly stage?: EarlyAccessStage
   readonly documentationUrl?: string
   readonly payload?: JsonObject
-  /** When absent, a flag is made that is on only for people who opted in. */
+  /** When absent, a flag is created that is on only for people who opted in. */
   readonly flagId?: number
 }
 
@@ -51,7 +51,7 @@ export type EarlyAccessRefusal =
   | 'flag_in_use'
   /** The flag was not made for the feature, and the key may not write flags. */
   | 'flag_not_writable'
-  /** Other writers kept changing the flag. */
+  /** Other writers repeatedly changed the flag first. */
   | FlagWriteRefusal
   | InvalidFlag
 
@@ -94,7 +94,7 @@ export function updateEarlyAccessFeature(
   })
 }
 
-/** The flag stays, and its condition sets alone decide it again. */
+/** The flag stays, and is then decided by its condition sets alone. */
 export function deleteEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
@@ -148,7 +148,7 @@ async function givenFlag(
   return ok(changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, change))
 }
 
-/** Null when there is nothing to change: the flag was deleted, or is already set that way. */
+/** Null when there is nothing to change: the flag was deleted, or already has that state. */
 async function enrolmentWrite(
   { management }: ManageEarlyAccessDeps,
   feature: EarlyAccessFeature,

@@ -35,7 +35,7 @@ export interface ManageExperimentsDeps extends FlagOwnerDeps {
 
 export interface ExperimentFields {
   readonly name?: string
-  /** Members of `Experiment.content`; absent members stay. */
+  /** Members of `Experiment.content`; absent members stay unchanged. */
   readonly content?: JsonObject
   readonly startDateMs?: number | null
   readonly endDateMs?: number | null
@@ -47,10 +47,10 @@ export interface ExperimentFields {
 
 /** What a write of an experiment says about its flag. */
 export interface FlagConfig {
-  /** Members of the flag's filters; absent members stay. */
+  /** Members of the flag's filters; absent members stay unchanged. */
   readonly filters?: JsonObject
   readonly ensureExperienceContinuity?: boolean
-  /** A running experiment's flag changes only where the caller says that it may. */
+  /** A running experiment's flag changes only if the caller explicitly allows it. */
   readonly mayChangeRunning: boolean
 }
 
@@ -62,20 +62,20 @@ export type ExperimentRefusal =
   | 'flag_not_started'
   /** The experiment would start with a flag that is archived, so inactive. */
   | 'flag_archived'
-  /** The flag was there before, and the body says what it should be like. */
+  /** The flag existed before, and the body configures it. */
   | 'flag_taken_with_config'
-  /** The flag of a running experiment would change, and the body does not say that it may. */
+  /** The flag of a running experiment would change, and the body does not allow that. */
   | 'flag_of_running'
   /** The flag was not made for the experiment, and the key may not write flags. */
   | 'flag_not_writable'
-  /** Rules of these flags, in words, belong to the experiment. */
+  /** Rules of these flags, formatted for messages, belong to the experiment. */
   | { readonly kind: 'in_rules'; readonly of: readonly string[] }
   | FlagWriteRefusal
   | InvalidFlag
 
 /**
- * Uses the flag with this key as it is. If there is none, makes one as `flagConfig` says, with `control` and `test` at 50 %
- * each unless it names others, on for everyone. The flag becomes active when the experiment has a start, unless
+ * Uses the flag with this key unchanged. If there is none, creates one from `flagConfig`, with `control` and `test` at
+ * 50 % each unless it names others, on for everyone. The flag becomes active when the experiment has a start, unless
  * `flagActive` is false.
  */
 export function createExperiment(
@@ -108,8 +108,8 @@ export function createExperiment(
 
 /**
  * The first start of an experiment switches its flag on, and `flagConfig` changes it.
- * @param fieldsOf what to write, decided from what is stored; decides again when others changed that. The flag may be
- * deleted; null when there is no such flag.
+ * @param fieldsOf decides what to write from the stored experiment; called again when others changed that. The flag may
+ *   be deleted; null when there is no such flag.
  */
 export function updateExperiment<E = never>(
   deps: ManageExperimentsDeps,
@@ -163,8 +163,8 @@ export function deleteExperiment(
 }
 
 /**
- * The flag's fields that the configuration changes, with the marker for encrypted payloads that stay; none where it says
- * what answers show already.
+ * The fields of the flag that the configuration changes, with the marker for encrypted payloads that stay; none when it
+ * equals what answers already show.
  */
 function configChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
   const shown = shownFilters(flag)

@@ -37,7 +37,7 @@ export interface WriteOptions {
   readonly legacyRolloutPercentage?: JsonValue
   /** Stores the flag even if validation fails, and returns the issues as `warnings`. */
   readonly skipValidation: boolean
-  /** Takes the ids and seeds of rules as they are sent, as `skipValidation` does too. */
+  /** Accepts ids and seeds of rules as they are sent, as `skipValidation` does too. */
   readonly keepsIdentity?: boolean
   /** Label of the key that writes. */
   readonly by: string
@@ -109,7 +109,7 @@ export function prepareNewFlag(
   return ok({ flag: { ...whole, projectId, createdAtMs: nowMs, createdBy: options.by }, warnings: issues })
 }
 
-/** How often a change is made again when others change the same flag at the same moment. */
+/** How many times a change is attempted when others change the same flag at the same time. */
 const changeTryCount = 5
 
 /** Writes the given fields and adds 1 to the version. Only the given fields are validated. */
@@ -123,7 +123,7 @@ export async function updateFlag<E extends Refusal = never>(
   return retryOvertaken(flag, read => updateOnce(deps, read, fields, options))
 }
 
-/** @param change made again from the newest flag when it may only be written onto a version that others replaced. */
+/** @param change called again with the newest flag if it was based on a version that others replaced. */
 export async function retryOvertaken<E extends Refusal>(
   flag: Flag,
   change: (read: Flag) => Promise<Result<WrittenFlag, E | StaleVersion>>,
@@ -146,7 +146,7 @@ function isStale(refusal: Refusal): refusal is StaleVersion {
 
 type UpdateOptions<E> = WriteOptions & {
   readonly expectedVersion?: number
-  /** Refuses for what the project's definitions are at the moment of the write; null lets it pass. */
+  /** Refuses depending on the project's definitions at the time of the write; null allows it. */
   readonly refuse?: ((links: DefinitionLinks) => Promise<E | null>) | undefined
 }
 
@@ -157,7 +157,7 @@ async function updateOnce<E extends Refusal>(
   options: UpdateOptions<E>,
 ): Promise<Result<WrittenFlag, FlagRefusal | E>> {
   const { expectedVersion: sentVersion } = options
-  // Against the rules of another version, the ids in the document would seem to be wrong.
+  // Compared with the rules of another version, the ids in the document would seem to be wrong.
   if (hasRules(fields) && sentVersion !== undefined && sentVersion !== flag.version)
     return err({ kind: 'stale_version', sentVersion, current: flag })
   const prepared = prepareFlagFields(deps, flag, fields, options)
@@ -196,7 +196,7 @@ export function deleteFlag(deps: ManageFlagsDeps, flag: Flag, by: string): Promi
 
 /**
  * Makes an earlier version the newest one, as it was stored then. Only its references are validated again: what it
- * refers to may be gone by now, or refer to the flag itself.
+ * refers to may be deleted, or refer to the flag itself.
  */
 export async function restoreFlag(
   deps: ManageFlagsDeps,
@@ -219,8 +219,8 @@ function hasRules({ filters }: FlagFields): boolean {
 }
 
 /**
- * The fields with `filters` as they are stored: of version 1 in today's form, of version 2 with ids and seeds.
- * @param stored the flag that is changed; null for a new one.
+ * The fields with `filters` as they are stored: version 1 in the current form, version 2 with ids and seeds.
+ * @param stored the flag to change; null for a new one.
  */
 function prepareFields<T extends FlagFields>(
   { newUuid }: Pick<ManageFlagsDeps, 'newUuid'>,
@@ -230,7 +230,7 @@ function prepareFields<T extends FlagFields>(
 ): Result<T, InvalidFlag> {
   const { filters } = fields
   if (filters === undefined) return ok(fields)
-  // A change from version 1 is refused by validation. A document of a version that is not known may be repaired.
+  // A change from version 1 is refused by validation. A document of an unknown version may be repaired.
   const mayHaveRules = stored === null || configVersion(stored.filters) !== 1
   if (!hasRules(fields) || !mayHaveRules || skipValidation || keepsIdentity)
     return ok({ ...fields, filters: normalizeFilters(filters, legacyRolloutPercentage) })
@@ -240,7 +240,7 @@ function prepareFields<T extends FlagFields>(
     : err({ kind: 'invalid', issues: [identified.error] })
 }
 
-/** @param warnings what is wrong with the fields themselves. */
+/** @param warnings issues of the fields themselves. */
 async function saveChecked<E extends Refusal = never>(
   deps: ManageFlagsDeps,
   flag: Flag,
@@ -285,7 +285,7 @@ async function save(
   if (written.error === 'definitions_changed') return err('definitions_changed')
   if (written.error === 'not_found') return err({ kind: 'not_found' })
   if (written.error === 'key_taken') return err({ kind: 'key_taken' })
-  // Without an expected version, only a change at the same moment ends here: we expected the version that we read.
+  // Without an expected version, only a concurrent change ends here: the version that was read was expected.
   return err({
     kind: 'stale_version',
     sentVersion: expectedVersion ?? flag.version,

@@ -27,7 +27,7 @@ export type ProjectSettings = Partial<
 
 export type ProjectRefusal = 'not_found' | 'token_taken' | 'invalid_token' | 'unknown_timezone' | 'blank_name'
 
-/** New projects read date filters in UTC, look IP addresses up and keep them, and match properties by version 1. */
+/** New projects read date filters in UTC, look IP addresses up and store them, and match properties by version 1. */
 const projectDefaults = {
   timezone: 'UTC',
   anonymizeIps: false,
@@ -36,8 +36,8 @@ const projectDefaults = {
 } as const
 
 /**
- * The tokens that capture accepts: 1–64 printable ASCII characters without white space, no secret.
- * Source: docs/wire/ingestion.md 2.4.
+ * The tokens that capture accepts: 1–64 printable ASCII characters without white space, and no secret key. Source:
+ * docs/wire/ingestion.md 2.4.
  */
 const tokenForm = /^(?!ph[xs]_)[!-~]{1,64}$/
 /** A slash, question mark, hash or percent sign would cut or change the token in `/array/<token>/`. */
@@ -71,7 +71,7 @@ export async function createProject(
   return ok(written.value.value)
 }
 
-/** Absent quotas, ingestion settings and client settings stay as they are. */
+/** Absent quotas, ingestion settings and client settings stay unchanged. */
 export async function updateProject(
   deps: ManageProjectsDeps,
   projectId: number,

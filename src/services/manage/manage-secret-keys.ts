@@ -1,4 +1,5 @@
-// Manages secret keys of projects: makes a new key, which turns the former one into the backup, and deletes the backup.
+// Manages secret keys of projects: creates a new key, which turns the former one into the backup, and deletes the
+// backup.
 
 import type { SecretKeys } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
@@ -42,8 +43,8 @@ export async function deleteBackupSecretKey(
 }
 
 /**
- * Leaves out 39 of 43 characters: the rest distinguishes two keys, but does not help to guess one.
- * Source: as PostHog masks keys.
+ * Masks 39 of 43 characters: the rest distinguishes two keys, but does not help to guess one. Source: as PostHog masks
+ * keys.
  */
 function maskSecret(secret: string): string {
   return `${secretKeyPrefix}...${secret.slice(-4)}`

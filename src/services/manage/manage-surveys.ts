@@ -1,7 +1,6 @@
 // Manages surveys and the flags that are made for them: one selects the people a survey is for, when it has filters,
 // and one those who have not answered it yet. Both are on while the survey runs and are deleted with it. Survey and
-// flags are written in one transaction.
-// Source: docs/wire/evaluation.md 7.5; PostHog's survey API.
+// flags are written in one transaction. Source: docs/wire/evaluation.md 7.5; PostHog's survey API.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
@@ -30,11 +29,11 @@ export interface ManageSurveysDeps extends FlagOwnerDeps {
   readonly newUuid: () => string
 }
 
-/** The fields that a write may set; an absent field stays, or gets its default in a new survey. */
+/** The fields that a write may set; an absent field stays unchanged, or gets its default in a new survey. */
 export interface SurveyFields {
   readonly name?: string
   readonly type?: string
-  /** Members of `Survey.content`; absent members stay. */
+  /** Members of `Survey.content`; absent members stay unchanged. */
   readonly content?: JsonObject
   readonly linkedFlagId?: number | null
   /** Null makes the survey for everyone again. */
@@ -51,7 +50,7 @@ export type SurveyRefusal =
   | 'no_questions'
   /** The survey would be linked to a flag that the key may not read. */
   | 'flag_not_readable'
-  /** Other writers kept changing its flags. */
+  /** Other writers repeatedly changed its flags first. */
   | FlagWriteRefusal
   /** Its targeting filters are invalid. */
   | InvalidFlag
@@ -80,7 +79,7 @@ export function createSurvey(
   })
 }
 
-/** @param fieldsOf what to write, decided from what is stored; decides again when others changed that. */
+/** @param fieldsOf decides what to write from the stored survey; called again when others changed that. */
 export function updateSurvey<E = never>(
   deps: ManageSurveysDeps,
   projectId: number,
@@ -141,7 +140,7 @@ async function flagsOf({ management }: ManageSurveysDeps, survey: Survey): Promi
   return { targeting, internal }
 }
 
-/** @param targetingFilters undefined leaves them as they are, null removes them. */
+/** @param targetingFilters undefined leaves them unchanged, null removes them. */
 async function flagWritesFor(
   deps: ManageSurveysDeps,
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,

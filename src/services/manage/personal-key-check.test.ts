@@ -32,7 +32,7 @@ function startCheck({ answersLater = false } = {}) {
 }
 
 describe('a personal key that does not exist', () => {
-  it('is asked for once a second, however often it is sent', async () => {
+  it('is looked up once a second, however often it is sent', async () => {
     const { check, clock, askedCount } = startCheck()
     for (let sent = 0; sent < 100; sent++) assert.equal(await check.find('phx_madeup'), null)
     assert.equal(askedCount(), 1)
@@ -41,7 +41,7 @@ describe('a personal key that does not exist', () => {
     assert.equal(askedCount(), 2)
   })
 
-  it('works as soon as this process hears of a change after it was made', async () => {
+  it('works as soon as this process notices a change after its creation', async () => {
     const { check, stored } = startCheck()
     assert.equal(await check.find('phx_given'), null)
     stored.add('phx_given')
@@ -49,7 +49,7 @@ describe('a personal key that does not exist', () => {
     assert.equal(await check.find('phx_given'), storedKey)
   })
 
-  it('is not remembered when a change is heard of while the state is asked', async () => {
+  it('is not remembered when a change is noticed during the look-up', async () => {
     const { check, stored, answerAll } = startCheck({ answersLater: true })
     const first = check.find('phx_given')
     check.forget()
@@ -61,7 +61,7 @@ describe('a personal key that does not exist', () => {
     assert.equal(await second, storedKey)
   })
 
-  it('leaves the state to keys that were found before, when very many are made up', async () => {
+  it('leaves capacity for keys that were found before, when very many are made up', async () => {
     const { check, clock, stored, answerAll, askedCount } = startCheck({ answersLater: true })
     stored.add('phx_real')
     const first = check.find('phx_real')

@@ -18,7 +18,7 @@ export interface PersonalKeyCheck {
    *   under way.
    */
   find(secret: string): MaybePromise<PersonalKey | null>
-  /** Looks up every key anew. Called after a key was deleted here, and when the revision shows a change elsewhere. */
+  /** Looks up every key again. Called after a key was deleted here, and when the revision shows a change elsewhere. */
   forget(): void
 }
 
@@ -28,8 +28,8 @@ const rememberedCountMax = 1_000
 const unknownForMs = 1_000
 const unknownCountMax = 10_000
 /**
- * How many never-seen secrets may be looked up in the state at a time: a tenth of the calls that the state takes, so
- * that made-up keys leave room for everything else.
+ * How many never-seen secrets may be looked up in the state at a time: a tenth of the calls that the state accepts, so
+ * that made-up keys leave capacity for everything else.
  */
 export const unknownKeysAskedMax = 100
 /** Longer secrets cannot be valid, so they are not hashed. */
@@ -41,7 +41,7 @@ export function createPersonalKeyCheck(deps: {
   clock: Clock
   uses: Pick<PersonalKeyUses, 'note'>
 }): PersonalKeyCheck {
-  /** An expired entry still shows that there was such a key. */
+  /** An expired entry still shows that the key existed. */
   const remembered = new Map<string, { readonly key: PersonalKey; untilMs: number }>()
   /** Until when a hash is known to belong to no key. */
   const unknown = new Map<string, number>()

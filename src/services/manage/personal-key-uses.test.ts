@@ -47,7 +47,7 @@ describe('uses of personal keys', () => {
     await uses.close()
   })
 
-  it('that cannot be written are counted, and tried again with the next use after a minute', async () => {
+  it('that cannot be written are counted, and retried with the next use after a minute', async () => {
     let calls = 0
     const { clock, metrics, uses } = usesOn(async () => {
       calls++

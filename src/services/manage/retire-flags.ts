@@ -1,6 +1,6 @@
-// Deletes or archives many flags in one call. Each flag is a write of its own, with its own version, and is left as it is
-// when something uses it. Flags that only others of the same call use go with them: those that use come first.
-// Source: PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md §4.
+// Deletes or archives many flags in one call. Each flag is written separately, as a version, and stays unchanged when
+// something uses it. Flags that are used only by others of the same call are included: their users come first. Source:
+// PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md §4.
 
 import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -28,7 +28,7 @@ export interface RetiredFlag {
   readonly flagId: number
   /** Null when the project has no such flag, or it is deleted. */
   readonly flag: Flag | null
-  /** `in_use` has at least one user. `busy`: the project's definitions kept changing; asking again may work. */
+  /** `in_use` has at least one user. `busy`: the project's definitions kept changing; a retry may work. */
   readonly refused:
     | null
     | { readonly kind: 'not_found' }
@@ -40,8 +40,8 @@ export interface RetiredFlag {
 const lostRacesMax = 10
 
 /**
- * Deletes or archives those of the flags that nothing uses; an archived one stays archived without a new version.
- * Resolves when the rest is served.
+ * Deletes or archives the unused ones of these flags; an archived one stays archived without a new version. Resolves
+ * when the result is served.
  * @returns an entry for each id, in their order.
  */
 export async function retireFlags(
@@ -87,7 +87,7 @@ async function retireInRounds(
 interface Round {
   readonly projectId: number
   readonly how: 'delete' | 'archive'
-  /** Those of the ids that exist. */
+  /** The ids that exist, with their flags. */
   readonly flags: ReadonlyMap<number, Flag>
   readonly usersOf: ReadonlyMap<number, readonly FlagUser[]>
   readonly revision: number
@@ -108,7 +108,7 @@ async function startRound(
 }
 
 /**
- * What uses these flags, as an obstacle to retiring them.
+ * What uses these flags and so prevents retiring them.
  * @param links read before, so that a change in between is noticed by a write that names their revision.
  * @returns an entry for each of the flags.
  */
@@ -149,7 +149,7 @@ async function dependents(
   ]
 }
 
-/** Writes until nothing more can be written, or until somebody else has changed the project's definitions. */
+/** Writes until nothing more can be written, or until another writer has changed the project's definitions. */
 async function runRound(
   deps: RetireFlagsDeps,
   round: Round,
@@ -157,7 +157,7 @@ async function runRound(
   by: string,
 ): Promise<{ readonly revision: number | null; readonly hasLostRace: boolean }> {
   const waiting = new Map([...round.flags].filter(([flagId]) => !results.has(flagId)))
-  /** Whoever was retired in this call uses nothing any more. */
+  /** Flags retired in this call no longer use anything. */
   const remaining = (flagId: number) =>
     round.usersOf
       .get(flagId)!
@@ -172,7 +172,7 @@ async function runRound(
       else {
         const written = await write(deps, round, flag, linksRevision, by)
         if (written === null) return { revision, hasLostRace: true }
-        // Nobody else has written in between, so what was read is still how things are.
+        // No other writer came in between, so what was read is still current.
         linksRevision = revision = written.revision
         results.set(flagId, { flagId, flag: written.flag, refused: null })
       }
@@ -185,7 +185,7 @@ async function runRound(
   return { revision, hasLostRace: false }
 }
 
-/** @returns null when the project's definitions have changed meanwhile. */
+/** @returns null when the project's definitions have changed in between. */
 async function write(
   { management, clock }: RetireFlagsDeps,
   { projectId, how }: Round,

@@ -12,14 +12,14 @@ import type { PayloadCipher } from './payload-cipher.ts'
 
 export interface SealedFields<T> {
   readonly fields: T
-  /** The fields depend on what the flag held when it was read, so they may only be written onto that version. */
+  /** The fields depend on the flag as it was read, so they may only be written onto that version. */
   readonly restsOnStored: boolean
 }
 
 /**
- * @param stored the flag that is changed; null for a new one.
- * @returns the fields to store, or issues that even a write without validation is refused for.
- * Source: ours, docs/wire/private-api.md §4.
+ * @param stored the flag to change; null for a new one.
+ * @returns the fields to store, or issues for which even a write without validation is refused. Source: ours,
+ *   docs/wire/private-api.md §4.
  */
 export async function sealPayloads<T extends FlagFields>(
   cipher: Pick<PayloadCipher, 'seal'>,
@@ -59,7 +59,7 @@ export async function sealPayloads<T extends FlagFields>(
 
 /**
  * Prepares the fields of an earlier version. An encrypted flag stays encrypted, since its earlier payloads may not be
- * shown to the client that restores it. Encrypted payloads of the version are restored as they are.
+ * shown to the client that restores it. Encrypted payloads of the version are restored unchanged.
  */
 export async function sealRestored(
   cipher: Pick<PayloadCipher, 'seal'>,
@@ -72,13 +72,15 @@ export async function sealRestored(
   return sealed.ok ? ok({ fields: sealed.value.fields, restsOnStored: true }) : sealed
 }
 
-/** Whether the fields have payloads but do not say if these are encrypted, or the reverse: the stored flag has the rest. */
+/**
+ * Whether the fields have payloads without saying if these are encrypted, or the reverse: the stored flag has the rest.
+ */
 function isHalfGiven({ filters, hasEncryptedPayloads }: FlagFields): boolean {
   if (filters === undefined) return hasEncryptedPayloads !== undefined
   return hasEncryptedPayloads === undefined && holdsPayload(ownValue(filters, 'payloads'))
 }
 
-/** The marker stands for a payload that is stored encrypted, which such a flag has none of. */
+/** The marker refers to a payload that is stored encrypted, and such a flag has none. */
 function plain<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const marked = markedPayload(ownValue(fields.filters ?? {}, 'payloads'))
   if (marked !== undefined) return err([issue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])
@@ -91,7 +93,7 @@ function markedPayload(payloads: JsonValue | undefined): string | undefined {
   return Object.keys(payloads).find(valueKey => ownValue(payloads, valueKey) === redactedPayload)
 }
 
-/** The write ends encryption. Stored payloads stay secret, so the write has to bring payloads of its own. */
+/** The write ends encryption. Stored payloads stay secret, so the write must contain new payloads. */
 function unsealFields<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
   const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(holdsPayload)

@@ -16,7 +16,7 @@ describe('digests of secrets', () => {
     for (const secret of secrets) assert.equal(digests.of(secret), hashSecret(secret))
   })
 
-  it('are not made again while they are kept, of so many at most', () => {
+  it('are not computed again while they are kept, up to a limit', () => {
     const digests = createSecretDigests(2)
     const marked = (secret: string) => {
       digests.keep(secret, `kept ${secret}`)

@@ -16,11 +16,10 @@ export interface SecretDigests {
 }
 
 /**
- * A digest does not say that a key is valid: the caller looks the key up by its digest each time, so a deleted key is
+ * A digest does not mean that a key is valid: the caller looks the key up by its digest each time, so a deleted key is
  * refused as soon as without this memory.
- *
  * The time of a look-up reveals nothing about a kept secret: the secret is found by a number that cannot be predicted
- * from outside, and compared in a time that depends only on the length of what was sent. Kept secrets are only in the
+ * from outside, and compared in a time that depends only on the length of the sent text. Kept secrets are only in the
  * memory of this process, as those of requests are anyway.
  */
 export function createSecretDigests(countMax: number): SecretDigests {

@@ -1,6 +1,6 @@
-// Changes one thing of a flag, as one version. Whether the flag allows it is decided from the flag as it was read, and it
-// is written only while that version is the newest; what other definitions have to say is decided at the moment of the
-// write. `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
+// Changes one thing of a flag, as one version. Whether the flag allows it is decided from the flag as it was read, and
+// it is written only while that version is the newest; the other definitions are checked at the time of the write.
+// `core/flags/definitions/narrow-writes.ts` has the changes. Source: docs/wire/private-api.md 4.2.
 
 import { type DefinitionLinks, flagDependencies } from '#core/flags/definitions/definition-links.ts'
 import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
@@ -20,7 +20,7 @@ export type NarrowWriteRefusal =
   | ({ readonly kind: 'refused' } & NarrowRefusal)
   | { readonly kind: 'in_use'; readonly by: readonly FlagUser[] }
 
-/** Others that stand against a change of a flag; null when none does. */
+/** Definitions that prevent a change of a flag; null when none does. */
 export type Obstacle = (
   deps: WriteNarrowlyDeps,
   flag: Flag,
@@ -28,14 +28,14 @@ export type Obstacle = (
 ) => Promise<NarrowWriteRefusal | null>
 
 export interface NarrowOptions {
-  /** The version that the caller saw; without it, the change is made to whatever the newest is. */
+  /** The version that the caller saw; without it, the change applies to the newest version. */
   readonly sentVersion?: number
   readonly obstacle?: Obstacle
   /** Label of the key that writes. */
   readonly by: string
 }
 
-/** Writes nothing, and answers the flag, when it is that way already. */
+/** Writes nothing, and returns the flag, when it already has that state. */
 export function writeNarrowly(
   deps: WriteNarrowlyDeps,
   flag: Flag,
@@ -59,7 +59,7 @@ function write(deps: WriteNarrowlyDeps, read: Flag, fields: FlagFields, { obstac
   return updateFlag<NarrowWriteRefusal>(
     deps,
     read,
-    // Payloads that are stored encrypted would be encrypted again; the marker keeps them as they are.
+    // Payloads that are stored encrypted would be encrypted again; the marker keeps them unchanged.
     filters === undefined ? fields : { ...fields, filters: shownFilters({ ...read, filters }) },
     {
       expectedVersion: read.version,
@@ -79,7 +79,7 @@ export const activeDependents: Obstacle = async ({ management }, flag, links) =>
   return active.length === 0 ? null : refusedFor(message, active)
 }
 
-/** Flags that are off on which the flag depends. */
+/** Inactive flags that the flag depends on. */
 export const disabledDependencies: Obstacle = async ({ management }, flag, links) => {
   const found = await management.listFlagsById(flag.projectId, flagDependencies(links)(flag.id))
   const off = found.filter(({ active, deleted }) => !active || deleted)
@@ -88,7 +88,7 @@ export const disabledDependencies: Obstacle = async ({ management }, flag, links
     : refusedFor('Cannot enable this feature flag because it depends on disabled flags', off)
 }
 
-/** Active flags that depend on the flag, or whatever else uses it. */
+/** Active flags that depend on the flag, or anything else that uses it. */
 export const anyUse: Obstacle = async (deps, flag, links) => {
   const dependents = await activeDependents(deps, flag, links)
   if (dependents !== null) return dependents

@@ -9,7 +9,7 @@ import { writeDefinition } from './write-with-links.ts'
 const reference = { kind: 'flag', id: 1, path: 'filters' } as const
 const self = { kind: 'flag', id: 2, name: 'b' } as const
 
-/** A store that returns the given links one after the other, and then the last ones again and again. */
+/** A store that returns the given links one after the other, then the last ones every time. */
 function storeOf(...flagIds: number[][]) {
   let reads = 0
   return {
@@ -29,7 +29,7 @@ function storeOf(...flagIds: number[][]) {
 }
 
 describe('writing a definition', () => {
-  it('that refers to nothing looks nothing up', async () => {
+  it('that refers to nothing needs no look-up', async () => {
     const store = storeOf([])
     const write = async (linked: LinkedWrite) => ok(linked)
     const written = await writeDefinition(store, {
@@ -56,7 +56,7 @@ describe('writing a definition', () => {
     assert.deepEqual(revisions, [1])
   })
 
-  it('succeeds beside writes that refer to nothing, since they take turns', async () => {
+  it('succeeds beside writes that refer to nothing, since they are serialised', async () => {
     let revision = 1
     const plain: Promise<unknown>[] = []
     const base = { projectId: 1, self, issues: [], skipValidation: false }
@@ -79,7 +79,7 @@ describe('writing a definition', () => {
     assert.deepEqual(await Promise.all(plain), [ok({ written: 3, warnings: [] })])
   })
 
-  it('relies on nothing when validation is skipped, and says what is wrong', async () => {
+  it('checks no references when validation is skipped, and returns the issues', async () => {
     const definition = {
       ...{ projectId: 1, self, references: [reference], issues: [], skipValidation: true },
       write: async (linked: LinkedWrite) => ok(linked),
@@ -89,7 +89,7 @@ describe('writing a definition', () => {
     assert.deepEqual([written.value.written, written.value.warnings.length], [{}, 1])
   })
 
-  it('gives up as a conflict that may be tried again when the definitions never stand still', async () => {
+  it('fails with a retryable conflict when the definitions keep changing', async () => {
     const definition = {
       ...{ projectId: 1, self, references: [reference], issues: [], skipValidation: false },
       write: async () => err('definitions_changed' as const),

@@ -1,6 +1,6 @@
-// Writes a definition that refers to others, checked against the definitions at the moment of the write. If the
-// project's definitions change in between, it is checked again. So when two writes would together close a cycle, or one
-// refers to what the other deletes, the later one is refused.
+// Writes a definition that refers to others, checked against the definitions at the time of the write. If the project's
+// definitions change in between, it is checked again. So when two writes would together close a cycle, or one refers to
+// what the other deletes, the later one is refused.
 
 import type { DefinitionLinks, DefinitionReference } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
@@ -43,7 +43,7 @@ async function writeChecked<T, E>(
   throw new PortError('management-store', 'conflict', new Error('the definitions changed during every attempt'))
 }
 
-/** Types that were deleted in between: a new type with the same index is not the one that was meant. */
+/** Types that were deleted in between: a new type with the same index is a different one. */
 function goneOf(
   before: DefinitionLinks['groupTypes'],
   now: DefinitionLinks['groupTypes'],
@@ -56,13 +56,13 @@ function goneOf(
 export interface DefinitionWrite<W, E> {
   readonly projectId: number
   readonly self: ReferringDefinition
-  /** What it refers to from now on; empty when its references do not change, and then nothing is looked up. */
+  /** Its new references; empty when they do not change, and then nothing is looked up. */
   readonly references: readonly DefinitionReference[]
-  /** What is wrong with the definition itself. */
+  /** Issues of the definition itself. */
   readonly issues: readonly FlagIssue[]
   /** Writes it despite any issues, which are returned as `warnings`. */
   readonly skipValidation: boolean
-  /** Refuses for what the project's definitions are at the moment of the write; null lets it pass. */
+  /** Refuses depending on the project's definitions at the time of the write; null allows it. */
   readonly refuse?: ((links: DefinitionLinks) => Promise<E | null>) | undefined
   readonly write: (linked: LinkedWrite) => Promise<Result<W, E | 'definitions_changed'>>
 }

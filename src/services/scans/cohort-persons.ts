@@ -1,5 +1,5 @@
-// Lists and counts the members of a cohort, and tells which cohorts a person is in. A static cohort has rows; for any
-// other, the evaluator tests stored persons one after the other.
+// Lists and counts the members of a cohort, and finds the cohorts that a person is in. A static cohort has rows; for
+// any other, the evaluator tests stored persons one after the other.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -64,8 +64,8 @@ export async function listMembers<T>(
 }
 
 /**
- * Those of the cohorts that a person is in, in the given order. Cohorts that cannot be evaluated have no members. Takes a
- * turn among the searches of the project.
+ * The cohorts among these that a person is in, in the given order. Cohorts that cannot be evaluated have no members.
+ * Queues with the searches of the project.
  * @param cohorts of the person's project, a few hundred.
  * @throws TooManyScansError
  */
@@ -114,17 +114,17 @@ export function listCohortsOf(
 }
 
 export interface CohortCounter {
-  /** Whether this process is counting the cohort or has it waiting. */
+  /** Whether this process is counting the cohort or has queued it. */
   isCounting(cohortId: number): boolean
   /**
-   * Counts the members and saves the number with the cohort, unless the cohort changed meanwhile. Cohorts are counted
-   * one after the other; a cohort that is being counted or waits to be is not counted twice.
+   * Counts the members and saves the number with the cohort, unless the cohort changed during the count. Cohorts are
+   * counted one after the other; a cohort that is being counted or queued is not counted twice.
    * @returns err when the cohort cannot be evaluated. Rejects with a PortError.
    */
   count(cohort: Cohort): Promise<Result<null, NoMembers | 'too_many'>>
 }
 
-/** How many cohorts may be counted or wait to be. */
+/** How many cohorts may be counted or queued. */
 const waitingCountMax = 100
 
 export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
@@ -162,7 +162,7 @@ async function countDynamic(deps: CohortPersonsDeps, { projectId, id }: Cohort):
   const served = deps.servedProject(projectId)
   if (served === null) return err('not_served')
   const members = { probe: memberProbe(served, id), population: { kind: 'persons' } } as const
-  // Whoever asked for the count may no longer wait for it, but it is saved.
+  // The caller may no longer wait for the count, but it is saved.
   const watch = { nowMs: deps.clock.nowMs(), signal: new AbortController().signal }
   const counted = await countHolding(deps, served.definitions, members, watch)
   return counted.ok ? ok(counted.value.holding) : counted

@@ -1,5 +1,5 @@
-// Counts for whom a flag is what: a condition among all persons or groups, and a draft of a flag beside the version that
-// it would replace. Both are the evaluation of requests for each of them, without anything that a request would add.
+// Counts the values of a flag: for a condition, among all persons or groups; for a draft, beside the version that it
+// would replace. Each subject is evaluated as for a request, without anything that a request would add.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
@@ -25,7 +25,7 @@ export interface ScanWatch {
   readonly signal: AbortSignal
 }
 
-/** How many a condition holds for. @returns err when it can be evaluated for nobody. */
+/** How many subjects match a condition. @returns err when it can be evaluated for none. */
 export async function countHolding(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,
@@ -50,7 +50,7 @@ export async function countHolding(
   return ok({ holding, all })
 }
 
-/** Two versions of a flag to be compared; null for one that is off for everybody. */
+/** Two versions of a flag to be compared; null for one that is off for every subject. */
 export interface ReachQuestion {
   readonly population: Population
   readonly before: FlagProbe | null
@@ -86,14 +86,17 @@ function probeOf(definitions: ProjectDefinitions, flag: Flag | null): FlagProbe 
   return new FlagProbe(definitions, flag)
 }
 
-/** Whom a flag decides for; null for nobody in particular. @returns err when what is stored cannot tell its values. */
+/**
+ * The subjects that a flag decides for; null for an unreadable flag and one without condition sets.
+ * @returns err when its values cannot be computed from stored data.
+ */
 export function populationOf(probe: FlagProbe): Result<Population | null, ReachRefusal> {
   const { flag } = probe
   if (flag !== undefined && flag.rules !== null) return ok({ kind: 'persons' })
   if (flag === undefined || flag.sets.length === 0) return ok(null)
   const [typeIndex = null, ...others] = new Set(flag.sets.map(set => set.groupTypeIndex))
   if (others.length > 0) return err('mixed')
-  // A group has no person, whose ids and properties could be read.
+  // A group has no person, so no ids or properties of one can be read.
   if (typeIndex !== null) return probe.isForGroupsAlone(typeIndex) ? ok({ kind: 'groups', typeIndex }) : err('mixed')
   return probe.isByDevice() ? err('by_device') : ok({ kind: 'persons' })
 }
@@ -104,7 +107,7 @@ function isSamePopulation(a: Population, b: Population): boolean {
 
 const off: FlagOutcome = { kind: 'off', reason: 'no_condition_match', conditionIndex: null, payload: undefined }
 
-/** @param onPage told after each page, and waited for; what it throws ends the count. */
+/** @param onPage called and awaited after each page; an error that it throws ends the count. */
 export async function countReach(
   deps: CountReachDeps,
   definitions: ProjectDefinitions,

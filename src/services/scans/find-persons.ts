@@ -1,5 +1,5 @@
-// Looks for persons for whom a condition holds, to fill a page of a list: in slices of a second at most, in which the
-// readers of a project take turns.
+// Finds persons that match a condition, to fill a page of a list: in slices of a second at most, for which the readers
+// of a project queue.
 
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import { type FlagProbe, probedPerson } from '#core/flags/evaluation/flag-probe.ts'
@@ -17,9 +17,9 @@ export interface FindPersonsDeps {
 
 export interface FoundPersons<T> {
   readonly results: readonly T[]
-  /** The search goes on behind the person with this id; null when no person is left. */
+  /** The search continues after the person with this id; null when no person remains. */
   readonly nextAfter: number | null
-  /** How long the search took, without the turns of others before it. */
+  /** How long the search took, without waiting for others before it. */
   readonly lookedMs: number
 }
 
@@ -27,14 +27,16 @@ export interface PersonSearch<T> {
   readonly projectId: number
   readonly test: PersonTest
   /**
-   * Reads the persons behind one, in the order of the list.
-   * @returns also where to read on, unless that is behind the last of them.
+   * Reads the persons after one, in the order of the list.
+   * @returns also where to continue, unless that is after the last of them.
    */
   readonly read: (
     after: number,
     limit: number,
   ) => Promise<PersonsPage<PersonInCohorts> & { readonly nextAfter?: number | null }>
-  /** Encodes a person who is found. It is called during the search, so that its cost is spread over turns. */
+  /**
+   * Encodes a found person. It is called during the search, so that its cost is spread over turns of the event loop.
+   */
   readonly encode: (person: PersonView) => T
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { createScanPace } from './scan-pace.ts'
 
 describe('the pace of scans', () => {
-  it('is one slice for each turn of the event loop, however many scans are under way', async () => {
+  it('is one slice per turn of the event loop, however many scans are running', async () => {
     let nowMs = 100
     const next: (() => void)[] = []
     const pace = createScanPace({

@@ -1,8 +1,8 @@
-// Shares slices of time among everything on a front that looks through persons or groups one by one: however many such
-// searches are under way, a turn of the event loop spends about one slice on them.
+// Shares slices of time among everything on a front that scans persons or groups one by one: however many scans are
+// running, a turn of the event loop spends about one slice on them.
 
 export interface ScanPace {
-  /** Whether this turn's slice is used up. Asked after a piece of work, never before, so that each search gets on. */
+  /** Whether this turn's slice is used up. Called after a piece of work, never before, so that each scan progresses. */
   readonly isTimeUp: () => boolean
   /** Resolves in a later turn of the event loop with a new slice, first come, first served. */
   turn(): Promise<void>

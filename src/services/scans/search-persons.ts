@@ -1,11 +1,11 @@
-// Slices by offset of the persons in whose texts something is found. The state looks through a few thousand persons in one
-// call, so that a search of many holds up nobody else who asks; those whom the offset passes over are found and dropped.
+// Slices, by offset, of the persons whose texts match a search. The state searches a few thousand persons per call, so
+// that a long search does not delay other requests; matches before the offset are dropped.
 
 import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
 import type { PersonFilters, PersonView } from '#ports/state/person-store.ts'
 
 const personsPerPage = 200
-/** Bounds the properties that are held; a single person may exceed it. */
+/** Bounds the properties in memory; a single person may exceed it. */
 const heldCharsMax = 1024 * 1024
 
 export interface PersonsSlice {
@@ -31,7 +31,7 @@ export function searchPersons(
       if (isAtEnd || (passed === offset && isEnough(limit))) break
       await findMore()
     }
-    // One is kept back, which says that there are more.
+    // One is kept back, which shows that there are more.
     const results = held.splice(0, isAtEnd ? limit : Math.min(limit, held.length - 1))
     passed += results.length
     return { results, hasMore: held.length > 0 }

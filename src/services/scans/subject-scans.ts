@@ -1,6 +1,6 @@
-// Looks through all persons of a project, or all groups of a type, and evaluates flags for each. What such scans cost
+// Scans all persons of a project, or all groups of a type, and evaluates flags for each. The cost of such scans to
 // others is bounded for the whole front: they share slices of the event loop, each holds one page in memory, and those
-// of one project take turns.
+// of one project queue.
 
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
@@ -16,16 +16,16 @@ import { createScanPace, type ScanPace } from './scan-pace.ts'
 
 export interface SubjectScans {
   readonly pace: ScanPace
-  /** Turns of counts, which look through everything. */
+  /** The queue of counts, which scan everything. */
   readonly counts: ProjectQueue
-  /** Turns of searches that fill a page, a second at most each. */
+  /** The queue of searches that fill a page, a second at most each. */
   readonly searches: ProjectQueue
 }
 
-/** Thrown when other scans of a project leave a scan no turn, or too few. */
+/** Thrown when too many scans of a project are queued. */
 export class TooManyScansError extends Error {}
 
-/** Scans of a project that wait, of each kind; one runs. */
+/** Scans of a project that wait, of each kind, while one runs. */
 const waitingMax = 16
 
 export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
@@ -34,7 +34,7 @@ export function createSubjectScans(monotonicNowMs: () => number): SubjectScans {
   return { pace: createScanPace({ monotonicNowMs }), counts: createQueue(), searches: createQueue() }
 }
 
-/** Works through an evaluation, with turns of the event loop in between when it takes long. */
+/** Completes an evaluation, with turns of the event loop in between when it takes long. */
 export function finishEvaluation(evaluation: FlagEvaluation, pace: ScanPace): MaybePromise<void> {
   const isDone = evaluation.advance(pace.isTimeUp)
   return isDone && !pace.isTimeUp() ? undefined : goOn(evaluation, pace)
@@ -45,7 +45,7 @@ async function goOn(evaluation: FlagEvaluation, pace: ScanPace): Promise<void> {
   while (!evaluation.advance(pace.isTimeUp)) await pace.turn()
 }
 
-/** Whom a flag decides for. */
+/** The subjects that a flag decides for. */
 export type Population = { readonly kind: 'persons' } | { readonly kind: 'groups'; readonly typeIndex: number }
 
 /** A person or a group, for evaluations. */
@@ -67,13 +67,13 @@ export const subjectsPerPage = 200
 
 export interface ScannedPage {
   readonly subjects: readonly ScannedSubject[]
-  /** How many others there are among them, for whom every probe is off. */
+  /** How many other subjects are among them for which every probe is off. */
   readonly offCount: number
 }
 
 /**
- * Everybody, page by page.
- * @param probes what will be evaluated for each of them.
+ * All subjects, page by page.
+ * @param probes evaluated for each of them.
  * @param groupTypes the types that exist; without the population's own there are no groups.
  */
 export async function* scanSubjects(
@@ -98,7 +98,7 @@ export async function* scanSubjects(
       }))
       yield { subjects, offCount: 0 }
       if (!page.hasMore) return
-      // Nobody is left of a page whose groups were deleted while it was read.
+      // Empty when all groups of a page were deleted while it was read.
       afterKey = page.results.at(-1)?.key ?? afterKey
     }
   }
@@ -118,13 +118,13 @@ export async function* scanSubjects(
       otherIds: person.distinctIds.slice(1).map(({ distinctId }) => distinctId),
     }))
     yield { subjects, offCount: leftOutCount }
-    // Where few are left out, looking at the texts costs more than it saves.
+    // When few are left out, checking the texts costs more than it saves.
     isNarrowed &&= leftOutCount >= results.length
     afterPersonId = nextBehindId
   }
 }
 
-/** How many there are to look through. */
+/** How many subjects there are to scan. */
 export function countSubjects({ management }: ScanDeps, projectId: number, population: Population): Promise<number> {
   return population.kind === 'persons'
     ? management.countPersons(projectId)

@@ -22,7 +22,7 @@ function saltsOver(keepSalt: (day: string, fresh: Uint8Array) => Promise<Uint8Ar
 }
 
 describe('the remembered salts', () => {
-  it('are read once for all who ask, and answered at once from then on', async () => {
+  it('are read once for all callers, and answered at once from then on', async () => {
     let reads = 0
     const { salts } = saltsOver(async (_day, fresh) => {
       reads++
@@ -57,7 +57,7 @@ describe('the remembered salts', () => {
     assert.notDeepEqual(await salts.saltOf('2027-11-28'), first)
   })
 
-  it('are offered to the store again, and give way to what another process stored', async () => {
+  it('are offered to the store again, and replaced by what another process stored', async () => {
     const stored = new Map<string, Uint8Array>()
     const { salts, time } = saltsOver(async (day, fresh) => {
       if (!stored.has(day)) stored.set(day, fresh)
@@ -73,7 +73,7 @@ describe('the remembered salts', () => {
     assert.equal(salts.saltOf('2026-11-28'), other)
   })
 
-  it('stay known while the store is away, in another array, with which who was remembered by it is forgotten', async () => {
+  it('stay known while the store is unavailable, in a new array, so that the visitors remembered with the old one are released', async () => {
     let isAway = false
     const { salts, time } = saltsOver(async (_day, fresh) => {
       if (isAway) throw new PortError('state', 'unavailable')
@@ -87,7 +87,7 @@ describe('the remembered salts', () => {
     assert.notEqual(salts.knownSalt('2026-11-28'), first)
   })
 
-  it('ask a store that failed once a second for each day, and fail meanwhile as it did', async () => {
+  it('retry a failed store once a second per day, and fail with its error until then', async () => {
     let asked = 0
     let isAway = true
     const { salts, time } = saltsOver(async (_day, fresh) => {

@@ -1,6 +1,6 @@
-// Remembers the salts of the days that are open, and forgets each when its day closes. Twice a minute it offers the store
-// what it remembers: a salt that a worker with a wrong clock deleted is back then, and processes that had different ones
-// agree on the one that is stored. Source: docs/wire/ingestion.md 13.
+// Remembers the salts of the days that are open, and forgets each when its day closes. Twice a minute it offers the
+// store what it remembers: this restores a salt that a worker with a wrong clock deleted, and processes that had
+// different ones agree on the stored one. Source: docs/wire/ingestion.md 13.
 
 import { isIn, keptDays } from '#core/cookieless/visitor-day.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -8,20 +8,20 @@ import type { CookielessSalts } from '#ports/state/cookieless-salts.ts'
 import type { Timers } from '#ports/timers.ts'
 
 export interface DailySalts {
-  /** The salt of an open day where it need not be asked for. */
+  /** The salt of an open day if it is known without the store. */
   knownSalt(day: string): Uint8Array | null
   /**
    * The salt of an open day, 16 bytes: at once when it is known.
-   * @param day `2026-11-28`; has to be open (`isDayOpen`).
-   * @throws (rejects with) PortError when the store is away.
+   * @param day `2026-11-28`; must be open (`isDayOpen`).
+   * @throws (rejects with) PortError when the store is unavailable.
    */
   saltOf(day: string): Uint8Array | Promise<Uint8Array>
   close(): void
 }
 
-/** A worker deletes once a minute, and has to notice in the next round that a salt is back. */
+/** A worker deletes once a minute, and must notice in the next round that a salt was restored. */
 const lookEveryMs = 30_000
-/** While the store is away, one request a second and day waits for it. */
+/** While the store is unavailable, one request per second and day waits for it. */
 const restMs = 1_000
 
 export function createDailySalts(options: {
@@ -42,8 +42,8 @@ export function createDailySalts(options: {
   }, lookEveryMs)
 
   /**
-   * A store that is away is reported by requests for other days, not here. Each round puts another array in the place of the
-   * old one, even then: `services/capture/hide-visitors.ts` forgets the visitors of a salt together with its array.
+   * An unavailable store is reported by requests for other days, not here. Each round replaces the array even then:
+   * `services/capture/hide-visitors.ts` releases the visitors of a salt together with its array.
    */
   async function agree(day: string, salt: Uint8Array): Promise<void> {
     const stored = await store.keepSalt(day, salt).catch(() => salt.slice())

@@ -5,7 +5,7 @@ import { aNewFlag, aProject, emptyDefinitions } from '../../../tests/support/val
 import { inSlices } from './in-slices.ts'
 
 describe('work in slices', () => {
-  it('gives the event loop its turn between steps that take their time, and answers in the end', async t => {
+  it('yields to the event loop between slow steps, and returns the result in the end', async t => {
     let nowMs = 1_000
     t.mock.method(performance, 'now', () => nowMs)
     let turns = 0

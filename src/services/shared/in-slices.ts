@@ -1,9 +1,9 @@
-// Runs long work in steps and gives the event loop a turn now and then.
+// Runs long work in steps and yields to the event loop now and then.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 
-/** How long work runs before the event loop gets a turn: far below what another request would notice. */
+/** How long work runs before it yields to the event loop: far below what another request would notice. */
 const sliceMs = 10
 
 /** Runs all steps, each of which must be short. Work that fits into one slice returns its result synchronously. */

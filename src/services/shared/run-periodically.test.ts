@@ -5,7 +5,7 @@ import { createLogger } from '#telemetry/log.ts'
 import { runPeriodically } from './run-periodically.ts'
 
 describe('a task that is repeated', () => {
-  /** @returns the lines that a run logs whose task fails with `error` and is stopped after that. */
+  /** @returns the lines logged by a run whose task fails with `error` and is then stopped. */
   async function linesOf(error: Error, stopsFirst: boolean): Promise<Record<string, unknown>[]> {
     const lines: Record<string, unknown>[] = []
     const logger = createLogger(
@@ -23,7 +23,7 @@ describe('a task that is repeated', () => {
     return lines
   }
 
-  it('has its stack logged when it fails, and one line without a stack when it takes too long', async () => {
+  it('logs a stack when it fails, and one line without a stack when it takes too long', async () => {
     const [failed, ...others] = await linesOf(new PortError('event-store', 'corrupt', new Error('a part')), false)
     assert.deepEqual(others, [])
     assert.equal(failed?.msg, 'counting failed; retrying')
@@ -34,7 +34,7 @@ describe('a task that is repeated', () => {
     assert.deepEqual(said, [{ msg, reason: 'event-store: timeout: 10 minutes', err: undefined }])
   })
 
-  it('has not failed when the stop cut it off', async () => {
+  it('has not failed when the stop interrupted it', async () => {
     assert.deepEqual(await linesOf(new Error('aborted'), true), [])
   })
 })

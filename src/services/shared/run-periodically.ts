@@ -7,7 +7,7 @@ import { waitOrStop } from './back-off.ts'
 /** While a task keeps failing, it logs at most one line in this time. */
 const complaintPauseMs = 60_000
 
-/** @param task ends with the signal, or soon. */
+/** @param task ends with the signal, or soon after. */
 export async function runPeriodically(
   task: (signal: AbortSignal) => Promise<void>,
   options: {
@@ -30,7 +30,7 @@ export async function runPeriodically(
       if (signal.aborted) return
       if (performance.now() >= complaintFromMs) {
         complaintFromMs = performance.now() + complaintPauseMs
-        // It is a matter of size or load, not of the place in the code.
+        // Due to size or load, so the stack does not help.
         const isSlow = cause instanceof PortError && cause.code === 'timeout'
         if (isSlow) logger.warn({ reason: cause.message }, `${what} took too long; retrying`)
         else logger.warn({ err: cause }, `${what} failed; retrying`)

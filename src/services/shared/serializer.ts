@@ -6,7 +6,7 @@ export function createSerializer(): Serialize {
   let last: Promise<unknown> = Promise.resolve()
   return run => {
     const result = last.then(run)
-    // Whoever comes next waits for the end, however it ends; its own caller hears of a failure.
+    // The next task waits for the end, successful or not; the failure goes to its own caller.
     last = result.catch(() => {})
     return result
   }

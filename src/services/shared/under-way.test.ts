@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { UnderWay } from './under-way.ts'
 
-it('waits for what had begun, also when it fails, and for nothing that begins later', async () => {
+it('waits for calls that had begun, even if they fail, and for none that begin later', async () => {
   const underWay = new UnderWay()
   const first = Promise.withResolvers<void>()
   const later = Promise.withResolvers<void>()

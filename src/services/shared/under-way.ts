@@ -1,5 +1,5 @@
-// Tells when everything is over that had begun before: what reads the state, writes to the event store and then commits may
-// write rows of a state that has changed since.
+// Waits for the calls that have already begun: a call that reads the state, writes to the event store and then commits
+// may write rows of a state that has changed since.
 
 export class UnderWay {
   readonly #running = new Set<Promise<unknown>>()
@@ -14,7 +14,7 @@ export class UnderWay {
     }
   }
 
-  /** Resolves when all that is running now has ended, however it ends. What begins later is not waited for. */
+  /** Resolves when all calls that are running now have ended, in whichever way. Later ones are not awaited. */
   async settled(): Promise<void> {
     await Promise.allSettled([...this.#running])
   }
