@@ -27,7 +27,7 @@ export function endOutlivedChildren(run: string, graceMs: number): Outlived[] {
     const sinceMs = orphanedAtMs.get(pid) ?? performance.now()
     orphanedAtMs.set(pid, sinceMs)
     if (performance.now() - sinceMs < graceMs) continue
-    const command = (textOf(`/proc/${pid}/cmdline`) ?? '').replaceAll('\0', ' ').trim()
+    const command = (readText(`/proc/${pid}/cmdline`) ?? '').replaceAll('\0', ' ').trim()
     if (end(pid)) ended.push({ pid, file, command })
     orphanedAtMs.delete(pid)
   }
@@ -38,13 +38,13 @@ export function endOutlivedChildren(run: string, graceMs: number): Outlived[] {
 export function endTestFiles(run: string): string[] {
   return processesOf(run).flatMap(({ pid, environment }) => {
     if (testProcessIn(environment) > 0) return [] // children of tests end once the process of their test file is gone
-    const file = (textOf(`/proc/${pid}/cmdline`) ?? '').split('\0').at(-2) ?? 'a test file'
+    const file = (readText(`/proc/${pid}/cmdline`) ?? '').split('\0').at(-2) ?? 'a test file'
     return end(pid) ? [file] : []
   })
 }
 
 /** Whether any process that the run's tests started still runs. */
-export function isAnyLeft(run: string): boolean {
+export function isAnyChildRunning(run: string): boolean {
   return childrenOfRun(run).length > 0
 }
 
@@ -60,7 +60,7 @@ function childrenOfRun(run: string): { pid: number; parent: number; file: string
 /** The processes of test files, and the processes that tests started. */
 function processesOf(run: string): { pid: number; environment: string }[] {
   return pids().flatMap(pid => {
-    const environment = textOf(`/proc/${pid}/environ`)
+    const environment = readText(`/proc/${pid}/environ`)
     return environment?.includes(`TESTS_RUN=${run}\0`) ? [{ pid, environment }] : []
   })
 }
@@ -93,11 +93,11 @@ function pids(): number[] {
 
 /** False for a process that has ended, even if its parent has not reaped it yet. */
 function isRunning(pid: number): boolean {
-  const state = /^State:\s*(\w)/m.exec(textOf(`/proc/${pid}/status`) ?? '')?.[1]
+  const state = /^State:\s*(\w)/m.exec(readText(`/proc/${pid}/status`) ?? '')?.[1]
   return state !== undefined && state !== 'Z' && state !== 'X'
 }
 
-function textOf(path: string): string | null {
+function readText(path: string): string | null {
   try {
     return readFileSync(path, 'latin1')
   } catch {

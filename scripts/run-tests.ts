@@ -16,7 +16,7 @@ import {
   cpuSuffix,
   endOutlivedChildren,
   endTestFiles,
-  isAnyLeft,
+  isAnyChildRunning,
   type Outlived,
   outliveGraceMs,
 } from './outlived-children.ts'
@@ -99,12 +99,15 @@ let coverage: EventData.TestCoverage['summary'] | undefined
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, async () => {
     endTestFiles(folder)
-    await untilNoneIsLeft(0)
+    await waitForChildren(0)
     rmSync(folder, { recursive: true, force: true })
     process.exit(128 + constants.signals[signal])
   })
 
-const whole = await runFiles(named.length > 0 ? named.map(file => resolve(file)) : processesOf(set), threeForTwo())
+const whole = await runFiles(
+  named.length > 0 ? named.map(file => resolve(file)) : planProcesses(set),
+  testConcurrency(),
+)
 // A user who names files wants to see the first failure.
 const isRerun = whole.failed.size <= rerunFilesMax && (named.length === 0 || Boolean(process.env.CI))
 const flaky: string[] = []
@@ -191,7 +194,7 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
   for await (const text of events.filter(({ type }) => type !== 'test:coverage').compose(new spec()))
     process.stdout.write(text)
   clearInterval(watch)
-  outlived.push(...(await untilNoneIsLeft(outliveGraceMs)))
+  outlived.push(...(await waitForChildren(outliveGraceMs)))
   for (const { file, pid, command } of outlived) {
     console.error(
       `${file}: its tests have ended, but process ${pid} that they started kept running and was killed: ${command}`,
@@ -259,14 +262,14 @@ function folderForTests(): string {
 }
 
 /** Test files at once: they mostly wait, so that three keep two processors busy. */
-function threeForTwo(): number {
+function testConcurrency(): number {
   return Math.max(3, Math.ceil(1.5 * availableParallelism()))
 }
 
 /** Waits for children to end with their parents, which takes a moment, and kills the rest after the grace. */
-async function untilNoneIsLeft(graceMs: number): Promise<Outlived[]> {
+async function waitForChildren(graceMs: number): Promise<Outlived[]> {
   const ended: Outlived[] = []
-  while (isAnyLeft(folder)) {
+  while (isAnyChildRunning(folder)) {
     ended.push(...endOutlivedChildren(folder, graceMs))
     await sleep(50)
   }
@@ -277,7 +280,7 @@ async function untilNoneIsLeft(graceMs: number): Promise<Outlived[]> {
  * One file for each process: a test file, or a generated one that loads the files that run together. It wraps each of
  * these in a suite, so that a file's top-level hooks apply only to its own tests.
  */
-function processesOf({ patterns, share, together, first }: TestSet): string[] {
+function planProcesses({ patterns, share, together, first }: TestSet): string[] {
   const alone = new Set([...globSync(patterns), ...shareOf(globSync(share?.patterns ?? []).sort(), share?.parts ?? 1)])
   const shared = Object.entries(together).map(([name, members]) => {
     const files = globSync(members).filter(file => alone.delete(file))

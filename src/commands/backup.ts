@@ -29,10 +29,10 @@ export async function backup(file: string): Promise<void> {
     progress.end,
   )
   if (!done.ok) refuse(done.error)
-  process.stdout.write(whatIsInIt(file, done.value, read.value))
+  process.stdout.write(describeBackup(file, done.value, read.value))
 }
 
-function whatIsInIt(
+function describeBackup(
   file: string,
   { bytes, isRunning, description, hasEncryptionKey, warnings }: BackupReport,
   config: Config,

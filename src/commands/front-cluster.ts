@@ -77,7 +77,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
             return numbers.report(nameOf(worker), message.metrics)
           case 'metrics_wanted':
             numbers.report(nameOf(worker), message.metrics)
-            return void give(worker, message.requestId)
+            return void sendOtherMetrics(worker, message.requestId)
         }
       })
       worker.on('exit', (code, signal) => {
@@ -99,7 +99,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
     })
 
   /** Sends a front the metrics of all other processes, this one included. */
-  const give = async (worker: Worker, requestId: number) => {
+  const sendOtherMetrics = async (worker: Worker, requestId: number) => {
     const own = await metrics.registry.getMetricsAsJSON()
     sendMessage(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(nameOf(worker))] })
   }

@@ -70,12 +70,12 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
     otherMetrics: metrics =>
       new Promise(resolve => {
         const requestId = ++lastRequestId
-        const give = (others: readonly MetricsSnapshot[]) => {
+        const resolveWith = (others: readonly MetricsSnapshot[]) => {
           waiting.delete(requestId)
           resolve(others)
         }
-        waiting.set(requestId, give)
-        setTimeout(() => give([]), metricsWaitMs).unref()
+        waiting.set(requestId, resolveWith)
+        setTimeout(() => resolveWith([]), metricsWaitMs).unref()
         sendMessage({ type: 'metrics_wanted', requestId, metrics })
       }),
     receive: received => {

@@ -27,7 +27,7 @@ export async function newKey({ label }: { label: string }): Promise<void> {
     const deps = { management, clock: systemClock, newUuid: randomUUID, randomBytes }
     const created = await createPersonalKey(deps, { label, scopes: ['*'], scopedProjectIds: [] })
     if (!created.ok) throw new Error(`creating a key with all scopes was refused: ${created.error.kind}`)
-    process.stdout.write(whatItIsFor(created.value.secret, label, config))
+    process.stdout.write(describeNewKey(created.value.secret, label, config))
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause
     refuse(`The key could not be stored: ${cause.message}`)
@@ -36,7 +36,7 @@ export async function newKey({ label }: { label: string }): Promise<void> {
   }
 }
 
-function whatItIsFor(secret: string, label: string, config: Config): string {
+function describeNewKey(secret: string, label: string, config: Config): string {
   const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host
   // The instance may have been started with a port that this command does not know.
   const port = config.adminPort ?? (process.env.PORT ? config.port : null)

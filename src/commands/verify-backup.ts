@@ -28,12 +28,12 @@ export async function verifyBackup(file: string): Promise<void> {
     progress.end,
   )
   if (!done.ok) refuse(done.error)
-  process.stdout.write(whatWasFound(file, done.value))
+  process.stdout.write(describeVerification(file, done.value))
   const { differences } = done.value
   if (differences.length > 0) refuse(`${file} does not match its description: ${differences.join('; ')}.`)
 }
 
-function whatWasFound(file: string, { description, fileCount, state, events, log }: VerifyReport): string {
+function describeVerification(file: string, { description, fileCount, state, events, log }: VerifyReport): string {
   const lines = [
     `${file}: created ${description.createdAt} by Pennon ${description.pennon}; ${fileCount} files, all checked`,
     `  state: ${state === null ? 'not included' : describeCounts(state)}`,

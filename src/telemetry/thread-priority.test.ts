@@ -12,8 +12,8 @@ it('a thread with a lower priority leaves the priority of its process unchanged'
     import { readlinkSync } from 'node:fs'
     import { getPriority } from 'node:os'
     import { parentPort } from 'node:worker_threads'
-    import { runBehindOthers } from '${new URL('./thread-priority.ts', import.meta.url)}'
-    runBehindOthers()
+    import { lowerThreadPriority } from '${new URL('./thread-priority.ts', import.meta.url)}'
+    lowerThreadPriority()
     parentPort.postMessage(getPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1))))`
   const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`))
   const [priority] = await once(worker, 'message')

@@ -5,7 +5,7 @@ import { getPriority, setPriority } from 'node:os'
 import { basename } from 'node:path'
 
 /** Gives a third of the share of a usual thread, and a thread that wakes up never waits for it. */
-const behindOthers = 5
+const priorityStep = 5
 const lowest = 19
 
 /**
@@ -13,11 +13,11 @@ const lowest = 19
  * equal priorities, the event loop would lose its processor whenever it passes work to one of them. Only Linux has
  * priorities of threads; elsewhere, or if it is not allowed, nothing changes.
  */
-export function runBehindOthers(): void {
+export function lowerThreadPriority(): void {
   if (process.platform !== 'linux') return
   try {
     const thread = Number(basename(readlinkSync('/proc/thread-self')))
-    setPriority(thread, Math.min(lowest, getPriority(thread) + behindOthers))
+    setPriority(thread, Math.min(lowest, getPriority(thread) + priorityStep))
   } catch {
     // Without /proc, or forbidden by a sandbox: it works the same, only less smoothly.
   }

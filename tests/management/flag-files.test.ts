@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { encodeFlagFile } from '#wire/management/flags/flag-file.ts'
 import { type ClientError, PrivateApi } from '../../src/commands/client/private-api.ts'
-import { whoIsAffected } from '../../src/commands/flags/confirm-change.ts'
+import { describeAffected } from '../../src/commands/flags/confirm-change.ts'
 import { listDefinitions, nameLists } from '../../src/commands/flags/export-flags.ts'
 import { bodyOf, type PlannedWrite, planImport, titleOf } from '../../src/commands/flags/plan-import.ts'
 import { type ListFiles, readFlagFiles } from '../../src/commands/flags/read-flag-files.ts'
@@ -438,7 +438,7 @@ describe('an import', () => {
     }
     const gained = persons.filter((_, index) => isIn(`user-${index}`)).length
     assert.ok(gained > 0)
-    const line = await whoIsAffected(clientOf(1), body, { keepsIdentity: true })
+    const line = await describeAffected(clientOf(1), body, { keepsIdentity: true })
     assert.equal(line, `Of 40 persons stored, ${gained} gain it.`)
     const limited = await api.addKey(['feature_flag:read', 'person:read'])
     const asked = { key: limited, body: { definition: body } }

@@ -10,7 +10,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { LogCondition } from '#ports/log/event-log.ts'
 import type { PortErrorCode } from '#ports/port-error.ts'
-import { runBehindOthers } from '#telemetry/thread-priority.ts'
+import { lowerThreadPriority } from '#telemetry/thread-priority.ts'
 import { DiskSpace } from './disk-space.ts'
 import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
 import { CommitUnknownError } from './writable-segment.ts'
@@ -58,7 +58,7 @@ const ok: LogCondition = { state: 'ok' }
 if (parentPort !== null) serve(parentPort, workerData as LogThreadOptions)
 
 function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions): void {
-  if (options.traffic === 'import') runBehindOthers()
+  if (options.traffic === 'import') lowerThreadPriority()
   const opened = openAppender(options)
   if (opened === null) return
   const appender = opened

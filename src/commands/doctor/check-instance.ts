@@ -24,17 +24,17 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
         `not running; process ${holder.pid} (pennon ${holder.command}) is using the data folder, and a start waits until it ends`,
       ),
     ]
-  if (holder !== null) return [await runningInstance(config, holder.pid)]
+  if (holder !== null) return [await checkRunningInstance(config, holder.pid)]
   const { adminPort, eventsPort, port } = config
   return [
     goodFinding('instance', config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running'),
-    await freePort('PORT', config, port),
-    ...(adminPort === null ? [] : [await freePort('PENNON_ADMIN_PORT', config, adminPort)]),
-    ...(eventsPort === null ? [] : [await freePort('PENNON_EVENTS_PORT', config, eventsPort)]),
+    await checkPort('PORT', config, port),
+    ...(adminPort === null ? [] : [await checkPort('PENNON_ADMIN_PORT', config, adminPort)]),
+    ...(eventsPort === null ? [] : [await checkPort('PENNON_EVENTS_PORT', config, eventsPort)]),
   ]
 }
 
-async function runningInstance(config: Config, pid: number): Promise<Finding> {
+async function checkRunningInstance(config: Config, pid: number): Promise<Finding> {
   if (config.port === 0) return goodFinding('instance', `running as process ${pid}`)
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}/_readiness`
   try {
@@ -85,7 +85,7 @@ function remedyOf(part: string, state: string): string {
   return `check the instance's output for why ${part} is ${state}`
 }
 
-async function freePort(name: string, { host, dataFolder }: Config, port: number): Promise<Finding> {
+async function checkPort(name: string, { host, dataFolder }: Config, port: number): Promise<Finding> {
   const failure = await new Promise<string | null>(resolve => {
     const server = createServer()
     server.once('error', (cause: Error & { code?: string }) => resolve(cause.code ?? cause.message))

@@ -54,18 +54,18 @@ async function countsOf(api: PrivateApi, options: CountOptions): Promise<EventCo
   const results: EventCounts['results'][number][] = []
   let days: readonly string[] = []
   for (let start = 0; start < asked.length; start += seriesPerQuery) {
-    const some = asked.slice(start, start + seriesPerQuery)
+    const batch = asked.slice(start, start + seriesPerQuery)
     const answer = await api.post('/query/', {
       query: {
         kind: 'TrendsQuery',
-        series: some.map(event => ({ kind: 'EventsNode', event, math: 'total' })),
+        series: batch.map(event => ({ kind: 'EventsNode', event, math: 'total' })),
         interval: options.interval,
         dateRange: { date_from: options.from, ...(options.to !== undefined && { date_to: options.to }) },
       },
     })
     for (const [index, series] of (answer.results as JsonObject[]).entries()) {
       days = series.days as string[]
-      results.push({ event: some[index]!, count: Number(series.count), data: (series.data as unknown[]).map(Number) })
+      results.push({ event: batch[index]!, count: Number(series.count), data: (series.data as unknown[]).map(Number) })
     }
   }
   const [all] = results.splice(-1)

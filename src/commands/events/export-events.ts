@@ -7,16 +7,16 @@ import { readableBytes } from '../readable-bytes.ts'
 import { exportProgress } from './export-progress.ts'
 import { hasWholeExport } from './parquet-footer.ts'
 import {
-  type AskedExport,
   beginFile,
   completeFile,
   continueFile,
   discardFile,
+  type ExportRequest,
   type FileFormat,
   type PartialFile,
   partialPath,
-  readAsked,
-  writeAsked,
+  readRequest,
+  writeRequest,
 } from './partial-file.ts'
 import { RowScanner } from './row-scanner.ts'
 
@@ -42,16 +42,18 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
   const command = async (api: PrivateApi) => {
     const stop = new AbortController()
     process.once('SIGINT', () => stop.abort())
-    const asked = options.resume === true ? askedAgain(file, api) : askedNow(file, options, api)
+    const request = options.resume === true ? resumeRequest(file, api) : createRequest(file, options, api)
     const part =
-      options.resume === true ? await continueFile(file, asked) : await beginFile(file, asked, options.force === true)
+      options.resume === true
+        ? await continueFile(file, request)
+        : await beginFile(file, request, options.force === true)
     const written = { rowCount: part.rowCount, bytes: part.bytes }
     try {
-      const next = await download(api, file, asked, part, written, stop.signal)
-      if (asked.format === 'parquet' && asked.limit === null && !(await hasWholeExport(partialPath(file))))
+      const isAtLimit = await download(api, file, request, part, written, stop.signal)
+      if (request.format === 'parquet' && request.limit === null && !(await hasWholeExport(partialPath(file))))
         throw new ClientError(`The export is too large for one Parquet file: split it with --from and --to.`)
       await completeFile(file, part.handle)
-      printResult(file, asked, written, next, options.json === true)
+      printResult(file, request, written, isAtLimit, options.json === true)
     } catch (error) {
       // The error of the download is the one reported; a failure to close the file is added to it.
       const unclosed = await part.handle.close().then(
@@ -60,7 +62,7 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       )
       const isEmpty = options.resume !== true && written.bytes === 0
       if (isEmpty) await discardFile(file)
-      const left = isEmpty ? '' : ` ${describePartialFile(file, asked.format, written.rowCount, unclosed)}`
+      const left = isEmpty ? '' : ` ${describePartialFile(file, request.format, written.rowCount, unclosed)}`
       if (stop.signal.aborted) {
         process.stderr.write(`pennon: stopped.${left}\n`)
         process.exit(interruptedExitCode)
@@ -72,15 +74,15 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
   return runClient(options, 'query:read', command, { after: '--from', before: '--to', properties: '--property' })
 }
 
-function askedAgain(file: string, api: PrivateApi): AskedExport {
-  const asked = readAsked(file)
-  if (asked.instance === api.instance && asked.project === api.project) return asked
+function resumeRequest(file: string, api: PrivateApi): ExportRequest {
+  const request = readRequest(file)
+  if (request.instance === api.instance && request.project === api.project) return request
   throw new ClientError(
-    `${partialPath(file)} belongs to project ${asked.project} at ${asked.instance}: set these with --project and --host.`,
+    `${partialPath(file)} belongs to project ${request.project} at ${request.instance}: set these with --project and --host.`,
   )
 }
 
-function askedNow(file: string, options: ExportOptions, api: PrivateApi): AskedExport {
+function createRequest(file: string, options: ExportOptions, api: PrivateApi): ExportRequest {
   const format = options.format ?? formatOf(file)
   const { event, distinctId, personId, uuid, from, to, limit } = options
   if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit))
@@ -128,12 +130,12 @@ function equalityOf(text: string): { key: string; value: unknown } {
 async function download(
   api: PrivateApi,
   file: string,
-  asked: AskedExport,
+  request: ExportRequest,
   part: PartialFile,
   written: { rowCount: number; bytes: number },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { format, query, limit } = asked
+  const { format, query, limit } = request
   const left = limit === null ? undefined : limit - part.rowCount
   if (left !== undefined && left <= 0) return true
   const response = await api.open(
@@ -143,7 +145,7 @@ async function download(
   )
   // Store relative spans as instants: on resume, -7d would be another time.
   const [after, before] = ['after', 'before'].map(name => response.headers.get(`pennon-export-${name}`) ?? undefined)
-  await writeAsked(file, { ...asked, query: { ...query, after, before } })
+  await writeRequest(file, { ...request, query: { ...query, after, before } })
   const most = response.headers.get('pennon-export-at-most')
   const progress = exportProgress({
     write: text => void process.stderr.write(text),
@@ -187,12 +189,12 @@ async function writeAll({ handle }: PartialFile, bytes: Uint8Array, written: { b
 
 function printResult(
   file: string,
-  asked: AskedExport,
+  request: ExportRequest,
   written: { rowCount: number; bytes: number },
   isCut: boolean,
   isJson: boolean,
 ) {
-  const { format, limit } = asked
+  const { format, limit } = request
   const isParquet = format === 'parquet'
   const rows = isParquet ? null : written.rowCount
   if (isJson) {

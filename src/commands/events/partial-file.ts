@@ -8,7 +8,7 @@ import { RowScanner } from './row-scanner.ts'
 export type FileFormat = 'jsonl' | 'csv' | 'parquet'
 
 /** The options that an export was begun with, for resuming it. */
-export interface AskedExport {
+export interface ExportRequest {
   readonly instance: string
   readonly project: string
   readonly format: FileFormat
@@ -27,12 +27,12 @@ export interface PartialFile {
 }
 
 export const partialPath = (file: string) => `${file}.part`
-export const askedOf = (file: string) => `${file}.part.json`
+export const requestPath = (file: string) => `${file}.part.json`
 
 /** @throws ClientError if a file exists already. */
 export async function beginFile(
   file: string,
-  { format }: Pick<AskedExport, 'format'>,
+  { format }: Pick<ExportRequest, 'format'>,
   force: boolean,
 ): Promise<PartialFile> {
   if (!force && existsSync(file)) throw new ClientError(`${file} already exists. Use --force to overwrite it.`)
@@ -48,18 +48,18 @@ export async function beginFile(
 /** Removes the files of an incomplete export that will not be resumed. */
 export async function discardFile(file: string): Promise<void> {
   await rm(partialPath(file), { force: true })
-  await rm(askedOf(file), { force: true })
+  await rm(requestPath(file), { force: true })
 }
 
-export async function writeAsked(file: string, asked: AskedExport): Promise<void> {
-  const next = `${askedOf(file)}.next`
+export async function writeRequest(file: string, request: ExportRequest): Promise<void> {
+  const next = `${requestPath(file)}.next`
   await rm(next, { force: true })
-  await writeFile(next, `${JSON.stringify(asked, null, 2)}\n`, { flag: 'wx' })
-  await rename(next, askedOf(file))
+  await writeFile(next, `${JSON.stringify(request, null, 2)}\n`, { flag: 'wx' })
+  await rename(next, requestPath(file))
 }
 
 /** @throws ClientError if there is nothing to resume. */
-export function readAsked(file: string): AskedExport {
+export function readRequest(file: string): ExportRequest {
   if (!existsSync(partialPath(file)))
     throw new ClientError(
       existsSync(file)
@@ -67,16 +67,16 @@ export function readAsked(file: string): AskedExport {
         : `There is no ${partialPath(file)} to resume. Run the export without --resume.`,
     )
   try {
-    return JSON.parse(readFileSync(askedOf(file), 'utf8')) as AskedExport
+    return JSON.parse(readFileSync(requestPath(file), 'utf8')) as ExportRequest
   } catch {
     throw new ClientError(
-      `${askedOf(file)}, which stores the options of the export, is unreadable. Use --force to start again.`,
+      `${requestPath(file)}, which stores the options of the export, is unreadable. Use --force to start again.`,
     )
   }
 }
 
 /** Opens the partial file and truncates it after its last whole row. @throws ClientError */
-export async function continueFile(file: string, { format }: AskedExport): Promise<PartialFile> {
+export async function continueFile(file: string, { format }: ExportRequest): Promise<PartialFile> {
   if (format === 'parquet')
     throw new ClientError(
       `An interrupted Parquet export cannot be resumed. Use --force to start again, with --limit for smaller files, or export jsonl.`,
@@ -123,7 +123,7 @@ export async function completeFile(file: string, handle: FileHandle): Promise<vo
   await handle.sync()
   await handle.close()
   await rename(partialPath(file), file)
-  await rm(askedOf(file), { force: true })
+  await rm(requestPath(file), { force: true })
 }
 
 async function openFile(path: string, flags: number): Promise<FileHandle> {

@@ -7,9 +7,9 @@ import { printableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { runClient } from '../client/run-client.ts'
-import { type ChangeOptions, checkAsking, confirmChange } from './confirm-change.ts'
+import { type ChangeOptions, checkCanConfirm, confirmChange } from './confirm-change.ts'
 import { describeRollout } from './describe-rollout.ts'
-import { flagPath, ofFlag } from './find-flag.ts'
+import { flagPath, requestFlag } from './find-flag.ts'
 import { afterChange } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
 
@@ -29,12 +29,13 @@ export function changeFlag(
   optionOfField: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const command = async (api: PrivateApi) => {
-    checkAsking(options)
-    const found = await ofFlag(api, key, () => api.get(flagPath(key)))
+    checkCanConfirm(options)
+    const found = await requestFlag(api, key, () => api.get(flagPath(key)))
     const flag = found as unknown as FlagJson
     if (flag.deleted) throw new ClientError(`The flag ${flag.key} is deleted.`)
     const { action, write, body = {} } = changeOf(flag)
-    const stateNow = (now: FlagJson) => `${describeFlagState(now)}${action === 'disable' ? '' : wayToSwitchOn(now)}`
+    const stateNow = (now: FlagJson) =>
+      `${describeFlagState(now)}${action === 'disable' ? '' : describeHowToEnable(now)}`
     const changed = write(flag)
     if (!changed.ok) {
       const { message, attr } = changed.error
@@ -64,6 +65,6 @@ export function describeFlagState({ key, active, archived, filters, version }: F
 }
 
 /** Empty for a flag that is on or archived. */
-export function wayToSwitchOn({ key, active, archived }: FlagJson): string {
+export function describeHowToEnable({ key, active, archived }: FlagJson): string {
   return active || archived ? '' : printableName(` To enable it: pennon flags enable ${key}`)
 }

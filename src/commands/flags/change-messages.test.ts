@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { plainTerminal } from '../client/terminal.ts'
-import { isMeant } from './confirm-change.ts'
+import { askYesOrNo } from './confirm-change.ts'
 import { newFlag } from './create-flag.ts'
 import { diffLines, reachLine } from './flag-diff.ts'
 import { rolloutOf } from './roll-out.ts'
@@ -117,6 +117,6 @@ describe('a rollout', () => {
 
 it('only a plain yes confirms a change', async () => {
   const answers = ['y', 'Yes', 'n', 'yess', '1']
-  const meant = await Promise.all(answers.map(answer => isMeant({ ask: async () => answer }, 'Change it')))
+  const meant = await Promise.all(answers.map(answer => askYesOrNo({ ask: async () => answer }, 'Change it')))
   assert.deepEqual(meant, [true, true, false, false, false])
 })

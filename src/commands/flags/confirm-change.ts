@@ -25,7 +25,7 @@ export interface PlannedChange {
 }
 
 /** @throws ClientError for `--json` without `--yes`, since the question would be part of the output. */
-export function checkAsking({ json, yes }: ChangeOptions): void {
+export function checkCanConfirm({ json, yes }: ChangeOptions): void {
   if (json === true && yes !== true) throw new ClientError('--json cannot ask for confirmation: add --yes.')
 }
 
@@ -43,24 +43,24 @@ export async function confirmChange(
   if (yes === true) return true
   const canAsk = personAtTerminal.canAsk()
   if (canAsk) printLines(['Counting affected persons. Ctrl-C cancels without changes.'])
-  printLines([printableName(await whoIsAffected(api, definition))])
+  printLines([printableName(await describeAffected(api, definition))])
   if (!canAsk)
     throw new ClientError(
       'Nothing was changed: there is no terminal to ask for confirmation. Add --yes to change without asking.',
     )
-  if (await isMeant(personAtTerminal, before === null ? 'Make it' : 'Change it')) return true
+  if (await askYesOrNo(personAtTerminal, before === null ? 'Make it' : 'Change it')) return true
   printLines(['Nothing was changed.'])
   return false
 }
 
 /** Anything but a plain yes means no. */
-export async function isMeant(person: Pick<Person, 'ask'>, what: string): Promise<boolean> {
+export async function askYesOrNo(person: Pick<Person, 'ask'>, what: string): Promise<boolean> {
   const answer = await person.ask(`${what}? y or n`, 'n')
   return ['y', 'yes'].includes(answer.toLowerCase())
 }
 
 /** @param keepsIdentity counts with the rule ids and seeds of the definition, which requires a key with all scopes. */
-export async function whoIsAffected(
+export async function describeAffected(
   api: PrivateApi,
   definition: JsonObject,
   { keepsIdentity = false }: { keepsIdentity?: boolean } = {},

@@ -8,8 +8,8 @@ import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { runClient } from '../client/run-client.ts'
-import { describeFlagState, wayToSwitchOn } from './change-flag.ts'
-import { type ChangeOptions, checkAsking, confirmChange } from './confirm-change.ts'
+import { describeFlagState, describeHowToEnable } from './change-flag.ts'
+import { type ChangeOptions, checkCanConfirm, confirmChange } from './confirm-change.ts'
 import { flagPath } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 import { percentageOf } from './roll-out.ts'
@@ -26,7 +26,7 @@ export interface CreateOptions extends ChangeOptions {
 
 export function createFlag(key: string, options: CreateOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
-    checkAsking(options)
+    checkCanConfirm(options)
     const flag = newFlag(key, options)
     await refuseTaken(api, key)
     const { active } = flag
@@ -36,7 +36,10 @@ export function createFlag(key: string, options: CreateOptions): Promise<void> {
     if (!(await confirmChange(api, options, planned))) return
     const created = await api.post('/feature_flags/', flag)
     if (options.json === true) printJson(created)
-    else printLines([describeFlagState(created as unknown as FlagJson) + wayToSwitchOn(created as unknown as FlagJson)])
+    else
+      printLines([
+        describeFlagState(created as unknown as FlagJson) + describeHowToEnable(created as unknown as FlagJson),
+      ])
   }
   return runClient(options, 'feature_flag:write', command, { filters: '--filters', tags: '--tag', name: '--name' })
 }

@@ -8,7 +8,7 @@ import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { flagPath, ofFlag } from './find-flag.ts'
+import { flagPath, requestFlag } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 
 export interface ExplainOptions extends ClientOptions {
@@ -26,7 +26,7 @@ export function explainFlag(key: string, distinctId: string, options: ExplainOpt
       person_properties: Object.fromEntries(property.map(text => pairOf(text, '--property', 'plan=pro', jsonOrText))),
       groups: Object.fromEntries(group.map(text => pairOf(text, '--group', 'company=acme', value => value))),
     }
-    const explanation = await ofFlag(api, key, () => api.post(flagPath(key, 'explain/'), body))
+    const explanation = await requestFlag(api, key, () => api.post(flagPath(key, 'explain/'), body))
     if (options.json === true) printJson(explanation)
     else printLines(explanationLines(explanation as unknown as ExplanationJson, terminalOf(process.stdout)))
   })

@@ -31,7 +31,7 @@ export function exportFlags(keys: readonly string[], options: ClientOptions): Pr
   return runClient(options, 'feature_flag:read, cohort:read and group:read', async api => {
     const { file, notes } = nameLists(await listDefinitions(api), keys)
     printLines(encodeFlagFile(file).trimEnd().split('\n').map(printable))
-    for (const note of notes) process.stderr.write(`pennon: ${printableName(note)}\n`)
+    for (const formatNote of notes) process.stderr.write(`pennon: ${printableName(formatNote)}\n`)
   })
 }
 
@@ -101,14 +101,14 @@ function notesOf({ flags }: ApiLists, file: FlagFile, isWhole: boolean): string[
     hasAny('experiment_set')(flag) || referencesOfFlag(flag.filters ?? null).some(({ kind }) => kind === 'experiment')
   const statics = file.cohorts.filter(cohort => cohort.is_static).map(({ name }) => `"${name}"`)
   return [
-    ...note(encrypted, 'omitted, since encrypted payloads cannot be decrypted elsewhere: '),
-    ...note(surveys, 'omitted, since surveys create these flags themselves: '),
-    ...note(inFileWith(hasExperiment), 'exported without their experiments: '),
-    ...note(inFileWith(hasAny('features')), 'exported without their early access features: '),
-    ...note(statics, 'static cohorts, exported without their members: '),
+    ...formatNote(encrypted, 'omitted, since encrypted payloads cannot be decrypted elsewhere: '),
+    ...formatNote(surveys, 'omitted, since surveys create these flags themselves: '),
+    ...formatNote(inFileWith(hasExperiment), 'exported without their experiments: '),
+    ...formatNote(inFileWith(hasAny('features')), 'exported without their early access features: '),
+    ...formatNote(statics, 'static cohorts, exported without their members: '),
   ]
 }
 
-function note(names: readonly string[], text: string): string[] {
+function formatNote(names: readonly string[], text: string): string[] {
   return names.length === 0 ? [] : [`${text}${firstFew(names).join(', ')}.`]
 }

@@ -12,7 +12,7 @@ export function flagPath(flag: string, rest = ''): string {
 }
 
 /** Runs a request about a flag. @throws ClientError; for an unknown flag, with the nearest key. */
-export async function ofFlag<T>(api: PrivateApi, flag: string, ask: () => Promise<T>): Promise<T> {
+export async function requestFlag<T>(api: PrivateApi, flag: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
   } catch (error) {

@@ -39,7 +39,7 @@ Exit codes: 0 done; 1 the instance failed or did not answer in time, or the outp
 without the right, no instance at the address, or no such flag; one line on stderr says which, and the remedy.`,
     )
 
-  asking(flags.command('list').description('list flags, newest first'))
+  addClientOptions(flags.command('list').description('list flags, newest first'))
     .option('--search <text>', 'only flags with this text in their key or name')
     .addOption(
       new Option('--active <state>', 'only enabled (true), disabled (false) or stale flags').choices([
@@ -63,11 +63,13 @@ rolled out to no users for 30 days. \`pennon flags show\` prints the reason.
     )
     .action(async (options: ListOptions) => (await import('./list-flags.ts')).listFlags(options))
 
-  asking(flags.command('show <flag>').description('show the conditions, variants and payloads of a flag, by key or id'))
+  addClientOptions(
+    flags.command('show <flag>').description('show the conditions, variants and payloads of a flag, by key or id'),
+  )
     .addHelpText('after', '\n  $ pennon flags show new-checkout\n  $ pennon flags show 17 --json | jq .filters')
     .action(async (flag: string, options: ClientOptions) => (await import('./show-flag.ts')).showFlag(flag, options))
 
-  asking(flags.command('usage <flag>').description('count the calls and persons of a flag by value'))
+  addClientOptions(flags.command('usage <flag>').description('count the calls and persons of a flag by value'))
     .option('--from <date>', 'start: a date, or a span such as -7d', '-30d')
     .option('--to <date>', 'end (default: now)')
     .addOption(new Option('--interval <interval>', 'time span of one bar').choices(['day', 'hour']).default('day'))
@@ -83,7 +85,9 @@ PERSONS is the largest number of persons on one day, since the same person can a
     )
     .action(async (flag: string, options: UsageOptions) => (await import('./show-usage.ts')).showUsage(flag, options))
 
-  asking(flags.command('explain <flag> <distinct-id>').description('explain the value of a flag for a person'))
+  addClientOptions(
+    flags.command('explain <flag> <distinct-id>').description('explain the value of a flag for a person'),
+  )
     .option('--property <key=value>', 'person property that overrides the stored one; repeatable', collectOption)
     .option('--group <type=key>', 'group of the person; repeatable', collectOption)
     .addHelpText(
@@ -105,7 +109,7 @@ possible (true, 18, ["a"]), otherwise as text. Nothing is stored or counted.
 }
 
 function addChangingCommands(flags: Command): void {
-  changing(flags.command('create <key>').description('create a flag; without conditions it is disabled'))
+  addConfirmationOption(flags.command('create <key>').description('create a flag; without conditions it is disabled'))
     .option('--name <text>', 'description of the flag')
     .option('--tag <tag>', 'a tag; repeatable', collectOption)
     .option('--rollout <percentage>', 'one condition for this percentage of all users')
@@ -131,7 +135,7 @@ With --rollout or conditions in --filters, the flag is enabled immediately for t
     ['archive', 'archive a flag, which also disables it', 'Refused while it is in use; the message says by what.'],
     ['restore', 'unarchive a flag', 'It stays disabled until pennon flags enable.'],
   ] as const)
-    changing(flags.command(`${name} <flag>`).description(description))
+    addConfirmationOption(flags.command(`${name} <flag>`).description(description))
       .addHelpText(
         'after',
         `\n${more}\n\n  $ pennon flags ${name} new-checkout\n  $ pennon flags ${name} 17 --yes --json`,
@@ -140,7 +144,7 @@ With --rollout or conditions in --filters, the flag is enabled immediately for t
         (await import('./switch-flag.ts')).switchFlag(flag, name, options),
       )
 
-  changing(
+  addConfirmationOption(
     flags.command('rollout <flag> <share>').description('set the percentage of a condition, or roll out to everyone'),
   )
     .option('--condition <number>', 'number of the condition in pennon flags show; required if there are several')
@@ -215,11 +219,11 @@ the counts, and all scopes for flags with rules.
     )
 }
 
-function changing(command: Command): Command {
-  return asking(command).option('--yes', 'change without confirmation')
+function addConfirmationOption(command: Command): Command {
+  return addClientOptions(command).option('--yes', 'change without confirmation')
 }
 
-function asking(command: Command): Command {
+function addClientOptions(command: Command): Command {
   return addAddressOptions(command).option('--json', "print the private API's response as JSON")
 }
 

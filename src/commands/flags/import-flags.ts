@@ -10,7 +10,7 @@ import { ClientError, type PrivateApi } from '../client/private-api.ts'
 import { personAtTerminal } from '../client/prompt.ts'
 import { runClient } from '../client/run-client.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { type ChangeOptions, isMeant, whoIsAffected } from './confirm-change.ts'
+import { askYesOrNo, type ChangeOptions, describeAffected } from './confirm-change.ts'
 import { listDefinitions } from './export-flags.ts'
 import { diffLines } from './flag-diff.ts'
 import { printJson, printLines } from './output.ts'
@@ -94,7 +94,7 @@ async function isConfirmed(api: PrivateApi, plan: ImportPlan): Promise<boolean> 
       'Nothing was written: there is no terminal to ask for confirmation. Add --yes to write without asking.',
     )
   printLines(['Counting affected persons. Ctrl-C cancels without changes.', ...(await reachLines(api, plan))])
-  const isYes = await isMeant(personAtTerminal, `Write ${amountOf(plan.writes)}`)
+  const isYes = await askYesOrNo(personAtTerminal, `Write ${amountOf(plan.writes)}`)
   if (!isYes) printLines(['Nothing was written.'])
   return isYes
 }
@@ -155,7 +155,7 @@ async function reachOf(api: PrivateApi, write: FlagWrite, { ids }: ImportPlan): 
     return 'it uses objects that this import creates, so affected persons cannot be counted yet.'
   const { version: _, ...fields } = bodyOf(write, ids)
   const id = write.before?.id
-  return whoIsAffected(api, id === undefined ? fields : { id, ...fields }, { keepsIdentity: hasRules(write) })
+  return describeAffected(api, id === undefined ? fields : { id, ...fields }, { keepsIdentity: hasRules(write) })
 }
 
 function resultsOf({ writes, same }: ImportPlan, written: ReadonlyMap<PlannedWrite, JsonObject>) {

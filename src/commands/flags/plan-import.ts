@@ -45,11 +45,11 @@ export interface ImportPlan {
   readonly ids: ReferenceIds
 }
 
-export async function planImport(file: FlagFile, there: ApiLists): Promise<ImportPlan> {
-  const naming = createNaming(there)
-  const flagsThere = new Map(there.flags.filter(isThere).map(flag => [String(flag.key), flag]))
+export async function planImport(file: FlagFile, existing: ApiLists): Promise<ImportPlan> {
+  const naming = createNaming(existing)
+  const flagsThere = new Map(existing.flags.filter(isThere).map(flag => [String(flag.key), flag]))
   const cohortsThere = new Map<string, JsonObject[]>()
-  for (const cohort of there.cohorts.filter(isThere)) {
+  for (const cohort of existing.cohorts.filter(isThere)) {
     const name = String(cohort.name)
     cohortsThere.set(name, [...(cohortsThere.get(name) ?? []), cohort])
   }
@@ -71,7 +71,7 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
   })
   const all: PlannedWrite[] = [...cohorts, ...flags]
   for (const name of findRepeated(all.map(titleOf))) problems.push(`${name}: appears twice in the file.`)
-  const ids = new ReferenceIds(there, cohortsThere)
+  const ids = new ReferenceIds(existing, cohortsThere)
   const isToWrite = ({ before, changes }: PlannedWrite) => before === null || changes.length > 0
   const toWrite = all.filter(isToWrite)
   const planned = new Set(all.map(titleOf))
@@ -79,7 +79,7 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
   // With unresolved references, other checks would report misleading problems.
   if (problems.length === 0)
     for (const write of toWrite)
-      for (const fault of await faultsOf(write, ids)) problems.push(`${titleOf(write)}: ${fault}`)
+      for (const fault of await findRequestProblems(write, ids)) problems.push(`${titleOf(write)}: ${fault}`)
   const graph = new Map<string, JsonObject>()
   for (const flag of flagsThere.values())
     graph.set(titleOf({ kind: 'flag', name: String(flag.key) }), naming.flag(flag).filters)
@@ -87,7 +87,7 @@ export async function planImport(file: FlagFile, there: ApiLists): Promise<Impor
     graph.set(titleOf({ kind: 'cohort', name }), naming.cohort(cohort!).filters)
   for (const write of all) graph.set(titleOf(write), write.wanted.filters)
   return {
-    writes: problems.length > 0 ? toWrite : inOrder(toWrite, graph, problems),
+    writes: problems.length > 0 ? toWrite : sortByReferences(toWrite, graph, problems),
     same: all.filter(write => !isToWrite(write)),
     problems,
     ids,
@@ -139,24 +139,24 @@ export class ReferenceIds {
   /** The filters as the project stores them. References to unwritten definitions get an unused id. */
   resolve(filters: JsonObject): JsonObject {
     return mapReferenceValues(filters, {
-      cohort: name => this.find('cohort', name) ?? unwritten,
-      flag: key => String(this.find('flag', key) ?? unwritten),
+      cohort: name => this.find('cohort', name) ?? unwrittenId,
+      flag: key => String(this.find('flag', key) ?? unwrittenId),
       groupType: name => this.find('group_type', name) ?? name,
     })
   }
 }
 
-const unwritten = 2 ** 31 - 1
+const unwrittenId = 2 ** 31 - 1
 
 function referenceProblems(write: PlannedWrite, ids: ReferenceIds, planned: ReadonlySet<string>): string[] {
   return namedReferences(write.wanted.filters).flatMap(({ kind, name, path }) => {
     if (ids.find(kind, name) !== undefined) return []
     if (kind !== 'group_type' && typeof name === 'string' && planned.has(titleOf({ kind, name }))) return []
-    return [`${titleOf(write)}: ${path}: ${lackOf[kind](name)}`]
+    return [`${titleOf(write)}: ${path}: ${missingReferenceMessages[kind](name)}`]
   })
 }
 
-const lackOf = {
+const missingReferenceMessages = {
   flag: (name: JsonValue) => `neither the file nor the project has a flag ${name}.`,
   cohort: (name: JsonValue) =>
     isId(name)
@@ -180,7 +180,7 @@ const bodyParsers = {
 }
 
 /** Problems that the instance would report for the request, as far as the request alone shows them, each with its field. */
-async function faultsOf(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
+async function findRequestProblems(write: PlannedWrite, ids: ReferenceIds): Promise<string[]> {
   const { kind, before } = write
   const body = bodyOf(write, ids)
   const parsed = await bodyParsers[kind][before === null ? 'create' : 'update'](Buffer.from(JSON.stringify(body)), '')
@@ -198,14 +198,14 @@ function describeIssues(issues: readonly FlagIssue[]): string[] {
 }
 
 /** The longest chain of references between cohorts and flags. No project needs nearly as many. */
-const wayLengthMax = 500
+const chainLengthMax = 500
 
 /**
  * Sorts writes so that each follows those it refers to. Adds a problem for a cycle, for a chain that is too long, and for a
  * filter that leads to a flag with rules.
  * @param graph the filters of all flags and cohorts after the import, by title.
  */
-function inOrder(
+function sortByReferences(
   writes: readonly PlannedWrite[],
   graph: ReadonlyMap<string, JsonObject>,
   problems: string[],
@@ -213,35 +213,35 @@ function inOrder(
   const byTitle = new Map(writes.map(write => [titleOf(write), write]))
   const ordered: PlannedWrite[] = []
   /** By title of a visited definition: the flag with rules that it is or leads to, if any. */
-  const rulesBehind = new Map<string, string | null>()
-  const visit = (title: string, way: readonly string[]): string | null => {
-    const known = rulesBehind.get(title)
+  const rulesReachedFrom = new Map<string, string | null>()
+  const visit = (title: string, chain: readonly string[]): string | null => {
+    const known = rulesReachedFrom.get(title)
     if (known !== undefined) return known
     const filters = graph.get(title)
     if (filters === undefined) return null
-    if (way.includes(title)) {
-      problems.push(`${[...way.slice(way.indexOf(title)), title].join(' → ')}: each refers to the next.`)
+    if (chain.includes(title)) {
+      problems.push(`${[...chain.slice(chain.indexOf(title)), title].join(' → ')}: each refers to the next.`)
       return null
     }
-    if (way.length === wayLengthMax) {
-      problems.push(`${way[0]}: more than ${wayLengthMax} cohorts and flags depend on each other in a chain.`)
+    if (chain.length === chainLengthMax) {
+      problems.push(`${chain[0]}: more than ${chainLengthMax} cohorts and flags depend on each other in a chain.`)
       return null
     }
     const write = byTitle.get(title)
-    let behind = configVersion(filters) === 1 ? null : title
+    let reachedRules = configVersion(filters) === 1 ? null : title
     for (const { kind, name, path } of namedReferences(filters)) {
       if (kind === 'group_type' || typeof name !== 'string') continue
-      const reached = problems.length === 0 ? visit(titleOf({ kind, name }), [...way, title]) : null
+      const reached = problems.length === 0 ? visit(titleOf({ kind, name }), [...chain, title]) : null
       if (reached === null) continue
       if (write !== undefined)
         problems.push(
           `${title}: ${path}: it refers to the ${reached}, a version 2 flag (with rules), which filters cannot test.`,
         )
-      behind ??= reached
+      reachedRules ??= reached
     }
-    rulesBehind.set(title, behind)
+    rulesReachedFrom.set(title, reachedRules)
     if (write !== undefined) ordered.push(write)
-    return behind
+    return reachedRules
   }
   for (const write of writes) if (problems.length === 0) visit(titleOf(write), [])
   return ordered

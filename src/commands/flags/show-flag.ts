@@ -7,12 +7,12 @@ import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { conditionLines, describeRollout, variantLines } from './describe-rollout.ts'
-import { flagPath, ofFlag } from './find-flag.ts'
+import { flagPath, requestFlag } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 
 export function showFlag(key: string, options: ClientOptions): Promise<void> {
   return runClient(options, 'feature_flag:read', async api => {
-    const flag = await ofFlag(api, key, () => api.get(flagPath(key)))
+    const flag = await requestFlag(api, key, () => api.get(flagPath(key)))
     if (options.json === true) return printJson(flag)
     const { reason } = await api.get(flagPath(key, 'status/'))
     printLines(flagLines(flag as unknown as FlagJson, String(reason), terminalOf(process.stdout)))

@@ -7,7 +7,7 @@ import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Column, tableLines } from '../client/table.ts'
 import { plainTerminal, type Terminal, terminalOf } from '../client/terminal.ts'
 import { textWidth } from '../client/text-width.ts'
-import { flagPath, ofFlag } from './find-flag.ts'
+import { flagPath, requestFlag } from './find-flag.ts'
 import { printJson, printLines } from './output.ts'
 
 export interface UsageOptions extends ClientOptions {
@@ -31,7 +31,7 @@ export function showUsage(key: string, options: UsageOptions): Promise<void> {
   const command = async (api: PrivateApi) => {
     const { from, to, interval } = options
     const query = { date_from: from, date_to: to, interval }
-    const usage = await ofFlag(api, key, () => api.get(flagPath(key, 'usage/'), query))
+    const usage = await requestFlag(api, key, () => api.get(flagPath(key, 'usage/'), query))
     if (options.json === true) printJson(usage)
     else {
       const isOpen = to === undefined

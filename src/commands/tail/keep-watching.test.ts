@@ -13,7 +13,7 @@ const deleted: LiveViewEnd = { isFinal: true, reason: 'deleted' }
 async function run(views: readonly (readonly [openMs: number | null, end: LiveViewEnd])[]) {
   let nowMs = 0
   let at = 0
-  const told: string[] = []
+  const reported: string[] = []
   const pauses: number[] = []
   const end = await keepWatching({
     watch: async onReady => {
@@ -24,8 +24,8 @@ async function run(views: readonly (readonly [openMs: number | null, end: LiveVi
       }
       return ended
     },
-    onLost: reason => void told.push(`lost: ${reason}`),
-    onBack: afterMs => void told.push(`back after ${afterMs}`),
+    onLost: reason => void reported.push(`lost: ${reason}`),
+    onBack: afterMs => void reported.push(`back after ${afterMs}`),
     sleep: async ms => {
       pauses.push(ms)
       nowMs += ms
@@ -33,19 +33,19 @@ async function run(views: readonly (readonly [openMs: number | null, end: LiveVi
     random: () => 0.5,
     monotonicNowMs: () => nowMs,
   })
-  return { end, told, pauses, tried: at }
+  return { end, reported, pauses, tried: at }
 }
 
 describe('a broken live view', () => {
   it('is reopened with growing pauses, and its loss and return are each reported once', async () => {
-    const { told, pauses, end } = await run([
+    const { reported, pauses, end } = await run([
       [60_000, cut],
       [null, { isFinal: false, reason: 'refused' }],
       [null, { isFinal: false, reason: 'it answered 503' }],
       [60_000, { isFinal: false, reason: 'stopping' }],
       [0, deleted],
     ])
-    assert.deepEqual(told, ['lost: cut', 'back after 2625', 'lost: stopping', 'back after 375'])
+    assert.deepEqual(reported, ['lost: cut', 'back after 2625', 'lost: stopping', 'back after 375'])
     assert.deepEqual(pauses, [375, 750, 1_500, 375])
     assert.deepEqual(end, { reason: 'deleted', wasOpen: true })
   })
@@ -59,11 +59,11 @@ describe('a broken live view', () => {
 
   it('counts its first minute from when silence was noticed, and its absence from the last byte', async () => {
     const away = Array.from({ length: 12 }, () => [null, cut] as const)
-    const { told, pauses } = await run([[60_000, { ...cut, silentMs: 45_000 }], ...away, [0, deleted]])
+    const { reported, pauses } = await run([[60_000, { ...cut, silentMs: 45_000 }], ...away, [0, deleted]])
     assert.deepEqual(pauses.slice(-3), [3_750, 3_750, 3_750])
     const awayMs = pauses.reduce((sum, pause) => sum + pause, 0)
     assert.ok(awayMs < 60_000, String(awayMs))
-    assert.deepEqual(told, ['lost: cut', `back after ${45_000 + awayMs}`])
+    assert.deepEqual(reported, ['lost: cut', `back after ${45_000 + awayMs}`])
   })
 
   it('is reopened less and less often if it breaks at once', async () => {
@@ -82,10 +82,10 @@ describe('a broken live view', () => {
   it('is not reopened if it never opened, or if its end is final', async () => {
     assert.deepEqual(await run([[null, cut]]), {
       end: { reason: 'cut', wasOpen: false },
-      told: [],
+      reported: [],
       pauses: [],
       tried: 1,
     })
-    assert.deepEqual((await run([[5, deleted]])).told, [])
+    assert.deepEqual((await run([[5, deleted]])).reported, [])
   })
 })

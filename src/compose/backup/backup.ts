@@ -112,7 +112,7 @@ async function backUpOrThrow(
   const events = config.clickhouseUrl === null ? await findEvents(dataFolder, lock) : null
   if (events !== null) undo.push(events.release)
   segments.holdNewer()
-  if (state !== null) segments.forgetBehind(state.positions)
+  if (state !== null) segments.releaseBefore(state.positions)
 
   const description: BackupDescription = {
     format: backupFormat,

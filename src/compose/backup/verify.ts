@@ -72,13 +72,13 @@ export async function verifyBackup(
     if (!restored.ok) return restored
     if (restored.value.description.events && engineLibraryPath() === null)
       return err(`${missingPackage('chdb')}, which is needed to count the events of a backup: ${howToInstall('chdb')}.`)
-    return ok(await lookAt({ ...config, dataFolder }, restored.value, options))
+    return ok(await inspectBackup({ ...config, dataFolder }, restored.value, options))
   } finally {
     remove()
   }
 }
 
-async function lookAt(
+async function inspectBackup(
   config: Config,
   { description, fileCount }: { readonly description: BackupDescription; readonly fileCount: number },
   options: VerifyOptions,

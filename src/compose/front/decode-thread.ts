@@ -4,7 +4,7 @@ import { randomFillSync } from 'node:crypto'
 import { answerJobs } from '#adapters/decode-threads/answer-jobs.ts'
 import { pooledRandomUint32 } from '#core/capture/event-uuid.ts'
 import { freeBytes } from '#core/free-bytes.ts'
-import { runBehindOthers } from '#telemetry/thread-priority.ts'
+import { lowerThreadPriority } from '#telemetry/thread-priority.ts'
 import { decodeAndPrepare, type PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
 import { decodeFlags, packFlags } from '#wire/flags/decode-flags.ts'
@@ -12,7 +12,7 @@ import { readOtlp } from '#wire/otlp/read-otlp.ts'
 import { decodeRecording } from '#wire/recordings/decode-recording.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 
-runBehindOthers()
+lowerThreadPriority()
 const random = pooledRandomUint32(randomFillSync)
 
 answerJobs<DecodeJobs>({

@@ -51,7 +51,7 @@ export function followEmbeddedEngine(
       endpoint = prepared.endpoint
       return prepared.args
     },
-    answered: () => setAway(!isWrittenDown()),
+    answered: () => setAway(!ensureEndpointFile()),
     ended: () => {
       setAway(true)
       try {
@@ -67,7 +67,7 @@ export function followEmbeddedEngine(
     isAway: () => isAway || !isEngineListed(config),
   }
 
-  function isWrittenDown(): boolean {
+  function ensureEndpointFile(): boolean {
     if (endpoint === null) return false
     if (listedSecret(dataFolder) === endpoint.secret) return true
     try {

@@ -46,11 +46,11 @@ export class HeldSegments {
       const mark = markPath(join(this.#folder, stream))
       if (existsSync(mark)) this.#marks.set(stream, readFileSync(mark))
       const known = this.#held.get(stream) ?? []
-      this.#held.set(stream, [...known, ...this.#holdBehind(stream, known.at(-1)?.segment.firstOffset ?? -1)])
+      this.#held.set(stream, [...known, ...this.#holdAfter(stream, known.at(-1)?.segment.firstOffset ?? -1)])
     }
   }
 
-  #holdBehind(stream: LogStream, offset: number): HeldSegment[] {
+  #holdAfter(stream: LogStream, offset: number): HeldSegment[] {
     const added: HeldSegment[] = []
     for (const segment of this.#list(join(this.#folder, stream)).filter(({ firstOffset }) => firstOffset > offset)) {
       const held = this.#hold(segment)
@@ -58,7 +58,7 @@ export class HeldSegments {
       else {
         // The segment was packed, set aside or deleted since it was listed, so it may have another name now.
         for (const { database } of added) database?.close()
-        return this.#holdBehind(stream, offset)
+        return this.#holdAfter(stream, offset)
       }
     }
     for (const { segment, reason } of added)
@@ -67,7 +67,7 @@ export class HeldSegments {
   }
 
   /** Releases the segments before the one that contains a stream's position. */
-  forgetBehind(positions: ReadonlyMap<string, number>): void {
+  releaseBefore(positions: ReadonlyMap<string, number>): void {
     for (const [stream, held] of this.#held) {
       const position = positions.get(stream) ?? 0
       const first = Math.max(
