@@ -14,9 +14,9 @@ import { reportNames } from '#importer/stages/report/report-files.ts'
 import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { refuse } from '../refuse.ts'
 import { approvedParts, manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages.ts'
-import { nextStep, standingOf } from './job/next-step.ts'
-import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
-import { stopOf, stopText } from './job/rehearsal-stop.ts'
+import { nextStep, readStanding } from './job/next-step.ts'
+import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
+import { findStop, formatStop } from './job/rehearsal-stop.ts'
 import { withKnownProject } from './service/known-project.ts'
 
 /** As commander gives them. */
@@ -31,7 +31,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
   const at = quotePath(path)
   const unlock = lockJob(folder)
   try {
-    await orStop(folder, async () => {
+    await runOrRefuse(folder, async () => {
       if (planned.target === null)
         refuse(`the plan has no target. Plan it with --project-key: pennon import plan ${at} … --project-key phc_…`)
       refuseSent(opened, at)
@@ -43,8 +43,9 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       // Printed in scripts too, since people read their output later.
       const chosen = choiceLines(planChoices(plan, targetAnswer))
       if (chosen.length > 0) printLines(['Options of the plan:', ...chosen.map(line => `  ${line}`)])
-      const told = readFetchedParts(folder.path)?.warnings ?? []
-      if (told.length > 0) printLines(['During the download:', ...firstFew(told).map(line => `  ${line}`)])
+      const fetchWarnings = readFetchedParts(folder.path)?.warnings ?? []
+      if (fetchWarnings.length > 0)
+        printLines(['During the download:', ...firstFew(fetchWarnings).map(line => `  ${line}`)])
       await confirmTarget(target.projectName ?? target.address, options.project, {
         what: 'approve',
         scripted: `pennon import approve ${at}`,
@@ -56,7 +57,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       folder.writeJson(approvalFile, approval)
       printLines([
         `Approved as ${approval.sha256.slice(0, 12)}.`,
-        nextLine(nextStep(path, await standingOf(job), null)),
+        nextLine(nextStep(path, await readStanding(job), null)),
       ])
     })
   } finally {
@@ -92,6 +93,6 @@ async function checkRehearsed(job: Job, at: string): Promise<void> {
     refuse(
       `the counts of the rehearsal do not add up, so it cannot be approved. To see them: pennon import report ${at}. Please report this as a bug in Pennon`,
     )
-  const stop = stopOf(report, job.plan, at)
-  if (stop !== null) refuse(stopText(stop))
+  const stop = findStop(report, job.plan, at)
+  if (stop !== null) refuse(formatStop(stop))
 }

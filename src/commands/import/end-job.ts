@@ -2,7 +2,7 @@
 // as if they had never been sent. Source: docs/wire/import.md §2.11.
 
 import { confirmTarget } from '#commands/import/messages/confirm-target.ts'
-import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
+import { abortOnInterruption, endInterrupted, isInterruption } from '#commands/import/messages/interruption.ts'
 import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
 import { reportSteps } from '#commands/import/messages/report-steps.ts'
@@ -28,8 +28,8 @@ import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-person
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf } from './job/job-stages.ts'
-import { nextStep, standingOf } from './job/next-step.ts'
-import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
+import { nextStep, readStanding } from './job/next-step.ts'
+import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
 import { recordedTarget } from './service/recorded-target.ts'
 import { apiOf } from './service/service-api.ts'
 
@@ -50,9 +50,9 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   const unlock = lockJob(job.folder)
   const request: Request = { state: 'not sent' }
   const pausedMessage = () => interruptedMessages[request.state](how, quotePath(path))
-  const signal = interruptible(pausedMessage)
+  const signal = abortOnInterruption(pausedMessage)
   try {
-    await orStop(job.folder, () => end(job, path, how, options, request, signal))
+    await runOrRefuse(job.folder, () => endJob(job, path, how, options, request, signal))
   } catch (error) {
     if (!isInterruption(error, signal)) throw error
     endInterrupted(pausedMessage())
@@ -73,7 +73,7 @@ const interruptedMessages: Record<Request['state'], (how: string, at: string) =>
   accepted: (how, at) => `no longer waiting. The service continues; to wait again: pennon import ${how} ${at}`,
 }
 
-async function end(
+async function endJob(
   job: Job,
   path: string,
   how: 'publish' | 'discard',
@@ -91,7 +91,7 @@ async function end(
   if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'
   if (before === wanted) {
     request.state = 'accepted'
-    await keepDone(folder, serviceJob.id, how, api)
+    await recordEnding(folder, serviceJob.id, how, api)
     say(`Import job ${serviceJob.id} is already ${wanted}.`)
     const differing = how === 'publish' ? await differingPersons(job, serviceJob.id, api) : 0
     return say(how === 'publish' ? afterPublish(at, differing) : afterDiscard)
@@ -115,7 +115,7 @@ async function end(
       },
       onStep: reportSteps(how, { nowMs: () => api.clock.nowMs(), say }),
     })
-    await keepDone(folder, serviceJob.id, how, api)
+    await recordEnding(folder, serviceJob.id, how, api)
   } catch (error) {
     if (!(error instanceof JobStopped)) throw error
     throw new JobStopped(
@@ -123,7 +123,7 @@ async function end(
     )
   }
   const { notes } = await readJobReport(api, serviceJob.id)
-  const left = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
+  const leftNotes = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
   if (how === 'publish') {
     say('Published: the events are part of the project.')
     const differing = await printPersonsCheck(job, serviceJob.id, api)
@@ -132,14 +132,19 @@ async function end(
   }
   say(`Discarded import job ${serviceJob.id}: ${takenBackMessage(folder)}.`)
   if (before === 'published') say('Events that were also sent by another import or by live traffic remain visible.')
-  if (left.length > 0) say(`Not everything could be undone${inDocs('import.md')}:`)
+  if (leftNotes.length > 0) say(`Not everything could be undone${inDocs('import.md')}:`)
   else if (before === 'published') say('All its changes to persons and groups are undone.')
-  for (const note of left) say(`  ${noteSentence(note)}`)
+  for (const note of leftNotes) say(`  ${noteSentence(note)}`)
   say(afterDiscard)
 }
 
 /** Also updates the pages of the report, which people pass on. */
-async function keepDone(folder: JobFolder, serviceJobId: string, how: Ending['how'], api: ServiceApi): Promise<void> {
+async function recordEnding(
+  folder: JobFolder,
+  serviceJobId: string,
+  how: Ending['how'],
+  api: ServiceApi,
+): Promise<void> {
   const at = await endedAt(api, serviceJobId, how)
   const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
   keepEnding(folder, ending)
@@ -156,9 +161,9 @@ function takenBackMessage(folder: JobFolder): string {
 
 /** The service does not know a job that was never sent: removing the folder is enough. */
 async function nothingSentText(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
-  const next = nextLine(nextStep(path, await standingOf(job), null))
-  const end = how === 'publish' ? '' : ` To delete the plan, remove the folder ${path}.`
-  return printable(`nothing has been sent yet, so there is nothing to ${how}.${end} ${next}`)
+  const next = nextLine(nextStep(path, await readStanding(job), null))
+  const hint = how === 'publish' ? '' : ` To delete the plan, remove the folder ${path}.`
+  return printable(`nothing has been sent yet, so there is nothing to ${how}.${hint} ${next}`)
 }
 
 const leftPrefix = 'undo_left:'

@@ -14,7 +14,7 @@ import { sentRejects } from '#importer/send/sent-rejects.ts'
 import { type RejectLine, rejectFiles, rejectLineSchema, rejectTexts } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
-import { openJob, orStop } from './job/open-job.ts'
+import { openJob, runOrRefuse } from './job/open-job.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {
@@ -42,7 +42,7 @@ export async function showRejects(path: string, options: RejectsOptions): Promis
   const { folder } = openJob(path)
   if (!existsSync(folder.file('rehearsal')))
     refuse(`nothing has been rehearsed yet: pennon import run ${quotePath(path)}`)
-  await orStop(folder, () => (options.group ? showGroups(folder, options) : showLines(folder, options)))
+  await runOrRefuse(folder, () => (options.group ? showGroups(folder, options) : showLines(folder, options)))
 }
 
 async function showLines(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {

@@ -20,8 +20,8 @@ import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { readReport } from './job/job-stages.ts'
-import { nextStep, standingOf } from './job/next-step.ts'
-import { type Job, openJob, orStop } from './job/open-job.ts'
+import { nextStep, readStanding } from './job/next-step.ts'
+import { type Job, openJob, runOrRefuse } from './job/open-job.ts'
 import { askService, type ServiceAnswer } from './service/ask-service.ts'
 
 /** As commander gives them. */
@@ -37,7 +37,7 @@ export interface ReportOptions {
 export async function showReport(path: string, options: ReportOptions): Promise<void> {
   endWithOutput()
   const job = openJob(path)
-  await orStop(job.folder, () => printReport(job, path, options))
+  await runOrRefuse(job.folder, () => printReport(job, path, options))
 }
 
 async function printReport(job: Job, path: string, options: ReportOptions): Promise<void> {
@@ -66,7 +66,7 @@ async function printReport(job: Job, path: string, options: ReportOptions): Prom
   ]
   const about = [...aboutLines(report).map(printable), '']
   const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
-  const next = nextLine(nextStep(path, await standingOf(job), service))
+  const next = nextLine(nextStep(path, await readStanding(job), service))
   process.stdout.write(
     `${lines.join('\n')}\nAs a web page: ${printable(folder.file(names.html))}\n${printable(next)}\n`,
   )

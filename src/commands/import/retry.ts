@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
-import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
+import { abortOnInterruption, endInterrupted, isInterruption } from '#commands/import/messages/interruption.ts'
 import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printLines } from '#commands/import/messages/print.ts'
 import { formatCount } from '#core/format-count.ts'
@@ -23,7 +23,7 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { widthOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf } from './job/job-stages.ts'
-import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
+import { type Job, lockJob, openJob, runOrRefuse } from './job/open-job.ts'
 import { runProgress } from './run/run-progress.ts'
 import { recordedTarget } from './service/recorded-target.ts'
 import { apiOf, wallClock } from './service/service-api.ts'
@@ -42,9 +42,9 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   const unlock = lockJob(job.folder)
   const pausedMessage = () =>
     `paused. To continue: pennon import retry ${quotePath(path)} --rejects ${quotePath(rejects)}`
-  const signal = interruptible(pausedMessage)
+  const signal = abortOnInterruption(pausedMessage)
   try {
-    await orStop(job.folder, () => retry(job, path, rejects, signal))
+    await runOrRefuse(job.folder, () => retry(job, path, rejects, signal))
   } catch (error) {
     if (!isInterruption(error, signal)) throw error
     endInterrupted(pausedMessage())

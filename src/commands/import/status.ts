@@ -14,19 +14,19 @@ import { describeRepaired } from '#importer/verify/final-pages.ts'
 import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { readReport } from './job/job-stages.ts'
-import { nextStep, standingOf } from './job/next-step.ts'
+import { nextStep, readStanding } from './job/next-step.ts'
 import {
   checkIsFolder,
-  fetchedInto,
-  fetchedPartsIn,
+  findNextStepOfFetch,
   isFetchRunning,
   isJobRunning,
   type Job,
-  nextOfFetch,
   openJob,
-  orStop,
+  readFetched,
+  readUnplannedFetch,
+  runOrRefuse,
 } from './job/open-job.ts'
-import { stopOf } from './job/rehearsal-stop.ts'
+import { findStop } from './job/rehearsal-stop.ts'
 import { progressLine } from './run/run-progress.ts'
 import { askService, describeServiceState, type ServiceAnswer } from './service/ask-service.ts'
 
@@ -46,19 +46,19 @@ type Running =
 export async function showStatus(path: string, options: StatusOptions): Promise<void> {
   endWithOutput()
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
-  const fetched = fetchedInto(path)
+  const fetched = readUnplannedFetch(path)
   if (fetched !== null) {
     printFetched(path, fetched, options)
     return
   }
   const job = openJob(path)
-  await orStop(job.folder, () => printStatus(job, path, options))
+  await runOrRefuse(job.folder, () => printStatus(job, path, options))
 }
 
 /** Nothing has been planned yet. */
 function printFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
   const { config, isComplete, partsWaiting, partsEmpty, parts } = fetched
-  const next = nextOfFetch(path, fetched)
+  const next = findNextStepOfFetch(path, fetched)
   const { source } = config as { readonly source: string }
   const isRunning = isFetchRunning(path)
   if (json) {
@@ -81,7 +81,7 @@ async function printStatus(job: Job, path: string, { json = false }: StatusOptio
   const progress = job.folder.readJson(progressFile, progressSchema)
   const running = runningIn(job, progress)
   const service = await askService(job)
-  const next = nextStep(path, await standingOf(job), service)
+  const next = nextStep(path, await readStanding(job), service)
   if (json) printJson(statusOf(job, running, progress, service, next, path))
   else printLines(statusLines(job, running, progress, service, next, path))
 }
@@ -113,7 +113,7 @@ function statusOf(
     records: manifest === null ? null : recordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : damagedFiles(manifest),
-    stop: report === null ? null : stopOf(report, plan, quotePath(path)),
+    stop: report === null ? null : findStop(report, plan, quotePath(path)),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: sentSoFar(folder),
     service,
@@ -163,7 +163,7 @@ function statusLines(
 /** The plan of a fetch names no files until a run has fetched all of them. */
 function filesText({ folder, plan: { files, fetch, source } }: Job): string {
   if (files.length > 0 || fetch === null) return `${formatCount(files.length, 'file')} of ${source}`
-  const fetched = fetchedPartsIn(folder)
+  const fetched = readFetched(folder)
   return `${formatCount(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
 }
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
-import { endInterrupted, interruptible } from '#commands/import/messages/interruption.ts'
+import { abortOnInterruption, endInterrupted } from '#commands/import/messages/interruption.ts'
 import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson, printLines, printText } from '#commands/import/messages/print.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
@@ -62,7 +62,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
   endWithOutput()
   process.umask(0o077)
   const pausedMessage = `paused. Downloaded files are kept. To continue: pennon import fetch ${quotePath(folder)}`
-  const signal = interruptible(() => pausedMessage)
+  const signal = abortOnInterruption(() => pausedMessage)
   checkIsFolder(folder, 'pennon import fetch FOLDER')
   let opened: OpenFetchSource | null = null
   try {

@@ -14,7 +14,7 @@ import type { ServiceAnswer } from '../service/ask-service.ts'
 import { approvedParts, readReport } from './job-stages.ts'
 import { overlapDays, overlapRemedy } from './live-before.ts'
 import type { Job } from './open-job.ts'
-import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
+import { findStop, type RehearsalStop } from './rehearsal-stop.ts'
 
 /** The state of a job, as far as it decides the next step. */
 export interface Standing {
@@ -35,7 +35,7 @@ export interface Standing {
   readonly remedy: Remedy | null
 }
 
-export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
+export async function readStanding({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
   const manifest = readManifest(folder)
   const report = readReport(folder)
   const approval = readApproval(folder)
@@ -50,7 +50,7 @@ export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>)
   return {
     isRehearsed,
     hasTarget: plan.target !== null,
-    stopAt: at => (report === null ? null : stopOf(report, plan, at)),
+    stopAt: at => (report === null ? null : findStop(report, plan, at)),
     changed: approval === null || manifest === null ? null : changesSince(approval, approvedParts({ folder, plan })),
     sent,
     overlapDays: overlapDays(folder, report?.targetAnswer),

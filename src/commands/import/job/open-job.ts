@@ -30,9 +30,9 @@ export interface Job {
 export function openJob(path: string): Job {
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
   const folder = new JobFolder(resolve(path))
-  const plan = planIn(folder)
-  if (plan === null) refuse(noImportText(path, fetchedInto(path)))
-  return { folder, plan, source: sourceNamed(plan.source) }
+  const plan = readPlanOrRefuse(folder)
+  if (plan === null) refuse(noImportText(path, readUnplannedFetch(path)))
+  return { folder, plan, source: findSourceOrRefuse(plan.source) }
 }
 
 /** Refuses a path at which there can be no folder. @param begin the command that begins an import, for the remedy. */
@@ -50,30 +50,30 @@ export function checkIsFolder(path: string, begin: string): void {
 }
 
 /** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
-export function fetchedInto(path: string): FetchedParts | null {
+export function readUnplannedFetch(path: string): FetchedParts | null {
   const folder = new JobFolder(resolve(path))
-  return planIn(folder) === null ? fetchedPartsIn(folder) : null
+  return readPlanOrRefuse(folder) === null ? readFetched(folder) : null
 }
 
 /** What was fetched into an existing folder, planned or not. */
-export function fetchedPartsIn({ path }: JobFolder): FetchedParts | null {
+export function readFetched({ path }: JobFolder): FetchedParts | null {
   return orRefuse(() => readFetchedParts(path))
 }
 
 function noImportText(path: string, fetched: FetchedParts | null): string {
   const at = quotePath(path)
   if (fetched === null) return `${path} contains no import. Start one: pennon import plan ${at} FILES --source NAME`
-  return `${path} contains a download, but no import is planned yet. ${nextLine(nextOfFetch(path, fetched))}`
+  return `${path} contains a download, but no import is planned yet. ${nextLine(findNextStepOfFetch(path, fetched))}`
 }
 
 /** The next step for a folder that has fetched files and no plan. */
-export function nextOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
+export function findNextStepOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
   return isComplete
     ? { command: `pennon import plan ${quotePath(path)}`, why: 'the download is complete; plan the import' }
     : { command: `pennon import fetch ${quotePath(path)}`, why: 'download the missing parts' }
 }
 
-function planIn(folder: JobFolder): ImportPlan | null {
+function readPlanOrRefuse(folder: JobFolder): ImportPlan | null {
   return orRefuse(() => readPlan(folder))
 }
 
@@ -86,7 +86,7 @@ function orRefuse<T>(read: () => T): T {
   }
 }
 
-export function sourceNamed(name: string): ImportSource {
+export function findSourceOrRefuse(name: string): ImportSource {
   return (
     findSource(name) ??
     refuse(`there is no source ${JSON.stringify(name)}; --source is one of ${sourceNames.join(', ')}`)
@@ -119,7 +119,7 @@ export function isFetchRunning(path: string): boolean {
 }
 
 /** Runs a command. If it cannot continue, prints one line on stderr and exits with code 2, or 1 for a full disk. */
-export async function orStop(folder: JobFolder, command: () => Promise<void> | void): Promise<void> {
+export async function runOrRefuse(folder: JobFolder, command: () => Promise<void> | void): Promise<void> {
   try {
     await command()
   } catch (error) {

@@ -24,7 +24,7 @@ const filesNamed = 3
  * @param at the folder of the job as a shell takes it.
  * @returns null for a job that may be approved.
  */
-export function stopOf(
+export function findStop(
   { balance, days, skips, damagedFiles, looksLike, targetAnswer, heldByRejects }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
@@ -102,7 +102,7 @@ function skipText({ reason, count, fix }: ReasonCount): string {
 }
 
 /** The whole text, for output that does not end with the next command. */
-export function stopText({ code, problem, wayOut, command }: RehearsalStop): string {
+export function formatStop({ code, problem, wayOut, command }: RehearsalStop): string {
   const isToSee = code === 'no_events' || code === 'too_many_rejects'
   return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`
 }

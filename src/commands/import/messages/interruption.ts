@@ -11,7 +11,7 @@ const graceMs = 4_000
  * @param message says how to continue; called only if the work has not ended by itself a few seconds after the signal.
  * @returns a signal that the first of them aborts; a second one ends the process as usual.
  */
-export function interruptible(message: () => string): AbortSignal {
+export function abortOnInterruption(message: () => string): AbortSignal {
   const interrupted = new AbortController()
   const interrupt = () => {
     if (interrupted.signal.aborted) return

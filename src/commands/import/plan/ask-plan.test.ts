@@ -16,11 +16,11 @@ describe('planning on a terminal', () => {
     const host = await instance(t)
     envSetting(t, 'PORT', '1')
     envSetting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
-    const { person, asked, told } = answering('', `${host}/other`, host)
+    const { person, asked, printed } = answering('', `${host}/other`, host)
     const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
     assert.deepEqual([options.host, options.projectKey], [host, 'phc_shop'])
     assert.deepEqual(asked, Array(3).fill('URL of the instance [http://127.0.0.1:1]'))
-    assert.match(told[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
+    assert.match(printed[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
   })
 
   it('asks for nothing if the default instance knows the key, or an address is given', async t => {
@@ -38,22 +38,22 @@ describe('planning on a terminal', () => {
     envSetting(t, 'HOME', home)
     mkdirSync(join(home, 'export'))
     for (const name of ['export/a.jsonl', 'mapping.json']) writeFileSync(join(home, name), '{}')
-    const { person, told } = answering('generic', '~/none', '~/export', '~/export/none.json', '~/mapping.json', '')
+    const { person, printed } = answering('generic', '~/none', '~/export', '~/export/none.json', '~/mapping.json', '')
     const { options, files } = await completeOptions(given, [], undefined, person)
     assert.deepEqual([files, options.mapping], [[join(home, 'export')], join(home, 'mapping.json')])
-    assert.equal(told.length, 2, 'a path where nothing is')
+    assert.equal(printed.length, 2, 'each of the two missing paths is reported')
   })
 
   it('asks for the public key again if another key was typed, and never shows that', async t => {
     const host = await instance(t)
     envSetting(t, 'PORT', new URL(host).port)
     envSetting(t, 'PENNON_PROJECT_KEY', '')
-    const { person, asked, told } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
+    const { person, asked, printed } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
     const { options } = await completeOptions({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
     assert.deepEqual([options.projectKey, asked.length], ['phc_shop', 4])
-    assert.match(told[0]!, /^that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY\. /)
-    assert.match(told[1]!, /^that is not a project API key\. /)
-    assert.doesNotMatch(told.join(), /abcdef/)
+    assert.match(printed[0]!, /^that is a personal API key, a secret: set it in PENNON_PERSONAL_KEY\. /)
+    assert.match(printed[1]!, /^that is not a project API key\. /)
+    assert.doesNotMatch(printed.join(), /abcdef/)
   })
 
   it('asks for no mapping if the configuration holds one', async t => {
@@ -68,18 +68,18 @@ describe('planning on a terminal', () => {
 /** A user who gives these answers in order. */
 function answering(...answers: readonly string[]) {
   const asked: string[] = []
-  const told: string[] = []
+  const printed: string[] = []
   const person: Person = {
     canAsk: () => true,
     async ask(question, byDefault = '') {
       const answer = answers[asked.length]
       asked.push(byDefault === '' ? question : `${question} [${byDefault}]`)
-      if (answer === undefined) throw new Error(`nobody answers: ${question}`)
+      if (answer === undefined) throw new Error(`no answer is left for: ${question}`)
       return answer === '' ? byDefault : answer
     },
-    print: line => void told.push(line),
+    print: line => void printed.push(line),
   }
-  return { person, asked, told }
+  return { person, asked, printed }
 }
 
 /** An instance that knows one project key. */

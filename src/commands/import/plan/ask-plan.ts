@@ -11,9 +11,9 @@ import { type Person, personAtTerminal } from '../../client/prompt.ts'
 import {
   addressByDefault,
   findAddressProblem,
+  findProjectKey,
   findProjectKeyProblem,
   findTargetProblem,
-  saidProjectKey,
 } from './ask-target.ts'
 import { findJsonFileProblem, type PlanOptions, readJsonFile } from './plan-options.ts'
 
@@ -50,7 +50,7 @@ async function askForSource(person: Person): Promise<string> {
 async function askForFiles(person: Person): Promise<readonly string[]> {
   if (!person.canAsk()) return []
   for (;;) {
-    const path = atHome(await person.ask('File or folder of the export (for several, pass them as arguments)'))
+    const path = expandHome(await person.ask('File or folder of the export (for several, pass them as arguments)'))
     const problem = path === '' ? 'an import needs one' : await findFilesProblem(path)
     if (problem === null) return [path]
     person.print(problem)
@@ -73,7 +73,7 @@ async function askForMapping(
   if (source !== 'generic' || mapping !== undefined || !person.canAsk()) return {}
   if (config !== undefined && Object.hasOwn(readJsonFile(config, '--config'), 'mapping')) return {}
   for (;;) {
-    const path = atHome(
+    const path = expandHome(
       await person.ask(`Mapping file, which maps record fields to event, id and time${inDocs('import-mapping.md')}`),
     )
     const problem = path === '' ? 'the source generic needs one' : findJsonFileProblem(path, 'the mapping')
@@ -83,7 +83,7 @@ async function askForMapping(
 }
 
 /** Replaces `~` at the start of a typed path with the home folder, as a shell would. */
-function atHome(path: string): string {
+function expandHome(path: string): string {
   return path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path
 }
 
@@ -92,7 +92,7 @@ async function askForTarget(
   person: Person,
 ): Promise<{ projectKey?: string; host?: string }> {
   if (!person.canAsk() || json === true) return {}
-  const known = saidProjectKey({ ...(projectKey !== undefined && { projectKey }) })
+  const known = findProjectKey({ ...(projectKey !== undefined && { projectKey }) })
   if (known !== null) {
     // Planning itself checks an address that was given; the default one may just be the wrong one.
     if (host !== undefined) return {}

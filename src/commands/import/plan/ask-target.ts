@@ -28,7 +28,7 @@ type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
 
 /** @returns null without a key: then the job can be rehearsed, but not sent. */
 export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
-  const projectKey = saidProjectKey(options)
+  const projectKey = findProjectKey(options)
   if (projectKey === null) return null
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
@@ -41,7 +41,7 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
 }
 
 /** @returns null if none was given; an empty variable counts as unset. */
-export function saidProjectKey({ projectKey }: AskedTarget): string | null {
+export function findProjectKey({ projectKey }: AskedTarget): string | null {
   if (projectKey === '') refuse('--project-key is empty. Omit it to rehearse without a target')
   return projectKey ?? (process.env.PENNON_PROJECT_KEY || null)
 }
@@ -152,9 +152,9 @@ async function projectOf(
         `PENNON_PERSONAL_KEY is not set. Planning and rehearsing work without it, but cannot check the project's name and existing data. Sending requires a key with the scopes ${importKeyScopeList} (create one with pennon new-key where the instance runs).`,
       ],
     }
-  const lacking = await scopesLacking(instance, personalKey)
-  const lackingNotes = lacking === null || lacking.length === 0 ? [] : [lackingNote(lacking)]
-  if (lacking?.includes('project:read') === true) return { ...unknown, notes: lackingNotes }
+  const missing = await askMissingScopes(instance, personalKey)
+  const missingNotes = missing === null || missing.length === 0 ? [] : [missingScopesNote(missing)]
+  if (missing?.includes('project:read') === true) return { ...unknown, notes: missingNotes }
   try {
     const project = await projectWithKey(instance, personalKey, projectKey)
     if (project === null)
@@ -168,7 +168,7 @@ async function projectOf(
     const { id, name, isPersonless } = project
     const notes = [
       ...(isPersonless ? [personlessNote] : []),
-      ...(lackingNotes.length > 0 ? lackingNotes : await missingRights(api)),
+      ...(missingNotes.length > 0 ? missingNotes : await findMissingRights(api)),
     ]
     return { projectId: id, projectName: name, isPersonless, notes }
   } catch (error) {
@@ -180,7 +180,7 @@ async function projectOf(
 }
 
 /** @returns null if the instance does not say what the key may do. */
-async function scopesLacking(instance: string, personalKey: string): Promise<readonly string[] | null> {
+async function askMissingScopes(instance: string, personalKey: string): Promise<readonly string[] | null> {
   try {
     const { scopes } = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).ownKey()
     return Array.isArray(scopes) ? missingScopes(scopes.map(String)) : null
@@ -190,13 +190,13 @@ async function scopesLacking(instance: string, personalKey: string): Promise<rea
   }
 }
 
-function lackingNote(scopes: readonly string[]): string {
+function missingScopesNote(scopes: readonly string[]): string {
   const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${listScopes(scopes)}`
   return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs. Scopes of a key cannot be changed: create a new key with ${importKeyScopeList} (pennon new-key, where the instance runs, creates one with all scopes).`
 }
 
 /** Tries the requests of sending and verifying. @returns a sentence for each right that the personal key lacks. */
-async function missingRights(api: PrivateApi): Promise<readonly string[]> {
+async function findMissingRights(api: PrivateApi): Promise<readonly string[]> {
   const asked: readonly (readonly [string, () => Promise<unknown>])[] = [
     ['import jobs', () => api.get('/import_jobs/', { limit: 1 })],
     ['stored events', () => api.post('/query/', { query: { kind: 'HogQLQuery', query: 'SELECT 1' } })],

@@ -27,7 +27,7 @@ import { duration } from '#importer/stages/report/report-sections.ts'
 import { version } from '#version.ts'
 import { forgetStages, sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
-import { checkIsFolder, fetchedPartsIn, lockFile, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
+import { checkIsFolder, findSourceOrRefuse, lockFile, lockJob, readFetched, runOrRefuse } from '../job/open-job.ts'
 import { withEndOfFetch } from '../job/profile-time.ts'
 import { completeOptions, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
@@ -44,13 +44,13 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   endAtInterruption(`canceled; nothing was planned. To plan it: pennon import plan ${quotePath(path)} …`)
   const folder = new JobFolder(resolve(path))
   checkIsFolder(path, `pennon import plan FOLDER ${quotePath(path)}`)
-  const fetched = existsSync(folder.path) ? fetchedPartsIn(folder) : null
+  const fetched = existsSync(folder.path) ? readFetched(folder) : null
   const { options, files } = await completeOptions(
     given,
     namedFiles,
     fetched === null ? undefined : { source: sourceOfFetch(fetched) },
   )
-  const source = sourceNamed(options.source)
+  const source = findSourceOrRefuse(options.source)
   if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
   const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
   const made = mkdirSync(folder.path, { recursive: true })
@@ -58,7 +58,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   // A refusal exits at once, without `finally`.
   if (made !== undefined) process.once('exit', () => removeUnlessPlanned(folder, made))
   try {
-    await orStop(folder, async () => {
+    await runOrRefuse(folder, async () => {
       if (existsSync(folder.file(checkpointFile)))
         refuse(
           `${path} has already been sent, at least in part. Plan the next import in another folder: pennon import plan`,

@@ -23,7 +23,7 @@ export interface RehearsalProjectOptions {
   readonly rehearsalProjectName?: string
 }
 
-export interface AskedRehearsal {
+export interface RehearsalRequest {
   readonly projectKey: string
   /** The share of the persons, more than 0 and at most 1. */
   readonly share: number
@@ -33,7 +33,7 @@ export interface AskedRehearsal {
 const timeoutMs = 15_000
 
 /** @returns null for a run that sends nothing to another project. */
-export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal | null {
+export function parseRehearsalOptions(options: RehearsalProjectOptions): RehearsalRequest | null {
   const { rehearsalProject, share, rehearsalProjectName: name } = options
   if (rehearsalProject === undefined) {
     if (share !== undefined) refuse('--share requires --rehearsal-project')
@@ -55,15 +55,15 @@ export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal
  */
 export async function agreeOnProject(
   job: JobOfFolder,
-  { projectKey, name }: AskedRehearsal,
+  { projectKey, name }: RehearsalRequest,
   path: string,
 ): Promise<string> {
   if (job.plan.target === null)
     throw new JobStopped('the plan has no target, so the URL of the rehearsal project is unknown')
   const target = recordedTarget(job)
-  if (projectKey === target.projectKey) throw isTarget()
-  const { project, hasOthers } = await lookAt(apiAddressOf(target), projectKey)
-  if (project.id === target.projectId) throw isTarget()
+  if (projectKey === target.projectKey) throw createTargetRefusal()
+  const { project, hasOthers } = await findRehearsalProject(apiAddressOf(target), projectKey)
+  if (project.id === target.projectId) throw createTargetRefusal()
   // A name that was given is always checked.
   if (hasOthers !== false || name !== undefined)
     await confirmTarget(project.name ?? projectKey, name, {
@@ -78,12 +78,12 @@ export async function agreeOnProject(
   return project.id
 }
 
-function isTarget(): JobStopped {
+function createTargetRefusal(): JobStopped {
   return new JobStopped('--rehearsal-project is the target itself; use the key of a test project')
 }
 
 /** Finds the project among those that the personal key may see. */
-async function lookAt(
+async function findRehearsalProject(
   instance: string,
   projectKey: string,
 ): Promise<{ readonly project: KnownProject; readonly hasOthers: boolean | null }> {

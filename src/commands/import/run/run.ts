@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { widthOf } from '#commands/client/terminal.ts'
-import { endInterrupted, interruptible, isInterruption } from '#commands/import/messages/interruption.ts'
+import { abortOnInterruption, endInterrupted, isInterruption } from '#commands/import/messages/interruption.ts'
 import { nextLine, quotePath } from '#commands/import/messages/next-line.ts'
 import { printJson, printLines } from '#commands/import/messages/print.ts'
 import { refuse } from '#commands/refuse.ts'
@@ -24,14 +24,14 @@ import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { reserveOf } from '../job/disk-reserve.ts'
 import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
-import { nextStep, standingOf } from '../job/next-step.ts'
-import { type Job, lockJob, openJob, orStop } from '../job/open-job.ts'
+import { nextStep, readStanding } from '../job/next-step.ts'
+import { type Job, lockJob, openJob, runOrRefuse } from '../job/open-job.ts'
 import { withoutFoundTime } from '../job/profile-time.ts'
-import { stopOf, stopText } from '../job/rehearsal-stop.ts'
+import { findStop, formatStop } from '../job/rehearsal-stop.ts'
 import { shareIn } from '../plan/plan-options.ts'
 import { wallClock } from '../service/service-api.ts'
 import { printSent } from './print-sent.ts'
-import { agreeOnProject, askedRehearsal, type RehearsalProjectOptions } from './rehearsal-project.ts'
+import { agreeOnProject, parseRehearsalOptions, type RehearsalProjectOptions } from './rehearsal-project.ts'
 import { printDiff, type RehearsalProject, rehearseInProject } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
@@ -56,11 +56,11 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   // Modules loaded after this, such as the client of AWS for a few jobs, are compiled again instead of read from the cache.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
-  const rehearsal = askedRehearsal(options)
+  const rehearsal = parseRehearsalOptions(options)
   let job = openJob(path)
   const unlock = lockJob(job.folder)
   try {
-    await orStop(job.folder, async () => {
+    await runOrRefuse(job.folder, async () => {
       job = withOptions(job, options)
       if (options.rehearseAgain === true) forgetRehearsal(job, path)
       const report = readReport(job.folder)
@@ -77,7 +77,13 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       if (rehearsal !== null) {
         // Ask before the stages, which take long.
         const project = await agreeOnProject(job, rehearsal, path)
-        await rehearseThere(job, stages, { ...rehearsal, ...rateOf(sendOptions), project }, path, options.json ?? false)
+        await runInRehearsalProject(
+          job,
+          stages,
+          { ...rehearsal, ...rateOf(sendOptions), project },
+          path,
+          options.json ?? false,
+        )
         return
       }
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
@@ -108,7 +114,7 @@ function rateOf({ rate }: SendJobOptions): { readonly rate?: number } {
   return rate === undefined ? {} : { rate }
 }
 
-async function rehearseThere(
+async function runInRehearsalProject(
   job: Job,
   stages: readonly JobStage[],
   options: RehearsalProject,
@@ -164,7 +170,7 @@ function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
   const findSpaceProblem = reserveOf(job.folder.path)
   const pausedMessage = `paused. Progress is kept. To continue: pennon import run ${quotePath(path)}`
-  const signal = interruptible(() => pausedMessage)
+  const signal = abortOnInterruption(() => pausedMessage)
   const progress = runProgress({
     folder: job.folder,
     write: text => process.stderr.write(text),
@@ -197,9 +203,9 @@ async function printResult(job: Job, path: string, { json = false }: RunOptions)
   const { folder, plan } = job
   const report = readReport(folder)!
   if (json) printJson(report)
-  else printLines([...resultLines(job, report), nextLine(nextStep(path, await standingOf(job), null))])
-  const stop = stopOf(report, plan, quotePath(path))
-  if (stop !== null) throw new JobStopped(stopText(stop))
+  else printLines([...resultLines(job, report), nextLine(nextStep(path, await readStanding(job), null))])
+  const stop = findStop(report, plan, quotePath(path))
+  if (stop !== null) throw new JobStopped(formatStop(stop))
 }
 
 function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>): string[] {

@@ -81,11 +81,12 @@ describe('a stage on a disk that is full', () => {
 
 describe('a stage on a disk that has only the reserve left', () => {
   /** A wait on a disk with these MiB above the reserve at each look. */
-  function aPause(beyond: readonly number[], isInterrupted = false) {
+  function aPause(aboveReserve: readonly number[], isInterrupted = false) {
     const said: string[] = []
     let [looks, sleeps] = [0, 0]
     const waitForSpace = spaceBesideReserve(
-      bytes => (beyond[Math.min(looks++, beyond.length - 1)]! * mebibyte < bytes ? 'WARNING: no space' : null),
+      bytes =>
+        aboveReserve[Math.min(looks++, aboveReserve.length - 1)]! * mebibyte < bytes ? 'WARNING: no space' : null,
       {
         progress: { say: line => said.push(line), waiting: reason => said.push(`waiting: ${reason}`) },
         signal: isInterrupted ? AbortSignal.abort(new Error('paused')) : new AbortController().signal,
