@@ -60,7 +60,7 @@ describe('the target of a planned import', () => {
       assert.match(stderr, complaint)
       assert.equal(exitCode, 2)
     }
-    assert.match((await commands.call('run', '--share', '5%')).stderr, /^pennon: --share is of the persons for --reh/)
+    assert.match((await commands.call('run', '--share', '5%')).stderr, /^pennon: --share requires --reh/)
     answers['/api/projects/9/query/'] = { results: [] }
     const misnamed = await rehearse('phc_trying', '--rehearsal-project-name', 'Shop')
     assert.match(misnamed.stderr, /is "Shop", but the rehearsal project is "Trying"/)
