@@ -7,7 +7,7 @@ import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../su
 import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
 
 const MiB = 1024 * 1024
-/** The system itself holds megabytes for each connection, and has a bound for those of the whole machine. */
+/** The system itself holds megabytes for each connection, limited only for the whole machine. */
 const attackers = { count: 100, requestsEach: 12, localAddress: '127.0.0.1' }
 const bystanders = '127.0.0.2'
 
@@ -37,8 +37,8 @@ async function metric(pennon: Pennon, name: string): Promise<number> {
   return values.reduce((sum, [, value]) => sum + Number(value), 0)
 }
 
-describe('answers that nobody reads', () => {
-  it('take no more memory than their budget, hold nobody up, and end', async t => {
+describe('answers that clients do not read', () => {
+  it('they use no more memory than their budget, delay no other client, and are cut off', async t => {
     const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
     const attacks: RawConnections[] = []
     t.after(() => {
@@ -53,7 +53,7 @@ describe('answers that nobody reads', () => {
       ['the schema', get('/openapi.json'), before + 150],
       ['the map of a script', get('/static/array.full.js.map'), before + 150],
       ['flags with large payloads', postFlags(), before + 700],
-      ['the map once more', get('/static/array.full.js.map'), before + 700],
+      ['the map again', get('/static/array.full.js.map'), before + 700],
     ] as const
     const { count, requestsEach, localAddress } = attackers
     for (const [what, request, residentMax] of attempts) {
@@ -74,7 +74,7 @@ describe('answers that nobody reads', () => {
       assert.ok(resident <= residentMax, `${resident} MiB`)
     }
     await eventually(async () => (await metric(pennon, 'pennon_answer_bytes')) === 0, {
-      what: 'the end of the readers',
+      what: 'the readers to be cut off',
     })
   })
 })

@@ -1,5 +1,5 @@
-// The parts of an attack, all in the test's own process: many raw connections that send only a part of a request, and a
-// bystander that meanwhile asks for flags and sends events as an SDK does.
+// The parts of an attack, all in the test's process: many raw connections that send only part of a request, and a
+// bystander that asks for flags and sends events as an SDK does.
 
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -8,9 +8,9 @@ import { type Pennon, testPersonalKey, testProjectKey } from '../support/pennon.
 
 export interface RawConnections {
   readonly sockets: readonly Socket[]
-  /** How many connections the server has not ended. */
+  /** The number of connections that the server has not ended. */
   openCount(): number
-  /** Writes the same to each open connection. */
+  /** Writes the same bytes to each open connection. */
   write(text: string | Buffer): void
   end(): void
 }
@@ -22,7 +22,7 @@ export interface RawOptions {
   readonly text?: string | Buffer
   /** On Linux, 127.0.0.2 and so on count as different client addresses. */
   readonly localAddress?: string
-  /** Whether answers are read, as they are unless this is false. */
+  /** Whether answers are read; true by default. */
   readonly reads?: boolean
 }
 
@@ -67,7 +67,7 @@ function settled(socket: Socket): Promise<void> {
   })
 }
 
-/** Counts of answers by status, or by the code of a failed connection, and the longest wait. */
+/** The number of answers by status, or by the code of a failed connection, and the longest wait. */
 export interface Answers {
   readonly counts: Record<string, number>
   slowestMs: number
@@ -81,7 +81,7 @@ export interface Bystander {
   readonly writes: Answers
 }
 
-/** `rounds` times asks for flags, sends an event and writes through the private API, each on its own connection. */
+/** Asks for flags, sends an event and writes through the private API `rounds` times, each on a separate connection. */
 export async function bystander(
   pennon: Pick<Pennon, 'url'>,
   {

@@ -1,5 +1,5 @@
-// Cells of CSV that are nothing but quotes, as 20 MB pack into 20 KB: each quote takes as much memory as fifty letters where
-// the text is added up piece by piece, and an import ended for want of it.
+// CSV cells of only quotes, of which 20 MB pack into 20 KB: adding up the text piece by piece takes as much memory per
+// quote as for fifty letters, and once ran an import out of memory.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -18,12 +18,12 @@ const read = `
     parentPort.postMessage({ count: cells.length, length: cells[0].length, isRight: /^"+$/.test(cells[0]) })
   })`
 
-describe('a cell of CSV of 20 MB', () => {
+describe('a CSV cell of 20 MB', () => {
   for (const [name, pair, hasEscapes] of [
-    ['quotes that stand twice', '""', false],
-    ['quotes behind backslashes', String.raw`\"`, true],
+    ['doubled quotes', '""', false],
+    ['quotes after backslashes', String.raw`\"`, true],
   ] as const) {
-    it(`is read in ${heapMegabytesMax} MiB when it is ${name}`, async t => {
+    it(`is read in ${heapMegabytesMax} MiB when it consists of ${name}`, async t => {
       const thread = new Worker(read, {
         eval: true,
         workerData: { pair, hasEscapes },

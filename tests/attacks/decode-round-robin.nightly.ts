@@ -1,5 +1,5 @@
-// One address fills the decode queue with bodies that keep a thread busy as long as their size allows. Other senders'
-// large batches still wait for only one or two of the attacker's jobs each, and none of them is refused.
+// One address fills the decode queue with bodies that keep a thread busy as long as their size allows. Large batches of
+// other senders must wait for only one or two of the attacker's jobs each, and none of them may be refused.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -10,13 +10,13 @@ import { lz64Bomb } from '../support/lz64-bomb.ts'
 
 const goodCount = 5
 
-describe('a queue of decode threads that one sender fills', () => {
+describe('a decode queue filled by one sender', () => {
   for (const [name, attackerCount, path, body] of [
     ['lz64 that stands for 200 MB', 100, '/e/?compression=lz64', Buffer.from(lz64Bomb(200_000_000))],
     ['gzip of 99 MiB', 20, '/e/', gzipSync(Buffer.alloc(99 * 1024 * 1024, 0x20))],
     ['a form of 2 MiB of plus signs', 80, '/e/', Buffer.from(`data=${'+'.repeat(2 * 1024 * 1024)}`)],
   ] as const) {
-    it(`takes good batches of others in their turn: ${name}`, async t => {
+    it(`good batches of others are decoded in round robin: ${name}`, async t => {
       const server = await startCaptureServer(t)
       const from = () => ({ 'x-forwarded-for': '192.0.2.1' })
       const attack = attackers(attackerCount, { url: server.url + path, body, from })
@@ -31,35 +31,35 @@ const escapes: Uint8Array<ArrayBuffer> = gzipSync(
   { level: 9 },
 )
 
-describe('a queue of decode threads that one customer of a provider fills', () => {
+describe('a decode queue filled by one customer of a provider', () => {
   const from = (n: number) => ({
     'content-type': 'application/json',
     'x-forwarded-for': `2001:db8:0:${n.toString(16)}::1`,
   })
 
-  it('takes good batches of others in their turn, though each of its networks sends no more than one', async t => {
+  it('good batches of others are decoded in round robin even if the attacker uses a different network for each body', async t => {
     const server = await startCaptureServer(t)
     const attack = attackers(70, { url: `${server.url}/batch/`, body: escapes, from })
     await assertRoundRobin(server, attack, `70 networks of one /48, ${escapes.length} bytes each`)
   })
 
-  it('does not work for clients that hung up', async t => {
+  it('bodies of clients that hung up are not decoded', async t => {
     const server = await startCaptureServer(t)
     const attack = attackers(60, { url: `${server.url}/batch/`, body: escapes, from: () => from(0) })
     await eventually(() => attack.statuses.length > 0)
     await attack.hangUp()
-    // It has the same sender, whose other bodies would all be read before it.
+    // From the same sender, whose other bodies would all be read before it.
     await server.post('/batch/', goodBatch(), from(0))
     const ahead = server.jobsAhead.get(from(0)['x-forwarded-for'])!
     console.log(`60 bodies whose clients hung up: ${ahead} of them were read before the next one`)
-    // Some are still read, whose clients are not yet known to be gone.
+    // Some are still read before their clients are known to be gone.
     assert.ok(ahead <= 5, `${ahead} were read`)
   })
 })
 
 interface Attack {
   readonly statuses: readonly number[]
-  /** Breaks off what is not answered yet. */
+  /** Aborts the unanswered requests. */
   hangUp(): Promise<void>
 }
 
@@ -84,7 +84,7 @@ function attackers(
   }
 }
 
-/** Sends good batches, each from an address of its own, once the attack has been answered for the first time. */
+/** Sends good batches, each from a different address, once the attack has been answered for the first time. */
 async function assertRoundRobin(server: CaptureServer, attack: Attack, what: string): Promise<void> {
   await eventually(() => attack.statuses.length > 0)
   const ahead: number[] = []
@@ -97,7 +97,7 @@ async function assertRoundRobin(server: CaptureServer, attack: Attack, what: str
   console.log(
     `${what}: ${attack.statuses.length} answers ${[...new Set(attack.statuses)]}; ahead were ${ahead.join(' ')}`,
   )
-  // The job that runs and one with an earlier turn, but not the 64 that wait.
+  // The running job and one with an earlier turn, but not the 64 that wait.
   for (const count of ahead) assert.ok(count <= 2, `${count} jobs of the attacker came first`)
 }
 

@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
 import { bystander, figures, type RawConnections, rawConnections } from './attack.ts'
 
-/** A hard limit, which a process cannot raise, as systemd's `LimitNOFILE=` and Docker's `--ulimit nofile` set it. */
+/** A hard limit, which a process cannot raise, as set by systemd's `LimitNOFILE=` and Docker's `--ulimit nofile`. */
 const openFilesMax = 700
 
 async function pennonOfFewFiles(
@@ -26,7 +26,7 @@ async function pennonOfFewFiles(
 
 const openFiles = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
 
-/** The number of HTTP processes, if several. */
+/** The number of front processes, if several. */
 function frontsOf(pennon: Pennon): number[] {
   const children = readFileSync(`/proc/${pennon.pid}/task/${pennon.pid}/children`, 'utf8').trim().split(' ').map(Number)
   return children.filter(pid => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('pennon front'))
@@ -48,9 +48,9 @@ const silent = ''
 const partOfHeaders = 'POST /batch/ HTTP/1.1\r\nHost: x\r\n'
 const partOfBody = `${partOfHeaders}Content-Length: 100000\r\n\r\n{`
 
-describe('more connections than a process may have files', () => {
+describe('more connections than a process may open files', () => {
   for (const [what, text] of Object.entries({ silent, partOfHeaders, partOfBody })) {
-    it(`leave the files of the log, and others their connections (${what})`, async t => {
+    it(`they leave the log its files and other clients their connections (${what})`, async t => {
       const { pennon, attacks } = await pennonOfFewFiles(t)
       const before = await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
       assertAllServed(before)
@@ -63,15 +63,15 @@ describe('more connections than a process may have files', () => {
       assert.equal(await metric(pennon, 'pennon_child_restarts_total'), 0)
       assert.doesNotMatch(pennon.output(), /EMFILE|"level":"error"/)
       for (const attack of attacks) attack.end()
-      // The next requests come from the attackers' address. While the server still counts the attackers' connections, that
-      // address has the most, and the server would end some of its connections.
+      // The next requests come from the attackers' address. While the server still counts the attackers' connections,
+      // that address has the most, and the server would end some of its connections.
       await eventually(() => openFiles(pennon.pid) < openFilesMax / 2, { what: 'the end of the attack' })
       const afterwards = await bystander(pennon, { rounds: 5, localAddress: '127.0.0.1' })
       assertAllServed(afterwards)
     })
   }
 
-  it('take no connection of others who wait for their next request, with several fronts too', async t => {
+  it('they close no idle connection of other clients, even with several fronts', async t => {
     const { pennon, attacks } = await pennonOfFewFiles(t, { PENNON_FRONT_PROCESSES: '2' })
     const fronts = await eventually(() => (frontsOf(pennon).length === 2 ? frontsOf(pennon) : undefined))
     const others = await rawConnections({
@@ -83,7 +83,7 @@ describe('more connections than a process may have files', () => {
     attacks.push(others)
     await eventually(() => others.sockets.every(socket => socket.bytesRead > 0))
     attacks.push(await rawConnections({ port: pennon.port, count: 4 * openFilesMax, text: partOfBody }))
-    // Their supervisor accepts connections for both and passes them on one by one.
+    // The supervisor accepts connections for both fronts and passes them on one by one.
     await eventually(() => openFiles(pennon.pid) < 200, { what: 'the connections at the fronts' })
     const answered = await bystander(pennon, { rounds: 40, localAddress: '127.0.0.2' })
     const files = fronts.map(openFiles)

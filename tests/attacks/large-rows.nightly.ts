@@ -1,6 +1,6 @@
 // Any client with a project key can make large rows: a person with 100,000 distinct ids, persons and groups of 640 KiB,
-// a flood of events of 900 KB. Whatever is asked about them, no turn of the front's event loop reads or writes more than
-// a page of them, no page grows with the rows, and pages neither skip nor repeat.
+// a flood of events of 900 KB. For any request about them, a turn of the front's event loop may read or write at most
+// one page of them, no page may grow with the rows, and pages may neither skip nor repeat.
 
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
@@ -21,17 +21,17 @@ import { migratedTemplate } from '../support/postgres-state.ts'
 import { type TurnCounts, watchTurns } from '../support/turn-counts.ts'
 import { aNewProject, aStoredEvent } from '../support/values.ts'
 
-/** A page of rows is at most read, written and measured in one turn. */
+/** Limit per turn for reading, writing and measuring: one page of rows. */
 const pageBytesMax = 8 * 2 ** 20
 const turnMax: TurnCounts = { jsonChars: 3 * pageBytesMax, literals: 1_000 }
 const idCount = 100_000
 const largeCount = 12
 const giant = '11111111-1111-5111-8111-000000000000'
-/** Numbers with literals to keep, which take eighty times as long to read as text of the same length. */
+/** Numbers whose literals are kept, which take eighty times as long to read as text of the same length. */
 const properties = `{"plan":"pro","n":1.0,"many":[${'1.0,'.repeat(160_000)}1.0]}`
 
-describe('rows without a bound', () => {
-  it('are listed from SQLite in pages that hold nobody up', async t => {
+describe('rows of unlimited size', () => {
+  it('pages from SQLite block no other request', async t => {
     const api = await startManagement(t, {
       wrap: async (_, dataFolder) => {
         seedSqlite(dataFolder)
@@ -44,7 +44,7 @@ describe('rows without a bound', () => {
     await evaluate(api)
   })
 
-  it('are listed from PostgreSQL in pages that hold nobody up', { skip: noPostgres() }, async t => {
+  it('pages from PostgreSQL block no other request', { skip: noPostgres() }, async t => {
     const postgres = await startPostgres()
     t.after(() => postgres.stop())
     const url = await postgres.createDatabase({ template: await migratedTemplate(postgres) })
@@ -57,7 +57,7 @@ describe('rows without a bound', () => {
       n => `$${n}`,
     ))
       await postgres.query(text, values, url)
-    // The server of the tests reads keys and projects from its own store.
+    // The tests' server reads keys and projects from its own store.
     const lists = ['listPersons', 'findPersonByUuid', 'listDistinctIds', 'listGroups', 'findStoredGroup'] as const
     const api = await startManagement(t, {
       wrap: store => ({ ...store, ...Object.fromEntries(lists.map(name => [name, management[name]])) }),
@@ -74,7 +74,7 @@ describe('rows without a bound', () => {
     assert.deepEqual(found[4]?.properties, { plan: 'pro' })
   })
 
-  it('are listed from the event store in pages that it can hold', async t => {
+  it('pages from the event store have a bounded size', async t => {
     const engine = await startEngine()
     t.after(() => engine.stop())
     const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
@@ -141,7 +141,7 @@ async function evaluate(api: ManagementApi): Promise<void> {
   assert.equal(members.length, largeCount)
 }
 
-/** Follows `next` to the end and requires each item once. @returns what identifies the items. */
+/** Follows `next` to the end and requires each item once. @returns the ids of the items. */
 async function walk(api: ManagementApi, path: string, what: string, name: string, pagesMax = 1_000): Promise<string[]> {
   const seen: string[] = []
   const most = { jsonChars: 0, literals: 0 }
@@ -189,7 +189,7 @@ async function watched<Answer>(ask: () => Promise<Answer>): Promise<{ answer: An
   return { answer, turn: turns.end() }
 }
 
-/** The answer as bytes, so that reading it costs this thread almost nothing. */
+/** Returns the answer as bytes, so that reading it costs this thread almost nothing. */
 function read(address: string): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     get(address, { headers: { authorization: `Bearer ${allScopesKey}` } }, response => {

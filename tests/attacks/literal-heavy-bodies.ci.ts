@@ -1,6 +1,6 @@
 // Bodies with as many tiny values as fit, among them numbers whose literals are kept. The event loop must not read them
-// value by value through a function of ours, which took 20 to 60 ms each. The test counts calls of the event loop's own
-// JSON and prints the CPU time.
+// value by value through a JavaScript function, which took 20 to 60 ms each. The test counts the event loop's own JSON
+// calls and prints the CPU time.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -8,7 +8,7 @@ import { v1Headers, v1Path } from '../capture/v1-requests.ts'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
 import { bulkPath, startOfrep } from '../support/ofrep-server.ts'
 
-/** A list that repeats the value as often as it fits, plus one literal that a double would not reproduce. */
+/** A list that repeats the value as often as it fits, plus one literal that a double cannot reproduce. */
 const listOf = (value: string, bytes: number) => `[${`${value},`.repeat(bytes / (value.length + 1))}1.0]`
 const values = ['0', '-0', '[]', '{}', '1e5']
 
@@ -29,11 +29,11 @@ async function counted(t: TestContext, name: string, work: () => Promise<unknown
   return { hasFunction, literalCount }
 }
 
-describe('bodies of very many tiny literals', () => {
-  it('cost the event loop little as the context of OFREP', async t => {
+describe('bodies with very many tiny literals', () => {
+  it('as an OFREP context, they cost the event loop little', async t => {
     const server = await startOfrep(t)
     for (const value of values) {
-      // About as many values as a body may have, where a list counts twice; more are refused.
+      // About the maximum number of values in a body, where a list counts twice; more are refused.
       const body = `{"context":{"targetingKey":"u","plan":${listOf(value, Math.min(60_000, 1_000 * (value.length + 1)))}}}`
       const { hasFunction, literalCount } = await counted(t, `ofrep, ${body.length} bytes of ${value}`, async () => {
         assert.equal((await server.ask(bulkPath, body)).status, 200)
@@ -43,7 +43,7 @@ describe('bodies of very many tiny literals', () => {
     }
   })
 
-  it('are left to a decode thread as the distinct id of an event', async t => {
+  it('as the distinct id of an event, they are left to a decode thread', async t => {
     const server = await startCaptureServer(t)
     for (const [index, value] of values.entries()) {
       const path = index % 2 === 0 ? '/e/' : '/e/?verbose=1'
@@ -62,7 +62,7 @@ describe('bodies of very many tiny literals', () => {
     assert.ok(ids.every(id => id.startsWith('[') && id.length === 200))
   })
 
-  it('are not read again as properties and options of a v1 event', async t => {
+  it('as properties and options of a v1 event, they are not read again', async t => {
     const server = await startCaptureServer(t)
     for (const value of values) {
       const list = listOf(value, 60_000)

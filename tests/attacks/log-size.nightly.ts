@@ -1,5 +1,5 @@
-// Any client with the public key can fill the log: a batch of similar events is a hundredth of its size on the wire.
-// Processed records must free space for new ones, however long they would be kept otherwise.
+// Any client with the public key can fill the log: on the wire, a batch of similar events is a hundredth of its size.
+// Processed records must free space for new ones, however long they would otherwise be kept.
 
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
@@ -14,7 +14,7 @@ const logBytesMax = 64 * MiB
 const batchSize = 2_000
 const timesTheLimit = 3
 
-test('takes events again as soon as nothing waits, whatever the log has been filled with', async t => {
+test('events are accepted again as soon as none wait, whatever the log was filled with', async t => {
   const pennon = await startPennon({ settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
   t.after(() => pennon.stop())
   let [wireBytes, plainBytes, eventCount, refusedCount, largestLog] = [0, 0, 0, 0, 0]

@@ -1,5 +1,6 @@
-// Small requests that are much work: a few hundred bytes that become thousands of events, a window of decompression that
-// the sender chooses, tens of thousands of fields. The event loop leaves them to decode threads or refuses them unread.
+// Small requests that cause much work: a few hundred bytes that become thousands of events, a decompression window
+// chosen by the sender, tens of thousands of fields. The event loop must leave them to decode threads or refuse them
+// unread.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -11,7 +12,7 @@ import { bystander, figures } from './attack.ts'
 const bodyCount = 40
 const eventCount = 8_001
 
-describe('small bodies that are much work', () => {
+describe('small bodies that cause much work', () => {
   let pennon: Pennon
   before(async () => {
     pennon = await startPennon({ waitForProcessing: false })
@@ -27,12 +28,12 @@ describe('small bodies that are much work', () => {
     ['a window of 16 MiB for flags', '/flags?v=2', wideWindow, 'br', 413],
   ]
   for (const [what, path, body, encoding, status] of decoded)
-    it(`are decoded beside the event loop: ${what}`, async t => {
+    it(`they are decoded outside the event loop: ${what}`, async t => {
       const headers = { 'content-type': 'application/json', 'content-encoding': encoding }
       const seen = await attacked(async () => post(path, body, headers))
       t.diagnostic(`${bodyCount} × ${body.length} bytes of ${encoding}, ${what}: ${seen.text}`)
       assert.deepEqual(seen.statuses, new Set([status]))
-      // Threads do most of the work, and nothing at all where the event loop decodes.
+      // Threads do most of the work, and would do none if the event loop decoded.
       assert.ok(4 * seen.threadsMs > seen.loopMs, seen.text)
     })
 
@@ -55,7 +56,7 @@ describe('small bodies that are much work', () => {
     ],
   ]
   for (const [what, path, body, headers, status] of refused)
-    it(`are refused unread: ${what}`, async t => {
+    it(`they are refused unread: ${what}`, async t => {
       const seen = await attacked(() => post(path, body, { 'content-type': 'application/json', ...headers }))
       t.diagnostic(`${bodyCount} × ${body.length} bytes, ${what}: ${seen.text}`)
       assert.deepEqual(seen.statuses, new Set([status]))
@@ -89,14 +90,14 @@ describe('small bodies that are much work', () => {
   }
 })
 
-/** 16 MiB of blanks, which the decoder has in its window before it hands over the first byte, whatever the bound. */
+/** 16 MiB of blanks, which the decoder has in its window before it outputs the first byte, whatever the limit. */
 function brotli(text: string): Buffer {
   return brotliCompressSync(text.padEnd(16 * 1024 * 1024), {
     params: { [constants.BROTLI_PARAM_LGWIN]: constants.BROTLI_MAX_WINDOW_BITS },
   })
 }
 
-/** CPU time of a process' event loop and of its decode threads so far, which it keeps for a minute without work. */
+/** CPU time so far of a process's event loop and of its decode threads, which live for a minute without work. */
 function cpuMs(pid: number): { loop: number; threads: number } {
   const spent = { loop: 0, threads: 0 }
   for (const thread of readdirSync(`/proc/${pid}/task`)) {

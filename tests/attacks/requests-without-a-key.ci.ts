@@ -1,5 +1,5 @@
-// A client without a key sends what is cheap to send: many requests in one write, or made-up keys. Neither may hold the
-// event loop, fill the log, or keep clients with a key from using the state.
+// A client without a key sends what is cheap to send: many requests in one write, or made-up keys. Neither may block
+// the event loop, fill the log, or keep clients with a key from using the state.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -17,7 +17,7 @@ describe('very many requests in one write', () => {
     'made-up personal keys': (n: number) =>
       `GET /api/users/@me/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer phx_madeup${n}\r\n\r\n`,
   })) {
-    it(`end their connection, and cost as much as a few (${what})`, async t => {
+    it(`they end their connection, and cost no more than a few requests (${what})`, async t => {
       const pennon = await startPennon({ waitForProcessing: false })
       const attacks: RawConnections[] = []
       t.after(() => {

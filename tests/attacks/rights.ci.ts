@@ -1,4 +1,4 @@
-// What a key with one scope may call, read and change: tests every route of the private API with every scope.
+// What a key with one scope may call, read and change: every route of the private API with every scope.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -10,7 +10,7 @@ import { aReject } from '../ports/reject-store.contract.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/values.ts'
 
-/** The scopes that each operation requires: all of them. A changed line is a decision. */
+/** All scopes that each operation requires. A changed line is a decision. */
 const scopesOf: Readonly<Record<string, string>> = {
   projects_list: 'project:read',
   projects_create: 'project:write',
@@ -142,7 +142,7 @@ const scopesOf: Readonly<Record<string, string>> = {
 }
 const everyScope = scopeObjects.flatMap(object => [`${object}:read`, `${object}:write`])
 
-/** Whether a key with this one scope has what the operation requires. */
+/** Whether a key with only this scope has everything the operation requires. */
 function opens(scope: string, needed: string): boolean {
   const object = scope.slice(0, scope.indexOf(':'))
   return needed
@@ -151,7 +151,7 @@ function opens(scope: string, needed: string): boolean {
 }
 
 describe('a key with one scope', () => {
-  it('is let in where its scope is asked for, and nowhere else', async t => {
+  it('a key is accepted only by operations that require just its scope', async t => {
     const api = await startManagement(t)
     const operations = new Set(api.routes.map(({ operation }) => operation.id))
     assert.deepEqual([...operations].sort(), Object.keys(scopesOf).sort())
@@ -160,7 +160,7 @@ describe('a key with one scope', () => {
     let calls = 0
     // Uses a project that does not exist, so that nothing is changed or deleted.
     const called = new Map(api.routes.map(route => [route.operation.id, route]))
-    // The last one, since it ends the key.
+    // Comes last, since it deletes the key.
     const ending = called.get('personal_api_keys_current_destroy')!
     called.delete(ending.operation.id)
     called.set(ending.operation.id, ending)
@@ -178,7 +178,7 @@ describe('a key with one scope', () => {
     t.diagnostic(`${calls} calls: ${called.size} operations with each of ${everyScope.length} scopes`)
   })
 
-  it('reads nothing of another object through the objects of its own', async t => {
+  it('a key reads no other objects through those of its scope', async t => {
     const api = await startWorld(t)
     const readable: Readonly<Record<string, readonly string[]>> = {
       feature_flag: ['secret-condition', 'secret-payload'],
@@ -213,10 +213,10 @@ describe('a key with one scope', () => {
       }
     }
     t.diagnostic(`${answers} answers searched for ${secrets.length} words`)
-    assert.deepEqual([...seen].sort(), secrets.toSorted(), 'each of them is shown to whom it belongs')
+    assert.deepEqual([...seen].sort(), secrets.toSorted(), 'each word is shown to a key with its scope')
   })
 
-  it('changes no flag that was not made for what it may write', async t => {
+  it('a key without a scope for flags can neither use, change nor look up existing flags', async t => {
     const api = await startManagement(t)
     const flag = async (key: string, over: object = {}) => {
       const { status, body, text } = await api.call('POST', at('feature_flags'), {
@@ -239,21 +239,27 @@ describe('a key with one scope', () => {
     const started = '2026-01-01T00:00:00Z'
     const feature = `${at('early_access_feature')}${taken.body.id}/`
     const attacks: [string, string, string, string, object?][] = [
-      ['takes a flag and starts it', experiments, 'POST', at('experiments'), startedOn('tested', started)],
-      ['marks a flag', experiments, 'POST', at('experiments'), { name: 'A', feature_flag_key: 'tested' }],
+      ['uses a flag and starts it', experiments, 'POST', at('experiments'), startedOn('tested', started)],
       [
-        'starts a flag that somebody else took',
+        'uses a flag without starting it',
+        experiments,
+        'POST',
+        at('experiments'),
+        { name: 'A', feature_flag_key: 'tested' },
+      ],
+      [
+        'starts a flag that another key uses',
         experiments,
         'PATCH',
         `${at('experiments')}${running.body.id}/`,
         { start_date: started },
       ],
-      ['lets everybody choose', features, 'POST', at('early_access_feature'), choosing(stopped.id, 'beta')],
-      ['takes a flag without effect', features, 'POST', at('early_access_feature'), choosing(stopped.id, 'archived')],
-      ['ends what people chose', features, 'PATCH', feature, { stage: 'archived' }],
-      ['ends it by deleting', features, 'DELETE', feature],
-      ['asks what a flag is', surveys, 'POST', at('surveys'), linkedTo(stopped.id)],
-      ['asks whether there is a flag', surveys, 'POST', at('surveys'), linkedTo(999)],
+      ['lets everyone opt in', features, 'POST', at('early_access_feature'), choosing(stopped.id, 'beta')],
+      ['uses a flag without effect', features, 'POST', at('early_access_feature'), choosing(stopped.id, 'archived')],
+      ['ends opt-ins', features, 'PATCH', feature, { stage: 'archived' }],
+      ['ends opt-ins by deletion', features, 'DELETE', feature],
+      ['reads a flag', surveys, 'POST', at('surveys'), linkedTo(stopped.id)],
+      ['asks whether a flag exists', surveys, 'POST', at('surveys'), linkedTo(999)],
     ]
     const before = await everyFlag(api)
     for (const [what, key, method, path, body] of attacks) {
@@ -272,10 +278,14 @@ describe('a key with one scope', () => {
     assert.equal(linked.status, 201)
     const again = { key: surveys, body: { name: 'Renamed', linked_flag_id: stopped.id } }
     const renamed = await api.call('PATCH', `${at('surveys')}${linked.body.id}/`, again)
-    assert.deepEqual([renamed.status, renamed.body.linked_flag.filters], [200, null], 'what was there may be sent back')
+    assert.deepEqual(
+      [renamed.status, renamed.body.linked_flag.filters],
+      [200, null],
+      'existing values may be sent back unchanged',
+    )
   })
 
-  it('makes, starts and ends a flag of its own', async t => {
+  it('a key for experiments, features or surveys can create, start and end the flags of its own objects', async t => {
     const api = await startManagement(t)
     const experiments = await api.addKey(['experiment:write'])
     const made = await api.call('POST', at('experiments'), {
@@ -305,8 +315,8 @@ describe('a key with one scope', () => {
   })
 })
 
-describe('a key that is limited to one project', () => {
-  it('neither reads nor changes another, by any route', async t => {
+describe('a key limited to one project', () => {
+  it('neither reads nor changes another project by any route', async t => {
     const api = await startWorld(t)
     await api.call('POST', '/api/projects/', { body: { name: 'Second', api_token: 'phc_second' } })
     const key = await api.addKey(['*'], [2])
@@ -325,7 +335,7 @@ describe('a key that is limited to one project', () => {
     assert.deepEqual(await everything(api), before)
   })
 
-  it('takes nothing of another into its own', async t => {
+  it('cannot copy objects of another project into its own', async t => {
     const api = await startWorld(t)
     await api.call('POST', '/api/projects/', { body: { name: 'Second', api_token: 'phc_second' } })
     const key = await api.addKey(['*'], [2])
@@ -353,7 +363,7 @@ describe('a key that is limited to one project', () => {
     assert.match((await copied(2, 1, own.body.key)).body.failed[0].errors[0], /no access to this project/)
     const experiment = { key, body: { name: 'x', feature_flag_key: 'tested' } }
     const made = await api.call('POST', second('experiments'), experiment)
-    assert.notEqual(made.body.feature_flag.id, flag.id, 'a flag of its own, of the same key')
+    assert.notEqual(made.body.feature_flag.id, flag.id, 'a separate flag with the same key')
     assert.deepEqual(await everything(api), before)
   })
 })
@@ -377,14 +387,14 @@ async function everyFlag(api: ManagementApi) {
   return (await api.call('GET', at('feature_flags'))).body.results
 }
 
-/** Everything that can be listed of project 1. */
+/** All list items of project 1. */
 async function everything(api: ManagementApi) {
   const lists = ['feature_flags', 'cohorts', 'early_access_feature', 'surveys', 'experiments', 'persons']
   const answers = [...lists.map(at), '/api/projects/1/'].map(path => api.call('GET', path))
   return (await Promise.all(answers)).map(({ body }) => body.results ?? body)
 }
 
-/** Every path that shows something, with the ids of existing objects. */
+/** Every path that shows data, with the ids of existing objects. */
 async function readingAddresses(api: ManagementApi): Promise<[string, string][]> {
   const idOf = async (resource: string) => (await api.call('GET', at(resource))).body.results[0].id as string
   const ids: Readonly<Record<string, string>> = {
@@ -429,7 +439,7 @@ const recording: RecordingView = {
   ...{ lib: 'web', itemCount: 1, itemsBytes: 2, timestampMs, receivedAtMs: timestampMs },
 }
 
-/** Makes one of everything in project 1, each with a unique word. */
+/** Makes one object of each kind in project 1, each with a unique word. */
 async function startWorld(t: TestContext): Promise<ManagementApi> {
   const api = await startManagement(t, {
     events: {

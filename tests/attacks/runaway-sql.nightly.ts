@@ -1,4 +1,4 @@
-// One call of a function that takes minutes for one block of rows: the engine looks at its limits between blocks only.
+// One call of a function that takes minutes for one block of rows: the engine checks its limits only between blocks.
 
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
@@ -14,8 +14,8 @@ import { removeFolder } from '../support/temp-dir.ts'
 const distances = `SELECT max(editDistance(materialize(repeat('a', 60000)), concat(repeat('b', 60000), toString(number))))
   FROM numbers(500)`
 
-describe('SQL of people that nothing can stop', () => {
-  it('ends the engine, which the supervisor starts again, instead of keeping a core for hours', async t => {
+describe('SQL of users that cannot be stopped', () => {
+  it('the engine is ended and restarted by the supervisor, instead of using a core for hours', async t => {
     const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-runaway-'))
     t.after(() => removeFolder(dataFolder))
     const { args, endpoint } = await prepareEngine(dataFolder, { queryTimeoutSeconds: 1 })
@@ -35,7 +35,7 @@ describe('SQL of people that nothing can stop', () => {
       const response = await fetch(endpoint.url, { method: 'POST', body: sql, headers: { authorization } })
       return { status: response.status, text: await response.text() }
     }
-    // What the engine can stop is no reason to end it.
+    // A query that the engine can stop does not end it.
     assert.match((await run('SELECT count() FROM numbers(1e15)')).text, /TIMEOUT_EXCEEDED/)
     const exited = once(child, 'exit')
     await assert.rejects(run(distances))

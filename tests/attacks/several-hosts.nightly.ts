@@ -1,5 +1,5 @@
-// Requests that name several hosts. A proxy that goes by one of them and a server that goes by another let a client reach
-// what the proxy keeps from it, so that every port refuses them, however they are spelt, before it looks at anything else.
+// Requests that name several hosts. If a proxy uses one of them and a server another, a client can reach what the proxy
+// protects. Every port must therefore refuse them, however they are written, before doing anything else.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -21,8 +21,8 @@ const pairs = [
   ['Host:', 'Host: admin.internal'],
 ]
 
-describe('requests for several hosts', () => {
-  it('are refused on every port', async t => {
+describe('requests that name several hosts', () => {
+  it('every port refuses them', async t => {
     const ports = { admin: await freePort(), events: await freePort() }
     const pennon = await startPennon({
       settings: {

@@ -43,7 +43,7 @@ function assertAllServed(answered: Awaited<ReturnType<typeof bystander>>): void 
 }
 
 describe('bodies that never end', () => {
-  it('use no more of the budget than what has come of them, however many there are', async t => {
+  it('they use only as much of the budget as has arrived, however many they are', async t => {
     const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
     const attack = await rawConnections({ port: pennon.port, count: 4_200, text: partOf('/batch/', 64 * KiB, 1) })
     onEnd.push(attack)
@@ -55,7 +55,7 @@ describe('bodies that never end', () => {
     assert.ok(held <= 4_200 * KiB, `${held} bytes`)
   })
 
-  it('are ended when they bring next to nothing', async t => {
+  it('they are cut off when almost no bytes arrive', async t => {
     const { pennon, onEnd } = await pennonWithAdminPort(t)
     const attacks: RawConnections[] = []
     for (const text of [partOf('/batch/', 64 * KiB, 1), partOf('/flags', 64 * KiB, 60 * KiB), partOf('/e/', 9, 0)])
@@ -76,9 +76,9 @@ describe('bodies that never end', () => {
     assert.match(answers, /"body_read_timeout"/)
   })
 
-  it('give way to others when they use up the budget', async t => {
+  it('they are cut off for other clients when they use up the budget', async t => {
     const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
-    // 280 MiB in all, each body nearly complete: far more than the budget for bodies.
+    // 280 MiB in total, each body nearly complete: far more than the budget for bodies.
     const attack = await rawConnections({
       port: pennon.port,
       count: 4_480,
@@ -89,8 +89,8 @@ describe('bodies that never end', () => {
     const answered = await bystander(pennon, { adminUrl, rounds: 60 })
     t.diagnostic(`280 MiB of bodies that lack a byte: ${held} bytes held; meanwhile ${figures(answered)}`)
     assertAllServed(answered)
-    // A body sent in parts, at first indistinguishable from theirs, gets its bytes as soon as theirs are known to have
-    // stalled.
+    // A body sent in parts, at first indistinguishable from the attackers', gets its bytes as soon as theirs are known
+    // to have stalled.
     const inParts = await eventually(
       async () => {
         const body = JSON.stringify({ api_key: 'nobody', batch: [], padding: 'x'.repeat(300 * KiB) })

@@ -1,5 +1,6 @@
-// SQL of people against the running engine: another project's rows, files, the network, the server, writes, settings and
-// floods, one by one. Whatever our own check refuses is tried on the engine as well where its rights should refuse it too.
+// SQL of users against the running engine: other projects' rows, files, the network, the server, writes, settings and
+// floods, one by one. Whatever our own check refuses is also tried directly on the engine if its access rights should
+// refuse it too.
 
 import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
@@ -20,7 +21,7 @@ const secret = 'the-other-projects-secret'
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
-describe('SQL of people', () => {
+describe('SQL of users', () => {
   let engine: TestEngine
   let store: EventStore
   let api: ManagementApi
@@ -87,7 +88,7 @@ describe('SQL of people', () => {
   const ask = (query: string, values: object = {}, options: { key?: string } = {}) =>
     api.call('POST', '/api/projects/1/query/', { body: { query: { kind: 'HogQLQuery', query, values } }, ...options })
 
-  /** As the engine's user itself, past our own check; as which project is for the header alone to say. */
+  /** Runs a query as the engine's user, bypassing our own check; only the header determines the project. */
   async function onEngine(sql: string, search = '', headers: Record<string, string> = { 'Pennon-Project': '1' }) {
     const { url, analyst } = engine.endpoint()
     const authorization = `Basic ${Buffer.from(`${analyst.username}:${analyst.password}`).toString('base64')}`
@@ -99,7 +100,7 @@ describe('SQL of people', () => {
     return { status: response.status, text: await response.text() }
   }
 
-  it('sees its own rows, and none of another project', async () => {
+  it('reads only rows of its project', async () => {
     const { body, text } = await ask('SELECT count() FROM events')
     assert.deepEqual(body.results, [[3]], text)
     const queries = [
@@ -127,8 +128,8 @@ describe('SQL of people', () => {
     }
   })
 
-  it('learns nothing of other rows from errors and counts', async () => {
-    // A condition that failed on a row of the other project would tell what is in it.
+  it('learns nothing about other rows from errors and counts', async () => {
+    // A condition that failed on a row of the other project would reveal its content.
     const conditions = [
       `throwIf(properties LIKE '%${secret}%') = 0`,
       `throwIf(event = '${secret}') = 0`,
@@ -143,7 +144,7 @@ describe('SQL of people', () => {
     assert.deepEqual(body.results, [[0]])
   })
 
-  it('reaches no table, user or function but the views and harmless lists', async () => {
+  it('reaches no tables, users or functions except the views and harmless lists', async () => {
     const forbidden = [
       'SELECT * FROM pennon.events',
       'SELECT * FROM `pennon`.`events`',
@@ -169,7 +170,7 @@ describe('SQL of people', () => {
         assert.ok(status >= 400, `${query}: ${status} ${text}`)
         assert.ok(!text.includes(secret) && !text.includes('root:'), query)
       }
-    // Lists of what their reader may read, which for drivers are readable themselves.
+    // Lists of what the user may read, which drivers need to read.
     const empty = ['system.parts', "information_schema.tables WHERE table_schema = 'pennon'"]
     for (const list of empty) {
       assert.ok((await ask(`SELECT * FROM ${list}`)).status >= 400, list)
@@ -181,7 +182,7 @@ describe('SQL of people', () => {
     }
   })
 
-  it('has no table function that reaches files, the network, other tables, or text that is run', async () => {
+  it('has no table function that reaches files, the network or other tables, or that runs text', async () => {
     const place = `127.0.0.1:${port}`
     const functions = [
       `file('${'secret.txt'}')`,
@@ -231,7 +232,7 @@ describe('SQL of people', () => {
         const { status, text } = await ask(query)
         assert.ok(status === 400 || status === 403, `${query}: ${status} ${text}`)
       }
-    assert.equal(connections, 0, 'nobody was called')
+    assert.equal(connections, 0, 'no request reached the server')
   })
 
   it('reads no file, however the function is written or passed on', async () => {
@@ -263,7 +264,7 @@ describe('SQL of people', () => {
     assert.ok(status === 400 && !text.includes(secret), text)
   })
 
-  it('lets no function of this engine through that looks outside of the query', async () => {
+  it('cannot use functions of this engine that look outside the query', async () => {
     const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
     const functions = await createSqlSetUp(clients, 8).functions()
     const suspicious =
@@ -286,7 +287,7 @@ describe('SQL of people', () => {
     assert.equal((await ask('SELECT 1')).status, 200)
   })
 
-  it('writes nothing and changes no setting, not even on the engine itself', async () => {
+  it('writes nothing and changes no setting, not even directly on the engine', async () => {
     const statements = [
       "INSERT INTO events (event) VALUES ('x')",
       'INSERT INTO pennon.events (project_id) VALUES (1)',
@@ -321,7 +322,7 @@ describe('SQL of people', () => {
       'SELECT * FROM (SELECT 1 SETTINGS max_execution_time = 0)',
       'SELECT 1; DROP VIEW events',
     ]
-    // Settings inside of a query are for our own check: the engine lets them pass.
+    // Settings inside a query are checked only by us: the engine accepts them.
     for (const statement of statements)
       for (const { status, text } of [
         await ask(statement),
@@ -340,7 +341,7 @@ describe('SQL of people', () => {
     assert.deepEqual((await ask('SELECT count() FROM events')).body.results, [[3]])
   })
 
-  it('takes a request without its project for no project at all', async () => {
+  it('a request without its project sees no project', async () => {
     const cases = [{}, { 'Pennon-Project': '' }, { 'Pennon-Project': '1 OR 1' }, { 'Pennon-Project': '-1' }] as Record<
       string,
       string
@@ -351,10 +352,10 @@ describe('SQL of people', () => {
       assert.ok(!text.includes(secret))
     }
     const { text } = await onEngine('SELECT count() FROM events', '', { 'Pennon-Project': '2' })
-    assert.equal(text.trim(), '3', 'the header decides, so nothing that people send may become one')
+    assert.equal(text.trim(), '3', 'the header decides, so no text of a user may set one')
   })
 
-  it('takes a flood from one project without keeping another waiting', async () => {
+  it('a flood from one project delays no other project', async () => {
     const ended = new AbortController()
     const refused = new Map<string, number>()
     const flood = Array.from({ length: 60 }, async () => {
@@ -370,11 +371,11 @@ describe('SQL of people', () => {
     await eventually(() => refused.get('503 event_store_busy') === 42, { what: 'the refusal of all but 18' })
     ended.abort()
     await Promise.allSettled(flood)
-    // Whoever has left makes room at once.
+    // A client that disconnects frees its place at once.
     await eventually(async () => (await ask('SELECT 1')).status === 200)
   })
 
-  it('is for keys with query:read, on their own projects', async () => {
+  it('needs a key with query:read, for a project of that key', async () => {
     const sql = { query: { kind: 'HogQLQuery', query: 'SELECT count() FROM events' } }
     const post = async (projectId: number, key: string) =>
       (await api.call('POST', `/api/projects/${projectId}/query/`, { key, body: sql })).status

@@ -14,7 +14,7 @@ const eventCount = 40
 
 for (const frontProcesses of ['1', '2']) {
   describe(`a stranger on the port of a killed engine, ${frontProcesses} front(s)`, () => {
-    it('is sent nothing, and every event that was acknowledged is found', async t => {
+    it('nothing is sent to it, and every acknowledged event is stored in the end', async t => {
       const pennon = await startPennon({ settings: { PENNON_FRONT_PROCESSES: frontProcesses } })
       t.after(() => pennon.stop())
       const send = (name: string) =>

@@ -7,7 +7,7 @@ import { bystander, figures, rawConnections } from './attack.ts'
 const MiB = 1024 * 1024
 
 /**
- * Sends like old SDKs: the whole body first, then it reads the answer.
+ * Sends like old SDKs: the whole body before reading the answer.
  * @returns the status, or the code of a broken connection.
  */
 function send(url: string, bytes: number): Promise<string> {
@@ -21,7 +21,7 @@ function send(url: string, bytes: number): Promise<string> {
   })
 }
 
-/** Sends requests one after the other. @returns how many answers had each status. */
+/** Sends requests one after another. @returns the number of answers by status. */
 async function answersTo(url: string, bytes: number, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (let index = 0; index < count; index++) {
@@ -31,8 +31,8 @@ async function answersTo(url: string, bytes: number, count: number): Promise<Rec
   return counts
 }
 
-describe('a body over the limit', () => {
-  it('is answered 413, which its client gets to see each time', async t => {
+describe('bodies over the limit', () => {
+  it('are answered 413, which their clients always receive', async t => {
     const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' }, waitForProcessing: false })
     t.after(() => pennon.stop())
     const batch = await answersTo(`${pennon.url}/batch/`, 21 * MiB, 20)
@@ -43,7 +43,7 @@ describe('a body over the limit', () => {
     assert.deepEqual([batch, recording, flags], [{ 413: 20 }, { 413: 10 }, { 413: 20 }])
   })
 
-  it('is no way to keep others out, however many are sent without end', async t => {
+  it('do not block other clients, however many are sent without end', async t => {
     const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
     const headers = 'POST /batch/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n'
     const attack = await rawConnections({ port: pennon.port, count: 300, text: headers })

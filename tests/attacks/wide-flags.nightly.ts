@@ -1,5 +1,5 @@
-// One project sends megabytes of `$feature/…` properties, another set with each event. Rows of all projects share the
-// parts of the event store, and the dictionary of a column is read as a whole.
+// One project sends megabytes of `$feature/…` properties, with a different set for each event. Rows of all projects
+// share the parts of the event store, and the dictionary of a column is read as a whole.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -15,7 +15,7 @@ const timestampMs = Date.parse('2026-11-05T10:00:00Z')
 const megabyte = 1024 * 1024
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
-describe('megabytes of flags', () => {
+describe('megabytes of flag properties', () => {
   let engine: TestEngine
   let store: EventStore
 
@@ -76,14 +76,14 @@ describe('megabytes of flags', () => {
     return lines.map(({ value, data }) => [value, data])
   }
 
-  it('leave another project’s trends by flag as they are', async () => {
+  it('leave another project’s trends by flag unchanged', async () => {
     assert.deepEqual(await countByCheckout(2), [
       [['control'], [10]],
       [['test'], [10]],
     ])
   })
 
-  it('are counted like fewer', async () => {
+  it('are counted like fewer flag properties', async () => {
     const shared = { projectId: 3, timestampMs, event: 'seen' }
     const flagsOf = (value: string, otherLength: number) =>
       new Map([
