@@ -1,4 +1,5 @@
-// Takes `POST /batch/` as the import stream does and misbehaves on demand: for faults that a healthy service does not have.
+// Accepts `POST /batch/` as the import stream does and misbehaves on demand, to simulate faults that a healthy service
+// does not have.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -26,12 +27,12 @@ export type Fault =
 
 export interface BatchStandIn {
   readonly url: string
-  /** In the order of arrival, with repeats. */
+  /** In order of arrival, with repeats. */
   readonly taken: ReceivedBatch[]
   requests: number
-  /** Asked for each request; null takes the batch. */
+  /** Called for each request; null accepts the batch. */
   fault: (batch: ReceivedBatch) => Fault | null
-  /** Added to answers of batches that are taken. */
+  /** Added to the answers of accepted batches. */
   answer: (batch: ReceivedBatch) => { body?: object; headers?: Record<string, string> }
 }
 

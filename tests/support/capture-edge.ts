@@ -1,5 +1,5 @@
-// One capture server for a table of requests: sends exactly what a case says, headers included, and returns what that
-// request alone added to the log.
+// One capture server for a table of requests: sends exactly what a case says, including headers, and returns what this
+// request added to the log.
 
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
@@ -17,7 +17,7 @@ export interface EdgeAnswer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  /** `detail` of an error, else ''. */
+  /** `detail` of an error, otherwise ''. */
   readonly detail: string
   readonly code: string
   readonly events: readonly CapturedEvent[]
@@ -26,7 +26,7 @@ export interface EdgeAnswer {
 
 export type CaptureEdge = Awaited<ReturnType<typeof startCaptureEdge>>
 
-/** Requests are sent one after the other. */
+/** Sends requests one after another. */
 export async function startCaptureEdge(options: Omit<CaptureServerOptions, 'wrapLog'> = {}) {
   let appended: DecodedRecord[] = []
   const undo: (() => unknown)[] = []

@@ -22,7 +22,7 @@ export const testProject: Project = aProject({
 })
 
 export interface CaptureServerOptions {
-  /** Epoch ms, or a text of the instant. */
+  /** Epoch ms, or a timestamp text. */
   readonly now?: number | string
   readonly unknownKeys?: 'reject' | 'accept'
   readonly importOnly?: boolean
@@ -30,27 +30,27 @@ export interface CaptureServerOptions {
   readonly project?: Partial<Project>
   readonly geoip?: FrontParts['geoip']
   readonly salts?: Pick<FrontParts['salts'], 'knownSalt' | 'saltOf'>
-  /** Quotas that are used up, in addition to those that are 0. */
+  /** Exhausted quotas, in addition to those that are 0. */
   readonly usedUp?: ReadonlySet<QuotaResource>
   /** Replaces the look-up of the one project. */
   readonly findProject?: FrontParts['definitions']['findProject']
   /** Wraps the memory log, for example to make it fail. */
   readonly wrapLog?: (log: EventLogAppender) => EventLogAppender
   readonly threadEntry?: URL
-  /** In the place of real threads. */
+  /** Used instead of real threads. */
   readonly decodeThreads?: FrontParts['decodeThreads']
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
   readonly backlogOf?: CaptureOverrides['backlogOf']
-  /** How far the worker is with a kind of traffic; it never reports when absent. */
+  /** How far the worker has processed a kind of traffic; by default it never reports. */
   readonly processedUntil?: FrontParts['host']['processedUntil']
-  /** What is asked of stored events and rejects; a question that is absent fails its request. */
+  /** Queries of stored events and rejects; a request that needs a missing one fails. */
   readonly eventStore?: Partial<FrontParts['stores']['eventStore']>
-  /** In the place of their defaults, by their names in the environment. */
+  /** Settings that differ from their defaults, by environment variable. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
-/** For a project beside others, of which the worker processes nothing. */
+/** The backlog of one of several projects, none of whose events the worker processes. */
 export function backlogOf(unitsMax: number): ProjectBacklog {
   return createProjectBacklog({
     processedUntil: () => ({ appendedBeforeMs: 0, deferred: null }),
@@ -119,11 +119,11 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     metrics,
     log,
     rejects,
-    /** How much was received and not appended to the log, by reason. */
+    /** The number of received events that were not appended to the log, by reason. */
     refused,
-    /** What projects are warned of, call by call. */
+    /** The warnings for projects, call by call. */
     warnings,
-    /** By client address: how many jobs a decode thread answered while the last one of that address waited. */
+    /** By client address: how many jobs a decode thread answered while the last job of that address waited. */
     jobsAhead,
     /** Events and rejects of all streams, in order. */
     async records(): Promise<{ events: CapturedEvent[]; rejects: CapturedReject[] }> {

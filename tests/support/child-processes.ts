@@ -21,6 +21,6 @@ function parentOf(pid: number): number | null {
   try {
     return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
   } catch {
-    return null // ended meanwhile
+    return null // it has exited since
   }
 }

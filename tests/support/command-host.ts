@@ -1,8 +1,7 @@
-// Runs commands of the program, one after the other, with its modules loaded once: the start of Node and the loading of the
-// program are nine tenths of a short command. Forked by `pennon-command.ts`.
-//
-// What ends a process ends only the command here: `process.exit` is thrown through it, so that its `finally` blocks give
-// back what the system would, and what it prints afterwards is dropped.
+// Runs commands of the program one after another, with its modules loaded once: starting Node and loading the program
+// take nine tenths of a short command. Forked by `pennon-command.ts`. Whatever ends a process ends only the command
+// here: `process.exit` throws through it, so that its `finally` blocks release what the system would, and later output
+// is dropped.
 
 import { Console } from 'node:console'
 import { Writable } from 'node:stream'
@@ -16,17 +15,17 @@ export interface CommandCall {
 
 export interface CalledCommand {
   readonly ended: Ended
-  /** Whether it has unwound. Otherwise it has left something open, and this process is not to be used again. */
+  /** Whether the command has unwound. Otherwise it has left something open, and this process must not be used again. */
   readonly isUnwound: boolean
 }
 
-/** Longer than any command takes. */
+/** More than any command takes to unwind. */
 const unwindMsMax = 2_000
 const events = ['exit', 'SIGINT', 'SIGTERM', 'uncaughtException', 'unhandledRejection'] as const
 const exit = process.exit
 let callCount = 0
 
-// With the tests, whatever a command left open.
+// Exits with the tests, whatever a command left open.
 process.once('disconnect', () => exit(0))
 process.on('message', async (call: CommandCall) => {
   process.send!(await run(call))
@@ -61,7 +60,7 @@ async function run({ env, args }: CommandCall): Promise<CalledCommand> {
       end(1)
     }
     process.on('uncaughtException', fail).on('unhandledRejection', fail)
-    // Another address for each call, since a module is evaluated once; what it imports stays loaded.
+    // A new URL for each call, since a module is evaluated only once; its imports stay loaded.
     const called = import(`../../src/main.ts?call=${++callCount}`).then(() => end(0), fail)
     void called.then(() => resolve({ exitCode: exitCode!, isUnwound: true }))
   })

@@ -1,4 +1,5 @@
-// Converts records of a source as a job does: the facts of all of them first, then one after the other over one ledger.
+// Converts records of a source as a job does: first the facts of all records, then the records one after another with
+// one ledger.
 
 import type { JsonObject } from '#core/json.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
@@ -21,7 +22,7 @@ export type ShownOutcome =
   | { readonly rejected: { readonly reason: RejectReason; readonly field: string | null } }
   | { readonly skipped: SkipReason }
 
-/** One day in the time of the vectors. */
+/** The time of conversion for all vectors. */
 export const conversionTimeMs = Date.UTC(2026, 0, 15)
 
 export function convertRecords(
@@ -48,7 +49,7 @@ export function convertRecords(
   })
 }
 
-/** The events of records that all give some. */
+/** The events of records, each of which must give some. */
 export function eventsOf(...args: Parameters<typeof convertRecords>): ShownEvent[] {
   return convertRecords(...args).flatMap(outcome => {
     if ('events' in outcome) return outcome.events
@@ -81,7 +82,7 @@ function shown({
   return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
 }
 
-/** Names of the fields of a record that no event of it carries. */
+/** The fields of a record that none of its events carries. */
 export function droppedOf(source: ImportSource, value: JsonObject, config: JsonObject = {}): readonly string[] {
   const context = { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null }
   const outcome = source.prepare(config, context).convert({ value, table: null, ordinal: 1 })

@@ -1,20 +1,20 @@
-// Compares CPU times, for parsers that have nothing to count: elsewhere tests count calls, steps, characters or turns of
-// the event loop. A busy machine may double the CPU time of some work, by its caches and by garbage that is collected
-// then. So both pieces of work belong to one run, several runs may fail, and a fault exceeds the bound many times over.
+// Compares CPU times, for parsers without anything to count: other tests count calls, steps, characters or turns of the
+// event loop. A busy machine may double the CPU time of some work through its caches and garbage collection. Therefore
+// both pieces of work belong to one run, several runs may fail, and a fault exceeds the bound many times over.
 
 import { readFileSync } from 'node:fs'
 
-/** User and system CPU time of a process so far, all threads, in ms; a multiple of 10. For figures that are printed. */
+/** User and system CPU time of a process so far, all threads, in ms; a multiple of 10. Only for printed figures. */
 export function processCpuMs(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
-/** The clock moves in ticks of the kernel of up to so long: shorter work may show as none or as a whole one. */
+/** The clock advances in ticks of the kernel of up to this length: shorter work may show as zero or as a full tick. */
 const tickMs = 10
 const runsMax = 5
 
-/** CPU time of this thread in ms: the least of several runs, since garbage collection and compilation vary. */
+/** CPU time of this thread in ms: the minimum of several runs, since garbage collection and compilation vary. */
 function leastCpuMs(work: () => void): number {
   return Math.min(...Array.from({ length: runsMax }, () => cpuMs(work)))
 }
@@ -28,7 +28,7 @@ function cpuMs(work: () => void): number {
 }
 
 /**
- * Whether work takes at most `times` as long as a reference, in at least one of several runs. Faulty work has to take
+ * Whether work takes at most `times` as long as a reference, in at least one of several runs. Faulty work must take
  * more than 200 ms and several times the bound.
  */
 export function takesAtMost(times: number, work: () => void, reference: () => void): boolean {
@@ -40,8 +40,9 @@ export function takesAtMost(times: number, work: () => void, reference: () => vo
 const growth = 64
 
 /**
- * Whether work on a text 64 times as long takes at most 16 × 64 times as long; quadratic work takes 4,096 times as long.
- * @param work makes the work on a text `times` as long as the shortest.
+ * Whether work on a text 64 times as long takes at most 16 × 64 times as long; quadratic work takes 4,096 times as
+ * long.
+ * @param work creates the work on a text `times` as long as the shortest.
  */
 export function isLinear(work: (times: number) => () => void): boolean {
   const [short, long] = [work(1), work(growth)]

@@ -94,22 +94,22 @@ export interface DecideServerOptions
   readonly subjects?: SubjectStore
   readonly visitors?: CookielessVisitors
   readonly salts?: Pick<FrontParts['salts'], 'saltOf'>
-  /** `PENNON_TRUSTED_PROXIES`; none when absent. */
+  /** `PENNON_TRUSTED_PROXIES`; none by default. */
   readonly trustedProxies?: string
   readonly now?: string
   /** Replaces the look-up of the one project. */
   readonly findProject?: FrontDefinitions['findProject']
-  /** Whether the change stream accepts another reader; when absent, its own bounds decide. */
+  /** Whether the change stream accepts another reader; by default, its own limits decide. */
   readonly hasCapacity?: boolean
   readonly isOverRecordingQuota?: (project: Project) => boolean
   readonly threadEntry?: URL
-  /** `queuedJobCountMax` bounds the jobs that wait for a thread. With both 0, every job is refused. */
+  /** `queuedJobCountMax` limits the jobs that wait for a thread. With both 0, every job is refused. */
   readonly decodeThreads?: { readonly threadCount: number; readonly queuedJobCountMax: number }
 }
 
 export type DecideServer = Awaited<ReturnType<typeof startDecideServer>>
 
-/** Starts the flags feature over one project with the test's definitions. */
+/** Starts the flags feature for one project with the test's definitions. */
 export async function startDecideServer(t: Pick<TestContext, 'after'>, options: DecideServerOptions) {
   let compiled = compileTestProject(options)
   const context = testContext({
@@ -157,7 +157,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
 
   return {
     base,
-    /** The project that is served at first. */
+    /** The project served initially. */
     compiled,
     /** The project id of each counted flag request. */
     counted,

@@ -8,9 +8,9 @@ export interface EngineForTests {
 }
 
 /**
- * An engine and its clients for the tests of the file or `describe` in which it is called. Hooks start it before the
- * first test and end it after the last; until then the fields are undefined. Hooks of a file begin side by side, so what
- * needs the engine is given here.
+ * An engine and its clients for the tests of the file or `describe` that calls this. Hooks start it before the first
+ * test and end it after the last; until then the fields are undefined. Hooks of a file start concurrently, so work that
+ * needs the engine is passed in `hooks`.
  */
 export function engineForTests(
   hooks: { readonly begin?: (server: EngineForTests) => Promise<void>; readonly end?: () => Promise<void> } = {},

@@ -1,4 +1,4 @@
-// A parent process for tests to kill: starts an engine, reports its pid, and waits.
+// A parent process that tests kill: starts an engine, reports its pid, and waits.
 
 import { startEngine } from './engine.ts'
 

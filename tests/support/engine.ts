@@ -1,4 +1,4 @@
-// A real embedded engine for tests: one per test file, in its own folder, ended and removed afterwards.
+// A real embedded engine for tests: one per test file, in a separate folder, stopped and removed afterwards.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,17 +23,20 @@ export interface StartedEngine {
 export interface TestEngine {
   readonly dataFolder: string
   readonly child: ChildProcess
-  /** The endpoint that the endpoint file has now. */
+  /** The endpoint currently in the endpoint file. */
   endpoint(): EngineEndpoint
-  /** Kills it (kill -9) and waits until it is gone. */
+  /** Kills the engine (kill -9) and waits until it has exited. */
   kill(): Promise<void>
-  /** Starts it again on the same folder, with other limits if given; resolves when it is ready. */
+  /** Restarts it on the same folder, with other limits if given; resolves when it is ready. */
   restart(limits?: Partial<EngineLimits>): Promise<void>
-  /** Ends it and removes its folder. */
+  /** Stops it and removes its folder. */
   stop(): Promise<void>
 }
 
-/** Resolves when the engine is ready; `stop` it in an `after` hook. @param folder where it makes its own for its data. */
+/**
+ * Resolves when the engine is ready; `stop` it in an `after` hook. @param folder parent of the folder made for its
+ * data.
+ */
 export async function startEngine(limits: Partial<EngineLimits> = {}, folder = tmpdir()): Promise<TestEngine> {
   const dataFolder = mkdtempSync(join(folder, 'pennon-engine-'))
   let child = await spawnEngine(dataFolder, limits)
@@ -64,8 +67,8 @@ export async function startEngineForTests(t: { after: (done: () => Promise<void>
 }
 
 /**
- * Starts the engine on what `prepare` wrote. Its port is picked before it listens, and may be taken meanwhile by
- * another test's connection: then it is prepared and started again, as the supervisor does.
+ * Starts the engine on what `prepare` wrote. Its port is chosen before it listens and may be taken by another test's
+ * connection; the engine is then prepared and started again, as the supervisor does.
  */
 export async function spawnPreparedEngine(
   dataFolder: string,

@@ -37,7 +37,7 @@ export function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubje
   }
 }
 
-/** Evaluates all flags of a selection in one go. */
+/** Evaluates all flags of a selection at once. */
 export function evaluateFlags(
   project: CompiledProject,
   selection: FlagSelection,

@@ -1,7 +1,7 @@
 /** Long, so that a busy machine does not fail a test. A check usually succeeds soon; only a failure waits this long. */
 const waitMsMax = 120_000
 
-/** Polls until `check` returns something truthy; after `waitMsMax`, throws what it last threw. */
+/** Polls until `check` returns a truthy value; after `waitMsMax`, throws its last error. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
   options: { timeoutMs?: number; what?: string } = {},

@@ -1,5 +1,5 @@
-// Stands in for the export APIs of Mixpanel and Amplitude: answers in their recorded shapes, holds callers to their
-// limits, and fails in the ways that they fail.
+// Stands in for the export APIs of Mixpanel and Amplitude: answers in their recorded formats, enforces their limits,
+// and fails as they do.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { BlobWriter, TextReader, Uint8ArrayReader, ZipWriter } from '@zip.js/zip.js'
 
-/** What becomes of one answer. */
+/** How one answer is sent or fails. */
 export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly body?: string; readonly retryAfter?: string }
   /** The announced length is longer than what comes. */
@@ -24,22 +24,22 @@ export type Fault =
 export interface AskedWindow {
   readonly from: string
   readonly to: string
-  /** How often exactly this window was asked for, from 1. */
+  /** How often exactly this window was requested, from 1. */
   readonly times: number
   readonly authorization: string
   readonly url: URL
 }
 
 export interface StandInOptions {
-  /** Lines of a day (Mixpanel) or an hour (Amplitude): what truly happened. */
+  /** Lines of a day (Mixpanel) or an hour (Amplitude): the true data. */
   readonly lines: ReadonlyMap<string, readonly string[]>
   readonly faultOf?: (window: AskedWindow) => Fault | null
-  /** The order of lines of an answer; as they are unless given. */
+  /** Reorders the lines of an answer; by default they stay in order. */
   readonly reorder?: (lines: readonly string[]) => readonly string[]
   readonly isPacked?: boolean
-  /** How long an answer takes to come; at once unless given. */
+  /** How long an answer takes; none by default. */
   readonly slowMs?: number
-  /** The clock that the limit goes by. */
+  /** The clock used for the limit. */
   readonly nowMs?: () => number
   readonly callsPerHour?: number
 }
@@ -47,12 +47,12 @@ export interface StandInOptions {
 export interface StandIn {
   readonly url: string
   readonly asked: AskedWindow[]
-  /** Calls that were refused because of the limit. */
+  /** Calls refused because of the limit. */
   readonly overLimit: () => number
   stop(): Promise<void>
 }
 
-/** Day by day, `YYYY-MM-DD`; both ends inside. */
+/** By day, `YYYY-MM-DD`, both ends inclusive. */
 export function startMixpanel(options: StandInOptions): Promise<StandIn> {
   return startStandIn(options, {
     path: '/api/2.0/export',
@@ -66,7 +66,7 @@ export function startMixpanel(options: StandInOptions): Promise<StandIn> {
   })
 }
 
-/** Hour by hour, `YYYYMMDDTHH`; both ends inside. */
+/** By hour, `YYYYMMDDTHH`, both ends inclusive. */
 export function startAmplitude(options: StandInOptions): Promise<StandIn> {
   return startStandIn(options, {
     path: '/api/2/export',
@@ -79,8 +79,8 @@ export function startAmplitude(options: StandInOptions): Promise<StandIn> {
 }
 
 /**
- * Entries as Amplitude names them, each a gzip of its own.
- * @param isZip64 with fields of 64 bits, as beyond 4 GiB.
+ * Entries as Amplitude names them, each gzipped separately.
+ * @param isZip64 uses fields of 64 bits, as needed beyond 4 GiB.
  */
 export async function zipOf(lines: readonly string[], isZip64 = false): Promise<Buffer> {
   const zip = new ZipWriter(new BlobWriter(), { useWebWorkers: false, zip64: isZip64 })
@@ -97,7 +97,7 @@ export async function zipOf(lines: readonly string[], isZip64 = false): Promise<
 interface Api {
   readonly path: string
   readonly parameters: readonly [string, string]
-  /** Null for no data. */
+  /** Null when there is no data. */
   answer(
     lines: readonly string[],
     options: StandInOptions,

@@ -1,4 +1,4 @@
-// Runs the stage that fetches in a test, against a stand-in, with a clock whose waits take no time.
+// Runs the fetch stage in a test, against a stand-in, with a clock whose waits take no time.
 
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import type { FindSpaceProblem } from '#importer/read/disk-space.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { quickClock } from './fixed-clock.ts'
 
-/** After every range that the tests ask for. */
+/** Later than every range that the tests request. */
 export const fetchNowMs = Date.UTC(2026, 0, 15)
 
 export const fetchSecrets = {
@@ -27,7 +27,7 @@ export const fetchSecrets = {
   POSTHOG_PERSONAL_KEY: 'phx_personal1',
 }
 
-/** Lets a stand-in answer until the test ends. @returns its address. */
+/** Serves a stand-in until the test ends. @returns its address. */
 export async function addressOf(t: TestContext, server: Server): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import type { Clock } from '#ports/clock.ts'
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until a test moves it. */
 export function fixedClock(startMs: number | string): Clock & { set(ms: number): void; advance(ms: number): void } {
   let nowMs = typeof startMs === 'number' ? startMs : Date.parse(startMs)
   return {
@@ -18,11 +18,11 @@ export function fixedClock(startMs: number | string): Clock & { set(ms: number):
 
 export interface QuickClock extends FetchClock {
   readonly waits: readonly number[]
-  /** All waits together. */
+  /** The sum of all waits. */
   readonly sleptMs: () => number
 }
 
-/** A clock for an importer. It stands still but for waits, which end at once. */
+/** A clock for an importer. It advances only by waits, which return at once. */
 export function quickClock(startMs = Date.UTC(2026, 0, 15)): QuickClock {
   const waits: number[] = []
   const sleptMs = () => waits.reduce((sum, ms) => sum + ms, 0)

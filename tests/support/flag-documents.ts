@@ -1,5 +1,5 @@
-// Builders of the JSON of flags: filters as the private API takes them, and documents of version 2, whose source is
-// docs/wire/evaluation.md 11.2.
+// Builders of the JSON of flags: filters as the private API accepts them, and documents of version 2
+// (docs/wire/evaluation.md 11.2).
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
 
@@ -17,7 +17,7 @@ export const flagOn = (...properties: readonly unknown[]) => ({ groups: [{ prope
 const ruleId = (place: number) => `${String(place).padStart(8, '0')}-1111-4111-8111-111111111111`
 const hashed = { assignment_algorithm: 'sha1_60_v1', rollout_percentage: 100, on_rollout_miss: 'continue' }
 
-/** A document with these rules, whose ids are made from their places. */
+/** A document with these rules, whose ids are derived from their positions. */
 export function rulesDocument(returnType: string, defaultValue: JsonValue, rules: readonly JsonObject[]): JsonObject {
   return {
     version: 2,
@@ -40,7 +40,7 @@ export function rollout(value: JsonValue, percentage: number, over: JsonObject =
   return { ...rule, ...hashed, rollout_percentage: percentage, ...over }
 }
 
-/** @param values of variants `a`, `b`, …, of equal weights. */
+/** @param values of variants `a`, `b`, …, with equal weights. */
 export function experiment(values: readonly JsonValue[], over: JsonObject = {}): JsonObject {
   const weight = 100 / values.length
   const variants = values.map((value, place) => ({ key: String.fromCharCode(97 + place), weight, value }))

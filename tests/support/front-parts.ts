@@ -1,5 +1,5 @@
-// Composes one feature of a front as in production, over parts that a test passes in. A fault in `src/compose/front`
-// thus shows in every test that starts a feature this way.
+// Composes one feature of a front as in production, with parts given by a test, so that a fault in `src/compose/front`
+// shows in every test that starts a feature this way.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -20,14 +20,14 @@ import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from './fixed-clock.ts'
 
-/** The part of a port that the feature under test uses. A call of any other method fails the request that made it. */
+/** The part of a port that the feature under test uses. A call of any other method fails its request. */
 export function only<Port extends object>(name: string, given: Partial<Port> = {}): Port {
   return new Proxy(given as Port, {
     get: (target, key) => {
       const value: unknown = Reflect.get(target, key)
       if (typeof value === 'function') return value.bind(target)
       if (value !== undefined || typeof key === 'symbol' || key === 'then') return value
-      return () => assert.fail(`this test has no ${name}, and ${key} of it was called`)
+      return () => assert.fail(`this test has no ${name}, but its ${key} was called`)
     },
   })
 }
@@ -59,16 +59,16 @@ export interface GivenParts {
   readonly definitions?: Partial<FrontDefinitions>
   readonly eventLog?: Partial<FrontParts['eventLog']>
   readonly liveEvents?: Partial<FrontParts['liveEvents']>
-  /** Every day has the same salt when absent. */
+  /** By default every day has the same salt. */
   readonly salts?: Partial<FrontParts['salts']>
-  /** Real threads when absent. */
+  /** Real threads by default. */
   readonly decodeThreads?: FrontParts['decodeThreads']
 }
 
 /**
  * The parts of a front, closed with `opened`.
- * @param given the stores and counters that the feature uses. By default only quotas of 0 are used up, nothing is
- *   counted, and there is at most one project.
+ * @param given the stores and counters that the feature uses. By default only quotas of 0 are exhausted, nothing is
+ * counted, and there is at most one project.
  */
 export function testParts(context: FrontContext, opened: AsyncDisposableStack, given: GivenParts = {}): FrontParts {
   const { stores = {}, counters = {}, definitions = {}, eventLog, liveEvents, salts, decodeThreads } = given
@@ -118,7 +118,7 @@ export function testDecodePool(
 ) {
   const { findProject = () => null, overrides = {} } = given
   const projectIdOf = (token: string) => findProject(token)?.project.id ?? null
-  // Tests beside this one may keep the processors from a thread for longer than the usual ten seconds.
+  // Concurrent tests may keep the processors from a thread for longer than the usual ten seconds.
   const patient = { jobTimeoutMs: 60_000, ...overrides }
   return opened.adopt(createDecodePool({ projectIdOf, logger, metrics, overrides: patient }), threads =>
     threads.close(),

@@ -1,4 +1,4 @@
-// A job that the commands of `pennon import` work on, as people use them.
+// A job for the commands of `pennon import`, as users call them.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ export const mapping = {
   anon_id: 'device',
 }
 
-/** Records of thirty days in no order, some of them broken, some linked to devices, some without an id and twice. */
+/** Records of thirty days in random order: some are broken, some linked to devices, some without an id and repeated. */
 export function syntheticRecords(count: number, seed: number): string {
   const random = seededRandom(seed)
   const lines: string[] = []
@@ -39,7 +39,7 @@ export class ImportCommands {
   readonly #folder: string
   readonly #settings: Readonly<Record<string, string>>
 
-  /** @param folder of the test; the job is in a folder of it. @param settings in the environment of the commands. */
+  /** @param folder of the test; the job is in a subfolder. @param settings environment variables of the commands. */
   constructor(folder: string, settings: Readonly<Record<string, string>> = {}) {
     this.#folder = folder
     this.#settings = settings
@@ -47,7 +47,7 @@ export class ImportCommands {
     mkdirSync(folder, { recursive: true })
   }
 
-  /** Writes a file beside the job. @returns its path. */
+  /** Writes a file next to the job. @returns its path. */
   file(name: string, content: string): string {
     const path = join(this.#folder, name)
     writeFileSync(path, content)
@@ -66,7 +66,7 @@ export class ImportCommands {
   }
 
   /**
-   * Plans an import to an instance, rehearses and approves it, so that only sending is left.
+   * Plans an import to an instance, rehearses and approves it, so that only sending remains.
    * @returns the options that name its project.
    */
   async approved(

@@ -1,4 +1,4 @@
-// A job in a folder of its own, for tests of the stages of an import.
+// A job in a separate folder, for tests of the stages of an import.
 
 import { createReadStream } from 'node:fs'
 import type { JsonObject } from '#core/json.ts'
@@ -19,7 +19,7 @@ import { readStats, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
 import { silentProgress } from './silent-progress.ts'
 
-/** Reads JSON lines, as plainly as can be. */
+/** Reads JSON lines as simply as possible. */
 export const readJsonLines: ReadRecords = async function* ({ path, object }) {
   for await (const { bytes, line, byte } of splitRecords(createReadStream(path), 'json')) {
     const text = bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes
@@ -38,9 +38,9 @@ export interface TestJobOptions {
   readonly config?: JsonObject
   readonly limits?: Partial<ImportLimits>
   readonly sizes?: NonNullable<StageOptions['sizes']>
-  /** JSON lines unless given. */
+  /** JSON lines by default. */
   readonly read?: ReadRecords
-  /** Called with each record that a stage has done; may throw, as a crash would. */
+  /** Called with each record that a stage has finished; may throw, as a crash would. */
   readonly onRecord?: () => void
   /** Called before each few MiB that a stage writes. */
   readonly waitForSpace?: WaitForSpace

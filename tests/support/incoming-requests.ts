@@ -1,4 +1,4 @@
-// Builders of capture requests as the parsers produce them, and readers of the prepared result.
+// Builders of capture requests as the parsers produce them, and readers of the prepared results.
 
 import type { IncomingEvent, IncomingItem, IncomingRequest } from '#core/capture/incoming-event.ts'
 import { type OutcomeTable, outcomeAt, rowCountOf } from '#core/capture/outcome-table.ts'

@@ -1,5 +1,5 @@
-// An import of millions of simple records by `pennon import`, for soaks and benchmarks: planned, rehearsed and approved, so
-// that what is measured begins with sending.
+// An import of millions of simple records by `pennon import`, for soaks and benchmarks: planned, rehearsed and
+// approved, so that the measurement begins with sending.
 
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -14,13 +14,13 @@ const lookEveryMs = 250
 
 export interface LargeImport {
   readonly commands: ImportCommands
-  /** The project's name, which publishing and discarding ask for. */
+  /** The name of the project, needed for publishing and discarding. */
   readonly project: string
-  /** How long staging, scanning and rehearsing took, with the start of the command. */
+  /** How long staging, scanning and rehearsing took, including the start of the command. */
   readonly preparedMs: number
 }
 
-/** @param folder of the export and the job. */
+/** @param folder for the export and the job. */
 export async function prepareLargeImport(pennon: Pennon, folder: string, eventCount: number): Promise<LargeImport> {
   const commands = new ImportCommands(folder, {
     PENNON_PERSONAL_KEY: testPersonalKey,
@@ -38,7 +38,7 @@ export async function prepareLargeImport(pennon: Pennon, folder: string, eventCo
   return { commands, project: name, preparedMs }
 }
 
-/** Events of ten days, a person for each fifty. */
+/** Events of ten days, fifty for each person. */
 async function writeRecords(path: string, count: number): Promise<void> {
   const file = createWriteStream(path)
   for (let from = 0; from < count; from += linesPerWrite) {
@@ -57,8 +57,9 @@ async function writeRecords(path: string, count: number): Promise<void> {
 }
 
 /**
- * Resolves with the time at which all events of imports are processed: asking for the rows would count them each time.
- * @param hasEnded whether the importer has ended, after which nothing more is waited for.
+ * Resolves with the time at which all imported events are processed, taken from the progress, since asking for the rows
+ * would count them each time.
+ * @param hasEnded whether the importer has exited, which ends the wait.
  */
 export async function importProcessed(
   pennon: Pennon,

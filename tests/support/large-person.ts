@@ -1,10 +1,9 @@
-// A person with nearly the largest properties that one may have, so that each of its events costs the worker some 15
-// ms.
+// A person with almost the maximum size of properties, so that each of its events costs the worker some 15 ms.
 
 import assert from 'node:assert/strict'
 import type { Pennon } from './pennon.ts'
 
-/** The number of events that make the person: a single one would be too large. */
+/** The number of events that make the person, since a single one would be too large. */
 export const largePersonEvents = 4
 
 /** Makes the person, with the distinct id `large`. @returns the bytes of its properties. */

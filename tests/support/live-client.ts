@@ -24,7 +24,7 @@ export async function watchLive(url: string, path: string, key: string): Promise
     request.once('response', resolve)
     request.once('error', reject)
   })
-  request.on('error', () => undefined) // a cut connection is seen by its close
+  request.on('error', () => undefined) // a cut connection shows by its close event
   response.on('error', () => undefined)
   response.once('close', () => {
     isClosed = true

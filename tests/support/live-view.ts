@@ -1,4 +1,4 @@
-// A live view over a memory log and a clock that the test moves, and its watchers.
+// A live view over a memory log with a clock that the test moves, and its watchers.
 
 import assert from 'node:assert/strict'
 import { type CapturedEvent, lanes } from '#core/events/captured-event.ts'

@@ -1,6 +1,6 @@
-// Makes a small LZString base64 text that unpacks to a very long one, without making the long one.
+// Makes a small LZString base64 text that unpacks to a very long one, without building the long one.
 
-/** @returns what `LZString.compressToBase64` makes of at least `unitCount` times `x`. */
+/** @returns the result of `LZString.compressToBase64` for at least `unitCount` times `x`. */
 export function lz64Bomb(unitCount: number): string {
   const bits: number[] = []
   const push = (value: number, bitCount: number) => {

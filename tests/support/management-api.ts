@@ -1,4 +1,4 @@
-// The private API of a front over real HTTP on a real state file. Each test scripts its event store; the real one is
+// The private API of a front over real HTTP on a real state file. Each test scripts the event store; the real one is
 // tested by its contract (`tests/ports/event-store.test.ts`).
 
 import assert from 'node:assert/strict'
@@ -55,7 +55,7 @@ export interface ManagementApi {
 export interface CallOptions {
   /** Null sends no Authorization header. */
   readonly key?: string | null
-  /** An object, or JSON text to be sent unchanged. */
+  /** An object, or JSON text that is sent unchanged. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -66,7 +66,7 @@ export type Reply = { status: number; headers: Headers; text: string; body: any 
 
 export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'liveEvents' | 'rejects'>> {
   readonly log?: Partial<ManagementDeps['log']>
-  /** The settings of these names. */
+  /** Settings, by name. */
   readonly publicUrl?: string
   readonly trustedProxies?: string
   readonly operatorsNeedKey?: boolean
@@ -84,8 +84,8 @@ export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'li
 }
 
 /**
- * Checks that an incremental read of definitions gives the same as a whole read. A write that does not raise the
- * version of what it changes thus fails its test.
+ * Checks that an incremental read of definitions gives the same as a full read. A write that does not raise the version
+ * of what it changes therefore fails its test.
  */
 function comparedWithWhole(loadChanges: DefinitionStore['loadChanges']): DefinitionStore['loadChanges'] {
   // Member counts change without a new version, and are not read here.

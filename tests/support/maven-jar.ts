@@ -1,4 +1,5 @@
-// Jars that tests run, which Maven brings once into the cache of `node_modules`. `.ci/run` brings them before the tests.
+// Jars that tests run, downloaded once by Maven into the cache of `node_modules`. `.ci/run` downloads them before the
+// tests.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -6,7 +7,7 @@ import { join, resolve } from 'node:path'
 
 const cacheFolder = resolve('node_modules/.cache/jars')
 
-/** @param artifact as Maven names it: `group:artifact:version:jar:classifier`. @returns the path of the jar. */
+/** @param artifact in Maven's notation: `group:artifact:version:jar:classifier`. @returns the path of the jar. */
 export function mavenJar(artifact: string): string {
   const path = jarPath(artifact)
   if (!existsSync(path))
@@ -16,7 +17,7 @@ export function mavenJar(artifact: string): string {
   return path
 }
 
-/** Why the jar cannot be run on this machine; false when it can. @param needs programs beside it. */
+/** The reason why the jar cannot run on this machine, or false. @param needs programs required besides the jar. */
 export function jarMissing(artifact: string, ...needs: string[]): string | false {
   const missing = [...needs, ...(existsSync(jarPath(artifact)) ? [] : ['mvn'])].filter(program => !isThere(program))
   return missing.length > 0 && `needs ${missing.join(' and ')}`

@@ -1,4 +1,4 @@
-// A staged job whose records come from a seed: the same ones in every process, without any file.
+// A staged job whose records are generated from a seed, so that they are the same in every process without any file.
 
 import { sha256Hex } from '#importer/job/sha256.ts'
 import type { StagedJob, StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'

@@ -18,7 +18,8 @@ export interface MmdbOptions {
   /** Epoch seconds. */
   readonly buildEpoch?: number
   /**
-   * A network's bytes and the number of bits that count. In a file of version 6, IPv4 is 12 zero bytes and the address.
+   * The bytes of a network and its prefix length in bits. In a file of version 6, IPv4 is 12 zero bytes and the
+   * address.
    */
   readonly networks: readonly (readonly [bytes: readonly number[], bits: number, record: MmdbInput])[]
 }

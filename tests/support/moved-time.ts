@@ -1,4 +1,4 @@
-// A clock and timers that stand still until a test moves them. Between two timers, pending promises get to run.
+// A clock and timers that stand still until a test moves them. Between two timers, pending promises can run.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 

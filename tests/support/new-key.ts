@@ -11,7 +11,7 @@ export async function newKey(
   return { ...ended, key: /phx_[0-9A-Za-z]{43}\b/.exec(ended.stdout)?.[0] ?? '' }
 }
 
-/** What the private API returns to a key about itself. */
+/** What the private API tells a key about itself. */
 export async function keyItself(url: string, key: string): Promise<{ label: string; scopes: string[] }> {
   const response = await fetch(`${url}/api/personal_api_keys/@current/`, {
     headers: { authorization: `Bearer ${key}` },

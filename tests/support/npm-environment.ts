@@ -1,5 +1,5 @@
 // Folders with published npm packages, for tools that are not development dependencies because they need a hundred
-// packages or their own TypeScript (docs/decisions/0035-tools-in-folders-of-their-own.md).
+// packages or a separate TypeScript (docs/decisions/0035-tools-in-folders-of-their-own.md).
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { join } from 'node:path'
 export function npmFolderWith(...packages: readonly string[]): string {
   const folder = join(homedir(), '.cache', 'pennon-test', `npm-${packages.join('_').replaceAll(/[@/]+/g, '-')}`)
   if (existsSync(folder)) return folder
-  const half = `${folder}.${process.pid}` // half of one would pass for a whole one
+  const half = `${folder}.${process.pid}` // a partial installation would pass for a complete one
   mkdirSync(half, { recursive: true })
   try {
     writeFileSync(join(half, 'package.json'), '{"private": true}')

@@ -1,4 +1,4 @@
-// OpenFeature's remote evaluation over a real server, with the test's own flags. Source: docs/wire/ofrep.md.
+// OpenFeature's remote evaluation on a real server, with flags of the test. Source: docs/wire/ofrep.md.
 
 import type { TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'

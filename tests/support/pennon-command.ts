@@ -17,7 +17,7 @@ export interface RunningCommand {
   readonly ended: Promise<Ended>
 }
 
-/** As `bin/pennon` gives them. */
+/** With the options that `bin/pennon` gives to Node. */
 const nodeOptions = [
   ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8'],
   ...['--import', './bin/preload.js'],
@@ -27,7 +27,7 @@ const hostPath = fileURLToPath(new URL('./command-host.ts', import.meta.url))
 let host: ChildProcess | null = null
 let isHostBusy = false
 
-/** Starts it as a process of its own. */
+/** Starts a command as a separate process. */
 export function startCommand(settings: Readonly<Record<string, string>>, ...args: readonly string[]): RunningCommand {
   let child!: ChildProcess
   const ended = new Promise<Ended>(resolve => {
@@ -44,9 +44,9 @@ export function runCommand(settings: Readonly<Record<string, string>>, ...args: 
 }
 
 /**
- * Runs it in a process that has run others, which is ten times as fast; beside such a call, in one of its own. For commands
- * that start no process and write no log. That a command ends as a process is shown by the guides, whose commands run as
- * printed, or where a test of it uses `runCommand`.
+ * Runs a command in a process that has run others, which is ten times as fast; while one is running there, others get a
+ * process each. For commands that start no process and write no log. That a command also works as a process is shown by
+ * the guides, whose commands run as printed, and by tests with `runCommand`.
  */
 export async function callCommand(
   settings: Readonly<Record<string, string>>,
@@ -61,7 +61,7 @@ export async function callCommand(
   }
 }
 
-/** The host ends with its channel, which keeps this process alive only while a command runs. */
+/** The host exits when its channel closes; the channel keeps this process alive only while a command runs. */
 async function callInHost(settings: Readonly<Record<string, string>>, args: readonly string[]): Promise<Ended> {
   if (host === null || !host.connected) {
     host = fork(hostPath, {

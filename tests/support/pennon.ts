@@ -1,4 +1,4 @@
-// Starts a real instance as users do: `pennon serve` as a process with its children, on its own port.
+// Starts a real instance as users do: `pennon serve` as a process with its children, on a free port.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ export interface Pennon {
   readonly pid: number
   readonly dataFolder: string
   readonly startToReadyMs: number
-  /** Everything that it printed so far. */
+  /** Everything it has printed so far. */
   output(): string
   /** Pids of `work` and `events`, from the lock file. */
   childPids(): Record<string, number>
@@ -25,7 +25,7 @@ export interface Pennon {
   api<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Posts JSON to a public path. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
-  /** Resolves when the worker has processed everything that was appended. */
+  /** Resolves when the worker has processed everything appended so far. */
   caughtUp(timeoutMs?: number): Promise<void>
   /** Kills (kill -9) every process at once. */
   killTree(): Promise<void>
@@ -35,14 +35,14 @@ export interface Pennon {
 
 export interface StartOptions {
   readonly settings?: Readonly<Record<string, string>>
-  /** A folder that is kept. When absent, a new one is used and removed by `stop`. */
+  /** A folder to keep. By default, a new one is used and removed by `stop`. */
   readonly dataFolder?: string
   /** The command that runs Node, for example `['taskset', '-c', '0']`. */
   readonly launcher?: readonly string[]
-  /** When absent or true, also waits until events are processed. */
+  /** By default also waits until events are processed. */
   readonly waitForProcessing?: boolean
   readonly arguments?: readonly string[]
-  /** Root of the tree whose sources run; this one when absent. */
+  /** Root of the source tree to run; this one by default. */
   readonly tree?: string
 }
 
@@ -52,7 +52,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
   const launched = [
     ...(options.launcher ?? []),
     process.execPath,
-    // As `npm start` does.
+    // The options that `npm start` gives.
     ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8', '--import', './bin/preload.js'],
     'src/main.ts',
     ...(options.arguments ?? ['serve']),

@@ -22,8 +22,8 @@ export async function migratedTemplate(databases: Databases): Promise<string> {
 }
 
 /**
- * Databases at the newest schema, one for each scope that asks. The next scope gets the one of a scope that is over, emptied:
- * to copy and drop a database takes much longer.
+ * Databases at the newest schema, one for each scope that asks. Those of finished scopes are emptied and reused, since
+ * copying and dropping a database takes much longer.
  */
 export async function migratedDatabases(postgres: TestPostgres) {
   const template = await migratedTemplate(postgres)
@@ -44,7 +44,7 @@ export async function migratedDatabases(postgres: TestPostgres) {
 const endSessionsText = `SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid()`
 
-/** A function that leaves in a database the rows and the next ids that the template has. */
+/** Makes a function that resets the rows and next ids of a database to those of the template. */
 async function emptyingFunction(postgres: TestPostgres, template: string): Promise<string> {
   const tables = await postgres.query<{ name: string }>(
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noPostgres, startPostgresForTests } from './postgres.ts'
 
-test('gives each test a database of its own, and keeps it over a kill', { skip: noPostgres() }, async t => {
+test('each test gets a separate database, which survives a kill of the server', { skip: noPostgres() }, async t => {
   const postgres = await startPostgresForTests(t)
   const first = await postgres.createDatabase()
   await postgres.query('CREATE TABLE thing AS SELECT 1 AS a', [], first)

@@ -1,5 +1,5 @@
-// A real PostgreSQL for tests: one cluster per test file, in its own folder, from the machine's binaries, ended and
-// removed afterwards. Each test creates a fresh database in it. `noPostgres()` says why there is no PostgreSQL.
+// A real PostgreSQL for tests: one cluster per test file, in a separate folder, from the machine's binaries, stopped
+// and removed afterwards. Each test creates a fresh database in it. `noPostgres()` says why there is no PostgreSQL.
 
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -41,14 +41,14 @@ export interface TestPostgres extends Databases {
   readonly pid: number
   /** Runs statements on a new connection, in the database of `url` or the default one. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[], url?: string): Promise<Row[]>
-  /** What `pg_dump` writes of the database, as SQL. */
+  /** The output of `pg_dump` for the database, as SQL. */
   dump(url: string, ...options: readonly string[]): string
-  /** Kills (kill -9) the server and its sessions; `restart` brings it back with what was committed. */
+  /** Kills (kill -9) the server and its sessions; `restart` brings it back with the committed data. */
   kill(): Promise<void>
   restart(): Promise<void>
-  /** Stops the server while its files are copied; `comeBack` replaces them by the copy and starts it again. */
+  /** Stops the server while its files are copied; `comeBack` replaces them with the copy and restarts it. */
   copy(): Promise<{ comeBack(): Promise<void> }>
-  /** Ends the server and removes its folder. */
+  /** Stops the server and removes its folder. */
   stop(): Promise<void>
 }
 
@@ -58,7 +58,7 @@ export const guardedRole = 'guarded'
 const startMsMax = 60_000
 
 /**
- * For the `skip` option of a test: false if the machine has PostgreSQL binaries, else why the test is skipped.
+ * For the `skip` option of a test: false if the machine has PostgreSQL binaries, otherwise the reason for skipping.
  * @throws under CI, where a skip is a failure.
  */
 export function noPostgres(): string | false {
@@ -90,8 +90,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   const logFile = join(folder, 'log')
   const server = asServer('postgres', [
     ...['-D', dataFolder, '-p', String(port)],
-    // Tests do not need durability against a power cut, nor sockets in shared folders. A commit has to survive a kill,
-    // so `synchronous_commit` stays on.
+    // Tests do not need durability against a power cut, nor sockets in shared folders. A commit must survive a kill, so
+    // `synchronous_commit` stays on.
     ...settings('listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'),
     ...settings('full_page_writes=off', 'shared_buffers=32MB', 'max_connections=300'),
   ])
@@ -109,7 +109,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   const kill = async (signal: NodeJS.Signals) => {
     const sessions = signal === 'SIGKILL' ? childrenOf(child.pid!) : []
     await endProcess(child, signal)
-    // A session whose server was killed ends by itself, but on a busy machine not before it has answered some more.
+    // A session whose server was killed ends by itself, but on a busy machine it may answer some more requests before
+    // that.
     for (const pid of sessions) endSession(pid)
     await eventually(() => sessions.every(hasEnded), { what: 'the sessions of a killed server to end' })
   }
@@ -132,7 +133,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     copy: async () => {
       const copy = join(folder, `copy-${randomBytes(4).toString('hex')}`)
       const replacing = async (replace: () => void) => {
-        // Not SIGKILL, after which its sessions would still write for a moment.
+        // Not SIGKILL, after which its sessions would write for a moment.
         await kill('SIGINT')
         replace()
         child = await start()
@@ -153,7 +154,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
 }
 
-/** The files of a whole run copy the first one's cluster, since `initdb` takes more than a second of processor time. */
+/** All test files of a run copy the first one's cluster, since `initdb` takes more than a second of processor time. */
 function makeCluster(dataFolder: string, initialize: () => void): void {
   const { TESTS_RUN } = process.env
   const made = TESTS_RUN === undefined ? null : join(TESTS_RUN, 'postgres-cluster')
@@ -166,7 +167,7 @@ function makeCluster(dataFolder: string, initialize: () => void): void {
   try {
     renameSync(draft, made)
   } catch (error) {
-    // Another file of the run was faster.
+    // Another test file was faster.
     if (!existsSync(made)) throw error
     rmSync(draft, { recursive: true })
   }
@@ -185,7 +186,7 @@ function endSession(pid: number): void {
   }
 }
 
-/** Whether a process is gone, or only waits for somebody to ask for its exit code. */
+/** Whether a process has exited, or is a zombie. */
 function hasEnded(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
@@ -212,7 +213,7 @@ export function databasesAt(adminUrl: string): Databases {
   }
 }
 
-/** Starts one server for a whole test file or test, ended after it. */
+/** Starts one server for a whole test file or test, and stops it afterwards. */
 export async function startPostgresForTests(t: { after: (done: () => Promise<void>) => void }): Promise<TestPostgres> {
   const postgres = await startPostgres()
   t.after(() => postgres.stop())
@@ -230,7 +231,7 @@ function binariesFolder(): string | null {
   return folders.find(folder => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres'))) ?? null
 }
 
-/** Runs a program as another user than root, and, if the system can do that, ends it when this process ends. */
+/** Runs a program as a user other than root and, if the system supports it, ends it when this process exits. */
 function launch(program: string, args: readonly string[], isRoot: boolean): { command: string; args: string[] } {
   const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find(existsSync)
   if (setpriv === undefined) {
@@ -253,7 +254,7 @@ function databaseOf(url: string): string {
   return new URL(url).pathname.slice(1)
 }
 
-/** Retries the start: sessions of a killed server hold its memory for a moment, which keeps another from starting. */
+/** Retries the start: sessions of a killed server hold its memory for a moment, which prevents a new start. */
 async function startBeside(start: () => Promise<ChildProcess>): Promise<ChildProcess> {
   const deadlineMs = performance.now() + startMsMax
   for (;;) {
@@ -275,7 +276,7 @@ async function untilReady(child: ChildProcess, port: number, logFile: string): P
       await queryOnce(`postgres://pennon@127.0.0.1:${port}/postgres`, 'SELECT 1')
       return
     } catch {
-      await sleep(20) // not yet
+      await sleep(20) // not ready yet
     }
   }
   child.kill('SIGKILL')
@@ -284,7 +285,7 @@ async function untilReady(child: ChildProcess, port: number, logFile: string): P
 
 async function queryOnce<Row extends pg.QueryResultRow>(url: string, text: string, values?: unknown[]): Promise<Row[]> {
   const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {}) // a server that is killed under it; the query's own failure tells
+  client.on('error', () => {}) // a server killed under it; the query's own failure is reported
   await client.connect()
   try {
     return (await client.query<Row>(text, values)).rows

@@ -1,11 +1,11 @@
-// Tracks which test processes work in which folder, so that removing a folder can end them first. node:test runs
-// `after` hooks in the order in which they were added, and skips the rest when one fails: a folder created first would
-// be removed while an instance writes to it, and if the removal failed, nothing would end the instance.
+// Tracks which test processes work in which folder, so that they can be ended before a folder is removed. node:test
+// runs `after` hooks in the order in which they were added, and skips the rest when one fails: a folder created first
+// would be removed while an instance writes to it, and if the removal failed, nothing would end the instance.
 
 import type { ChildProcess } from 'node:child_process'
 import { sep } from 'node:path'
 
-/** A process that takes longer to end is killed. */
+/** A process that takes longer to exit is killed. */
 const endMsMax = 15_000
 
 interface Working {
@@ -47,6 +47,6 @@ export function killWithGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid!, 'SIGKILL')
   } catch (cause) {
-    if ((cause as { code?: string }).code !== 'ESRCH') throw cause // none leads a group of that number
+    if ((cause as { code?: string }).code !== 'ESRCH') throw cause // none leads a group of that id
   }
 }

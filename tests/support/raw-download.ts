@@ -1,4 +1,4 @@
-// A GET by node:http, which shows what `fetch` hides: trailers, the bytes as sent, and whether they were all.
+// A GET by node:http, which shows what `fetch` hides: trailers, the exact bytes, and whether the body was complete.
 
 import { type IncomingHttpHeaders, request } from 'node:http'
 
@@ -7,7 +7,7 @@ export interface Download {
   readonly headers: IncomingHttpHeaders
   readonly trailers: NodeJS.Dict<string>
   readonly bytes: Buffer
-  /** Whether the response ended as HTTP says that it does; otherwise it broke off. */
+  /** Whether the response ended as HTTP requires; otherwise it was cut off. */
   readonly isComplete: boolean
 }
 

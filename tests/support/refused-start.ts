@@ -1,14 +1,14 @@
-// Runs a start that has to be refused, with one line on stderr and exit code 2.
+// Runs a start that must be refused with one line on stderr and exit code 2.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 
 export interface RefusedStartOptions {
-  /** `['serve']` when absent. */
+  /** `['serve']` by default. */
   readonly arguments?: readonly string[]
   /** The command that runs Node, for example `['setpriv', '--reuid=nobody']`. */
   readonly launcher?: readonly string[]
-  /** Root of the tree whose sources run; this one when absent. */
+  /** Root of the source tree to run; this one by default. */
   readonly tree?: string
 }
 

@@ -1,5 +1,5 @@
-// Visitors without cookies whose page is served by one front and whose events are taken by another. Each connection
-// reaches one front, so that a test knows whom it asks.
+// Cookieless visitors whose page is served by one front and whose events are accepted by another. Each connection
+// reaches one front, so that a test knows which front it asks.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { childProcessesOf } from './child-processes.ts'
 import { eventually } from './eventually.ts'
 import { type Pennon, testProjectKey } from './pennon.ts'
 
-/** What must not be found anywhere afterwards. */
+/** Texts that must not be found anywhere afterwards. */
 export const visitorTraces = ['203.0.113.77', 'Adas-Browser']
 
 const sentinel = '$posthog_cookieless'
@@ -24,9 +24,9 @@ export function frontsOf(pennon: Pennon): number[] {
 }
 
 /**
- * Checks that all fronts know a visitor by one id, in events and flags, in both modes; also when they make the salt of a
- * day at the same moment, and when one takes the `$identify` and another what follows. No event of the kind may have been
- * sent before.
+ * Checks that all fronts know a visitor by one id, in events and flags, in both modes, even when they create the salt
+ * of a day at the same moment, and when one front accepts the `$identify` and another the next events. No such event
+ * may have been sent before.
  */
 export async function assertOneVisitorOnAllFronts(pennon: Pennon): Promise<void> {
   const fronts = await connectToEachFront(pennon)
@@ -49,7 +49,7 @@ export async function assertOneVisitorOnAllFronts(pennon: Pennon): Promise<void>
     )
     const seen = await stored(pennon, name, fronts.length * days.length)
     const ids = days.map(day => only(seen.filter(({ timestamp }) => timestamp === day).map(event => event.distinct_id)))
-    assert.equal(new Set(ids).size, days.length, 'another one each day')
+    assert.equal(new Set(ids).size, days.length, 'another id each day')
     for (const day of days)
       only(seen.filter(({ timestamp }) => timestamp === day).map(({ properties }) => properties.$session_id))
     assert.equal(only(asked.filter(answer => answer !== null)), await variantOf(fronts[0]!, ids[0]!))
@@ -105,14 +105,14 @@ function pageEvent({ properties, ...event }: JsonObject): JsonObject {
   }
 }
 
-/** @returns the variant of the visitor on this page, or of an id. */
+/** @returns the variant for the visitor of this page, or for an id. */
 async function variantOf(front: FrontConnection, distinctId = sentinel): Promise<JsonValue | undefined> {
   const body = { token: testProjectKey, distinct_id: distinctId, timezone: zone }
   const { featureFlags } = await post<{ featureFlags: JsonObject }>(front, '/flags?v=1', body)
   return featureFlags.shares
 }
 
-/** By what becomes of an `$identify` of another visitor. */
+/** The project's mode, found by sending an `$identify` of another visitor. */
 async function modeOf(front: FrontConnection): Promise<number> {
   const event = pageEvent({ event: '$identify', distinct_id: 'probe', properties: { $raw_user_agent: 'Probe' } })
   const body = { api_key: testProjectKey, batch: [event] }
@@ -120,7 +120,7 @@ async function modeOf(front: FrontConnection): Promise<number> {
   return events[0]!.reason === 'cookieless_stateless_no_identify' ? 1 : 2
 }
 
-/** A zone where it is about noon, so that no day ends during a test. */
+/** A time zone where it is about noon, so that no day ends during a test. */
 const zone = zoneAtNoon(new Date().getUTCHours())
 
 function zoneAtNoon(utcHour: number): string {
@@ -131,12 +131,12 @@ function zoneAtNoon(utcHour: number): string {
 interface FrontConnection {
   readonly agent: Agent
   readonly url: string
-  /** Our own, which says which connection it is. */
+  /** A header of the test that identifies the connection. */
   readonly port: number
   close(): void
 }
 
-/** One kept connection to each front. */
+/** One kept connection per front. */
 async function connectToEachFront(pennon: Pennon): Promise<readonly FrontConnection[]> {
   const connections = new Map<number, FrontConnection>()
   const pids = frontsOf(pennon)
@@ -167,12 +167,12 @@ function hasSocket(pid: number, inode: string | undefined): boolean {
     try {
       return readlinkSync(`/proc/${pid}/fd/${name}`) === `socket:[${inode}]`
     } catch {
-      return false // closed meanwhile
+      return false // closed in the meantime
     }
   })
 }
 
-/** A busy machine may be too slow for the stores' time limits: then the answer is 503, and nothing was done. */
+/** A busy machine may exceed the stores' time limits: then the answer is 503, and nothing was done. */
 async function post<T>(front: FrontConnection, path: string, body: JsonObject): Promise<T> {
   const { status, text, port } = await eventually(async () => {
     const answer = await ask(front, 'POST', path, JSON.stringify(body))

@@ -1,4 +1,4 @@
-// Looks for texts in every file of a data folder, also in what is packed there: values that the log compressed, and the
+// Looks for texts in every file of a data folder, including compressed data: values that the log compressed, and the
 // blocks of the event store, whose columns, indexes and marks are all compressed.
 
 import { readdirSync, readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
 import Database from 'better-sqlite3'
 
-/** @returns for each text the files that have it, by their paths in the folder. */
+/** @returns for each text the files that contain it, by their paths in the folder. */
 export function searchFiles(folder: string, texts: readonly string[]): Map<string, string[]> {
   const found = new Map(texts.map(text => [text, [] as string[]]))
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
@@ -22,7 +22,7 @@ export function searchFiles(folder: string, texts: readonly string[]): Map<strin
 const sqliteStart = Buffer.from('SQLite format 3\0')
 const zstdStart = Buffer.from([0x28, 0xb5, 0x2f, 0xfd])
 
-/** The bytes of a file, and what is packed in them. */
+/** The bytes of a file, and the compressed data in them. */
 function* contentsOf(path: string): Iterable<Buffer> {
   const bytes = readFileSync(path)
   yield bytes
@@ -30,7 +30,7 @@ function* contentsOf(path: string): Iterable<Buffer> {
   else yield* unpackedBlocks(bytes)
 }
 
-/** The values of all tables. In the file a long one is cut into pages. */
+/** The values of all tables. In the file, a long value is split into pages. */
 function* valuesOf(path: string): Iterable<Buffer> {
   const db = new Database(path, { readonly: true })
   try {
@@ -53,8 +53,8 @@ const blockHeadBytes = 9
 const blockBytesMax = 64 * 1024 * 1024
 
 /**
- * The blocks of ClickHouse, wherever they begin: a checksum, the method, the sizes packed (head included) and unpacked,
- * all little-endian. Those of codecs for numbers are left out.
+ * The blocks of ClickHouse, wherever they begin: a checksum, the method, the compressed size (head included) and the
+ * plain size, all little-endian. Blocks of codecs for numbers are left out.
  */
 function* unpackedBlocks(bytes: Buffer): Iterable<Buffer> {
   for (let at = checksumBytes; at + blockHeadBytes < bytes.length; ) {
@@ -79,7 +79,7 @@ function unpackedBlock(method: number, packed: Buffer, size: number): Buffer | n
   }
 }
 
-/** A block of LZ4. Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md */
+/** Decodes an LZ4 block. Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Block_format.md */
 function lz4Unpacked(packed: Buffer, size: number): Buffer | null {
   const unpacked = Buffer.alloc(size)
   let [from, to] = [0, 0]

@@ -11,7 +11,7 @@ export function seededRandom(seed: number): () => number {
 
 const seed = process.env.SEED === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(process.env.SEED)
 
-/** The seed given by SEED, or this process's own. */
+/** The seed given by SEED, or one chosen for this process. */
 export function testSeed(): number {
   return seed
 }

@@ -1,4 +1,4 @@
-// What the tests of sending have in common: options for the stage, and what a service has to hold afterwards.
+// Shared by the tests of sending: options for the stage, and the contents that a service must have afterwards.
 
 import { JobFolder } from '#importer/job/job-folder.ts'
 import type { StagedJob } from '#importer/job/staged-part.ts'
@@ -38,7 +38,7 @@ export function sendOptions(
   }
 }
 
-/** What the store keeps one row of: (uuid, event, id, time), as text, sorted. */
+/** The keys of which the store keeps one row each: (uuid, event, id, time), as text, sorted. */
 export async function expectedKeys(job: StagedJob): Promise<string[]> {
   const keys = (await eventsOf(job)).map(each =>
     [each.uuid, each.event, each.distinctId, timeText(each.timeUs)].join(' '),
@@ -46,7 +46,7 @@ export async function expectedKeys(job: StagedJob): Promise<string[]> {
   return keys.toSorted()
 }
 
-/** After the store's dedupe. */
+/** After the store's deduplication. */
 export function storedKeys(batches: readonly ReceivedBatch[]): string[] {
   return [...new Set(batches.flatMap(({ events }) => events).map(keyOf))].toSorted()
 }

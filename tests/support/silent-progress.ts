@@ -1,4 +1,4 @@
-// The progress of a stage that shows nothing.
+// A progress of stages that shows nothing.
 
 import type { StageProgress } from '#importer/job/progress.ts'
 

@@ -1,11 +1,11 @@
-// A disk that a test can fill: a tmpfs of its own, which only root on Linux may mount.
+// A disk that a test can fill: a separate tmpfs, which only root on Linux may mount.
 
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** @returns the reason why there can be none, for `skip`; false where there can. */
+/** @returns the reason why it is impossible, for `skip`, or false. */
 export function noSmallDisk(): string | false {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can mount a tmpfs'
   try {

@@ -30,11 +30,11 @@ export function spelledJson(value: unknown, random: () => number): string {
 }
 
 /**
- * Parses what another client may have sent, after which `JSON.parse` reads these keys of the text as others
- * (docs/decisions/0069-escaped-keys.md). Fails in an engine that does not: the guard can go then.
- * @param text whose first key no other test has: V8 only expects what it has met often, or alone.
+ * Parses JSON as another client may have sent it, after which `JSON.parse` misreads these keys of the text
+ * (docs/decisions/0069-escaped-keys.md). Fails in an engine that reads them correctly: the guard can then be removed.
+ * @param text whose first key no other test uses: V8 predicts only keys that it has met often, or exclusively.
  * @param keys as they are spelled, each with an escape.
- * @returns what has to be kept alive meanwhile.
+ * @returns a value that must be kept alive until then.
  */
 export function misreadFromNowOn(text: string, ...keys: string[]): object {
   const other = keys.reduce((other, key) => {
@@ -43,6 +43,6 @@ export function misreadFromNowOn(text: string, ...keys: string[]): object {
   }, text)
   const kept = JSON.parse(other) as object
   assert.notEqual(other, text)
-  assert.deepEqual(JSON.parse(text), kept, 'V8 reads escaped keys right: parsePlainJson can be JSON.parse again')
+  assert.deepEqual(JSON.parse(text), kept, 'V8 reads escaped keys correctly: parsePlainJson can be JSON.parse again')
   return kept
 }

@@ -1,5 +1,5 @@
-// A project and the staging overlay of an import job as plain values, for tests of what publishing and undoing change: a commit is
-// applied to what was loaded, and undo records are kept as the state keeps them.
+// A project and the staging overlay of an import job as plain values, for tests of the changes that publishing and
+// undoing make: commits are applied to what was loaded, and undo records are stored as in the real state.
 
 import assert from 'node:assert/strict'
 import type { UndoRecord } from '#core/imports/import-changes.ts'
@@ -20,7 +20,7 @@ export interface StagingState {
   readonly undoRecords: readonly UndoRecord[]
 }
 
-/** Of the project by default. `id`: the id that the person's uuid derives from, `ids`: all that it has. */
+/** A person with defaults for all fields but `id`, from which its uuid derives. `ids`: all its distinct ids. */
 export interface Someone extends Partial<Omit<Person, 'projectId' | 'uuid'>> {
   readonly id: string
   readonly ids?: readonly (readonly [distinctId: string, version: number])[]
@@ -78,7 +78,7 @@ export function batchOf({ loaded }: StagingState, over: Partial<JobBatch> = {}):
   return { importJobId: jobId, projectId, loaded, nowMs: 1, ...over }
 }
 
-/** @throws AssertionError where the store would see a conflict. */
+/** @throws AssertionError where the store would report a conflict. */
 export function committed({ loaded, undoRecords }: StagingState, { changes }: PublishedBatch): StagingState {
   const { imports } = changes
   assert.ok(imports !== undefined)
@@ -132,7 +132,7 @@ function written<Row extends { readonly version: number }, Key>(
   return [...byKey.values()]
 }
 
-/** The project's persons as people see them: by their ids, whatever their uuids and versions. */
+/** The project's persons as users see them: by their ids, whatever their uuids and versions. */
 export function personsIn({ loaded }: StagingState) {
   const rows = loaded.persons.filter(person => person.projectId === projectId)
   return rows

@@ -1,4 +1,4 @@
-// A state in memory and one in SQLite, as tests open them: its stores, and ways to arrange and read data outside of these.
+// A state in memory and one in SQLite for tests: their stores, and ways to set up and read data outside of these.
 // `postgres-state.ts` opens one in PostgreSQL. The contract suites of the state run on all three.
 
 import assert from 'node:assert/strict'
@@ -46,15 +46,15 @@ export interface StateHarness {
 
 export type OpenState = (t: Scope) => Promise<StateHarness>
 
-/** One with the stores that the memory state lacks. */
+/** A state with the stores that the memory state lacks. */
 export interface SqlState extends StateHarness {
   readonly management: ManagementStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
-  /** @param text with `?` for each value. */
+  /** @param text has a `?` for each value. */
   query<Row = Record<string, unknown>>(text: string, ...values: readonly unknown[]): Promise<Row[]>
 }
 
-/** @param projects those that it has, which are 1 and 2 when absent. */
+/** @param projects of the state; 1 and 2 by default. */
 export type OpenSqlState = (t: Scope, projects?: readonly Partial<NewProject>[]) => Promise<SqlState>
 
 interface Closable {
@@ -224,7 +224,7 @@ let migrated: Promise<Buffer> | undefined
 
 /**
  * Writes the state file of a data folder that has none, at the newest schema. It is copied from one that this process
- * migrated once: migrating takes longer than most tests.
+ * migrated once, since migrating takes longer than most tests.
  */
 export async function writeNewState(dataFolder: string): Promise<void> {
   migrated ??= migratedFile()

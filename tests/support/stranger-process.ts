@@ -11,7 +11,7 @@ export interface Stranger {
   received(): Promise<readonly string[]>
 }
 
-/** Starts the process; it is ended after the test. */
+/** Starts the process, and ends it after the test. */
 export function startStranger(t: { after(done: () => unknown): void }, port: number): Stranger {
   const script = fileURLToPath(new URL('./stranger.ts', import.meta.url))
   const child = fork(script, [String(port)], { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })

@@ -1,5 +1,5 @@
-// A process that does not belong to Pennon: it takes a loopback port as soon as that is free, answers every request
-// with 200, and records all requests. `startStranger` of stranger-process.ts spawns it with the port.
+// A process that does not belong to Pennon: it listens on a loopback port as soon as that is free, answers every
+// request with 200, and records all requests. `startStranger` of stranger-process.ts starts it with the port.
 
 import { createServer } from 'node:http'
 
@@ -13,7 +13,7 @@ const server = createServer(async (request, response) => {
   } finally {
     received.push(`${request.method} ${request.url}\n${request.rawHeaders.join('\n')}\n${body}`)
   }
-  // The answer of a server that accepted an insert, however large.
+  // The answer of a server that accepted an insert of any size.
   response.writeHead(200, { 'x-clickhouse-summary': '{"written_rows":"1000000000"}', 'content-type': 'text/plain' })
   response.end(request.url === '/ping' ? 'Ok.\n' : '')
 })

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { endProcessesIn } from './processes-in-folders.ts'
 
-/** What ends: a test, with `{ after }` of node:test a suite, or a part of one. */
+/** The scope at whose end to clean up: a test, a suite (as `{ after }` of node:test), or a part of one. */
 export interface Scope {
   after(end: () => void | Promise<void>): void
 }
 
 /**
- * A new folder, removed at the end of what it is for. Processes that work in it (an instance, an engine) are ended first,
- * even if a test threw.
+ * Makes a folder that is removed at the end of its scope. Processes that work in it (an instance, an engine) are ended
+ * first, even if a test threw.
  */
 export function tempDir(t: Scope): string {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-test-'))
@@ -21,6 +21,6 @@ export function tempDir(t: Scope): string {
 /** Ends the processes that work in the folder, then removes it. */
 export async function removeFolder(folder: string): Promise<void> {
   await endProcessesIn(folder)
-  // Children of a killed process may still write for a moment.
+  // Children of a killed process may write for another moment.
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
 }

@@ -7,7 +7,7 @@ import { isAlive } from './child-processes.ts'
 import { eventually } from './eventually.ts'
 import { tempDir } from './temp-dir.ts'
 
-/** Runs the test runner on one test file in a process of its own, and returns its output. */
+/** Runs the test runner on one test file in a separate process, and returns its output. */
 async function runFile(
   folder: string,
   source: string,
@@ -33,8 +33,8 @@ import { writeFileSync } from 'node:fs'
 import { test } from 'node:test'
 `
 
-describe('the runner of the tests', { concurrency: false }, () => {
-  it('fails when a test does, and when a file cannot be loaded', async t => {
+describe('the test runner', { concurrency: false }, () => {
+  it('a failing test, and a file that cannot be loaded, fail the run', async t => {
     const folder = tempDir(t)
     const failing = await runFile(folder, `${imports}\ntest('fails', () => { throw new Error('on purpose') })`)
     assert.equal(failing.exitCode, 1, failing.output)
@@ -43,7 +43,7 @@ describe('the runner of the tests', { concurrency: false }, () => {
     assert.equal((await runFile(folder, `${imports}\ntest('passes', () => {})`)).exitCode, 0)
   })
 
-  it('fails when something fails that no test waits for', async t => {
+  it('an error outside any awaited code fails the run', async t => {
     const folder = tempDir(t)
     for (const failure of ['void wait(1).then(fail)', 'setTimeout(fail, 1)']) {
       const source = `${imports}
@@ -60,7 +60,7 @@ test('passes', async () => {
     }
   })
 
-  it('runs a file that failed once more, and names it flaky if it passes then', async t => {
+  it('a failed file runs again, and is reported as flaky if it passes then', async t => {
     const folder = tempDir(t)
     const source = `import { existsSync } from 'node:fs'
 ${imports}
@@ -84,7 +84,7 @@ test('fails at first', () => {
     assert.doesNotMatch(twice.output, /flaky/)
   })
 
-  it('fails for a skipped test under CI, and only there', async t => {
+  it('a skipped test fails the run under CI, and only there', async t => {
     const folder = tempDir(t)
     const source = `${imports}\ntest('passes, with skipped 0 in its name', () => {})\ntest.skip('is skipped', () => {})`
     assert.equal((await runFile(folder, source)).exitCode, 0)
@@ -93,7 +93,7 @@ test('fails at first', () => {
     assert.match(output, /1 skipped tests: under CI a skip is a failure/)
   })
 
-  it('ends a test that never ends, and a file that never yields', async t => {
+  it('a test that never ends, and a file that never yields, are ended', async t => {
     const folder = tempDir(t)
     const waiting = await runFile(
       folder,
@@ -109,7 +109,7 @@ test('fails at first', () => {
     assert.match(busy.output, /a\.test\.mjs: killed, since no test has ended for too long/)
   })
 
-  it('leaves nothing behind when it is stopped itself', async t => {
+  it('stopping the runner stops all child processes', async t => {
     const folder = tempDir(t)
     const source = `${imports}
 test('waits for ever', () => new Promise(() => {
@@ -123,7 +123,7 @@ test('waits for ever', () => new Promise(() => {
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
-  it('ends, naming the file, when a child keeps the process of a test that threw', async t => {
+  it('a child that outlives a test that threw is ended, and the file is named', async t => {
     const folder = tempDir(t)
     const { exitCode, output } = await runFile(
       folder,
@@ -143,7 +143,7 @@ test('throws in the middle', () => {
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
-  it('kills what went on beside, though it holds the output and every test passed, and fails', async t => {
+  it('a child that outlives passing tests is killed, although it holds the output, and the run fails', async t => {
     const folder = tempDir(t)
     const { exitCode, output } = await runFile(
       folder,
@@ -162,7 +162,7 @@ test('passes', () => {
     await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
   })
 
-  it('ends an instance in a folder before it removes the folder, whatever threw before', async t => {
+  it('an instance is ended before its folder is removed, whatever threw before', async t => {
     const folder = tempDir(t)
     const support = new URL('.', import.meta.url).href
     const { exitCode, output } = await runFile(

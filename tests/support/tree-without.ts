@@ -1,4 +1,4 @@
-// A copy of the program in which packages are really absent, as after `npm ci --omit=optional`.
+// A copy of the program in which packages are really missing, as after `npm ci --omit=optional`.
 
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path'
 import { type Scope, tempDir } from './temp-dir.ts'
 
 /**
- * @param left names of packages, or of scopes (`@chdb`), that it does not have. The others are links, so that what
- *   they need themselves is found where they lie.
+ * @param left names of packages or scopes (`@chdb`) to leave out. The others are links, so that their own dependencies
+ * are found at the original place.
  * @returns the root of the copy.
  */
 export function treeWithout(t: Scope, left: readonly string[]): string {

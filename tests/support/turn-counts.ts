@@ -1,10 +1,10 @@
-// Counts what a turn of this thread's event loop does with JSON, which is what requests make it work for. Unlike time, it
-// is the same on every machine.
+// Counts the JSON work of a turn of this thread's event loop, which is the work that requests cause. Unlike time, it is
+// the same on every machine.
 
 export interface TurnCounts {
-  /** Characters that were parsed and written. */
+  /** Characters parsed and written. */
   readonly jsonChars: number
-  /** Numbers whose literals were kept, which take eighty times as long as text of their length. */
+  /** Numbers whose literals were kept, which take eighty times as long as text of the same length. */
   readonly literals: number
 }
 
@@ -14,7 +14,7 @@ interface OwnJson {
   rawJSON(text: string): unknown
 }
 
-/** Call `end` in the same test: until then, `JSON` counts. @returns the most that one turn had of each. */
+/** Counts `JSON` calls until `end`, which must be called in the same test. @returns the maxima of one turn. */
 export function watchTurns(): { end(): TurnCounts } {
   const json = JSON as unknown as OwnJson
   const { parse, stringify, rawJSON } = json

@@ -1,5 +1,5 @@
-// Builders of the values that most tests are about, with plain defaults: projects, flags and cohorts, persons and groups,
-// and events as they are captured, logged and stored.
+// Builders of the values that most tests use, with plain defaults: projects, flags and cohorts, persons and groups, and
+// events as they are captured, logged and stored.
 
 import { randomUUID } from 'node:crypto'
 import { packItems } from '#core/capture/packed-items.ts'
@@ -45,7 +45,7 @@ export function aProject(over: Partial<Project> = {}): Project {
   return { ...aNewProject(), id: 1, ...over }
 }
 
-/** The definitions of a project without flags, cohorts and the like. */
+/** The definitions of a project without flags, cohorts or other objects. */
 export function emptyDefinitions(project: Project, revision: number): ProjectDefinitions {
   return {
     project,
@@ -216,7 +216,7 @@ export function aCapturedRecording(n: number, over: Partial<CapturedRecording> =
 
 let eventCount = 0
 
-/** An event as the edge accepts it, with its own number and these properties. */
+/** An event as the edge accepts it, with a unique number and these properties. */
 export function anEvent(
   name: string,
   distinctId: string,
@@ -225,7 +225,7 @@ export function anEvent(
 ): CapturedEvent {
   eventCount++
   const propertiesJson = typeof properties === 'string' ? properties : JSON.stringify(properties)
-  const uuid = `0199a000-0000-4000-8000-${eventCount.toString(16).padStart(12, '0')}` // v4: says nothing about time
+  const uuid = `0199a000-0000-4000-8000-${eventCount.toString(16).padStart(12, '0')}` // v4: contains no time
   return aCapturedEvent(eventCount, { uuid, name, distinctId, ip: '', propertiesJson, ...over })
 }
 
@@ -305,7 +305,7 @@ export function encodedEvents(events: readonly CapturedEvent[]): EncodedRecords 
   return encoder.finish()
 }
 
-/** For a worker that never meets a visitor without cookies. */
+/** For a worker that never gets an event of a cookieless visitor. */
 export function noSalts(): never {
   throw new Error('a salt was asked for')
 }

@@ -1,4 +1,4 @@
-// A memory event store for tests of the worker: it records what it is asked, and can be made to fail.
+// A memory event store for tests of the worker: it records its calls, and can be made to fail.
 
 import type { EventIdentity, StoredEvent, StoredRecording } from '#core/events/stored-event.ts'
 import type { EventRows } from '#ports/events/event-writer.ts'

@@ -1,4 +1,4 @@
-// Which writes of imports decide the value of a property, of all that they made.
+// Selects, from all writes of imports, those that decide the value of a property.
 
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { ImportedWrite } from '#core/imports/other-use.ts'
@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import { isLater } from '#core/processing/properties/import-registers.ts'
 import { unsetKeys } from '#core/processing/properties/person-update.ts'
 
-/** @param maps what the event has for each op. */
+/** @param maps the properties of the event by op. */
 export function writesOf(
   { importJobId, timestampMs, uuid }: StoredEvent,
   maps: Partial<Record<ImportedWrite['op'], JsonValue | undefined>>,
@@ -25,7 +25,7 @@ function entriesOf(op: ImportedWrite['op'], map: JsonValue | undefined): (readon
   return map !== undefined && isJsonObject(map) ? Object.entries(map as JsonObject) : []
 }
 
-/** One of each job, op, key and subject. */
+/** One write per job, op, key and subject. */
 export function decisiveOf<Write extends ImportedWrite>(
   writes: readonly Write[],
   subjectOf: (write: Write) => string,

@@ -1,5 +1,5 @@
-// The chunk store's contract in memory, save import jobs, of which it knows none. A commit works on copies, which take the
-// place of the state only when nothing was refused.
+// The chunk store's contract in memory, except import jobs, which it does not have. A commit works on copies, which
+// replace the state only if nothing was refused.
 
 import assert from 'node:assert/strict'
 import type { Group } from '#core/groups/group.ts'
@@ -139,7 +139,7 @@ function copyOf(state: MemoryState): MemoryState {
   }
 }
 
-/** @returns false when a row is not at the version it was loaded at; then `state` is to be thrown away. */
+/** @returns false when a row is not at the version at which it was loaded; `state` must then be discarded. */
 function apply(state: MemoryState, changes: ChunkChanges): boolean {
   assert.equal(changes.imports, undefined, 'changes of import jobs need a state in a database')
   const isMapped = changes.personlessDistinctIds.some(id => state.mappings.has(keyOf(id.projectId, id.distinctId)))

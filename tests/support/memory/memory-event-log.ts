@@ -1,6 +1,6 @@
-// The log in arrays, for tests of its users. It has both ends and keeps the port's promises as far as one process can.
-// It also does what only a shared log does: several streams of one kind of traffic, and offsets that no record ever
-// had. It lasts as long as the value that `memoryLogStorage` returns.
+// The log in arrays, for tests of its users. It has both ends and fulfils the port's contract as far as one process
+// can. It also does what only a shared log does: several streams for one kind of traffic, and offsets that no record
+// ever had. It lasts as long as the value returned by `memoryLogStorage`.
 
 import { crc32 } from 'node:zlib'
 import type { LogRecord } from '#core/events/captured-event.ts'
@@ -26,7 +26,7 @@ export interface MemoryLogStorage {
 export interface MemoryEventLogOptions {
   readonly storage?: MemoryLogStorage
   readonly nowMs: () => number
-  /** How many offsets behind a record stay unused; none when absent. */
+  /** How many offsets after a record stay unused; none by default. */
   readonly gapAfter?: (offset: number) => number
 }
 

@@ -1,6 +1,6 @@
 // The event store of the worker and the usage schedule, in memory, for tests of its users. It passes the contracts of
-// `event-writer` and `charged-usage`. It promises neither durability nor limits of time and memory, and no call fails.
-// Tests see its rows, which no port shows.
+// `event-writer` and `charged-usage`. It is not durable, has no limits of time or memory, and no call fails. Tests can
+// see its rows, which no port shows.
 
 import assert from 'node:assert/strict'
 import { quotaResourceOf } from '#core/capture/quota-resource.ts'
@@ -33,7 +33,7 @@ import { type LaterImports, otherUseCountMax } from '#ports/events/imported-rows
 import { decisiveOf, writesOf } from './imported-writes.ts'
 import { keyOf } from './memory-state.ts'
 
-/** A copy of an event; of the copies of one identity the one with the highest rank wins, of equal ones the last. */
+/** A copy of an event. Of the copies of one identity the highest rank wins, and of equal ranks the last copy. */
 interface Copy {
   readonly row: StoredEvent
   readonly rank: number

@@ -1,4 +1,4 @@
-// State in memory, for unit tests of services: the data that the memory stores share. Rows have text keys in maps, so
+// State in memory, for unit tests of services: the data shared by the memory stores. Rows have text keys in maps, so
 // that any client text, even `__proto__`, is only text.
 
 import type { Group, GroupType } from '#core/groups/group.ts'
@@ -15,7 +15,7 @@ export interface MemoryState {
   persons: Map<string, Person>
   /** By `keyOf(project, distinct id)`. */
   mappings: Map<string, DistinctIdMapping>
-  /** By `keyOf(project, distinct id)`: the version with which the id is mapped next. */
+  /** By `keyOf(project, distinct id)`: the version for the next mapping of the id. */
   personless: Map<string, number>
   /** By `keyOf(project, person uuid, flag key)`: the hash key. */
   overrides: Map<string, string>
@@ -24,7 +24,7 @@ export interface MemoryState {
   groupTypes: readonly GroupType[]
   /** By `keyOf(project, type index, group key)`. */
   groups: Map<string, Group>
-  /** By `keyOf(project, flag key)`: the time of the last call, of any key, since no flags are kept here. */
+  /** By `keyOf(project, flag key)`: the time of the last call, for any key, since no flags are stored here. */
   lastCalls: Map<string, number>
   positions: Map<string, { ownerId: string; offset: number; committedAtMs: number | null }>
   /** By stream. */

@@ -6,7 +6,7 @@ import { encodeRecording } from '#core/log/recording-codec.ts'
 import { aCapturedEvent, aCapturedReject } from '../values.ts'
 import { recordKeys } from './record-keys.ts'
 
-/** Texts whose number of bytes differs from their number of UTF-16 units. */
+/** Texts whose byte count differs from their count of UTF-16 units. */
 const odd = { name: 'kjøp 🛒', distinctId: 'Ægir 🦑 \u{10ffff}', ip: 'ß' }
 
 function keysOf(bytes: Uint8Array) {
@@ -16,7 +16,7 @@ function keysOf(bytes: Uint8Array) {
   }))
 }
 
-it('finds each event and reject of a run, and its key, in whatever script', () => {
+it('each event and reject of a run is found with its key, in any script', () => {
   const encoder = new RecordEncoder()
   const places = [0]
   const note = () => void places.push(encoder.bytes)
@@ -36,7 +36,7 @@ it('finds each event and reject of a run, and its key, in whatever script', () =
   ])
 })
 
-it('finds the key of a recording', () => {
+it('the key of a recording is found', () => {
   const recording: CapturedRecording = {
     ...{ projectId: 3, token: 'phc_test_token', receivedAtMs: 1, capturedAtMs: 2, timestampMs: 3 },
     ...{ uuid: aCapturedEvent(1).uuid, sessionId: 'økt 🎬', windowId: 'w', distinctId: odd.distinctId },
@@ -46,7 +46,7 @@ it('finds the key of a recording', () => {
   assert.deepEqual(keysOf(bytes), [{ start: 0, end: bytes.length, projectId: 3, distinctId: odd.distinctId }])
 })
 
-it('refuses bytes that are no run of records', () => {
+it('bytes that are no run of records are refused', () => {
   const { bytes } = (() => {
     const encoder = new RecordEncoder()
     encoder.addEvent(aCapturedEvent(1))

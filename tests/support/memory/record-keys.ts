@@ -1,11 +1,11 @@
-// Finds the place of each record in an encoded run, and of its key, without decoding. For a log that spreads records
-// over several streams: the records of one distinct id have to go to the same stream, which keeps their order. The log
-// of segments has one stream for each kind of traffic and does not need it.
+// Finds the position of each record and its key in an encoded run, without decoding. For a log that spreads records
+// over several streams: the records of one distinct id must go to the same stream, which preserves their order. The log
+// of segments has one stream per kind of traffic and does not need this.
 
 import { recordBytesAt } from '#core/log/record-codec.ts'
 import { field, headerBytes } from '#core/log/record-layout.ts'
 
-/** All places are bytes from the start of the run. */
+/** All positions are bytes from the start of the run. */
 export interface RecordKey {
   readonly start: number
   readonly end: number
@@ -17,7 +17,7 @@ export interface RecordKey {
 
 /**
  * The records of a run of events, rejects or recordings, in order. Call it once their project is assigned; the checksum
- * may still be open.
+ * may still be missing.
  * @throws RangeError for bytes that are not a run of encoded records.
  */
 export function* recordKeys(bytes: Uint8Array): Generator<RecordKey> {
@@ -37,7 +37,7 @@ export function* recordKeys(bytes: Uint8Array): Generator<RecordKey> {
   }
 }
 
-/** The byte after `unitCount` UTF-16 units of UTF-8 text; lengths in the head count these units. */
+/** The byte after `unitCount` UTF-16 units of UTF-8 text; lengths in the head are counted in these units. */
 function skipUnits(bytes: Uint8Array, from: number, end: number, unitCount: number): number {
   let at = from
   for (let units = 0; units < unitCount && at < end; ) {

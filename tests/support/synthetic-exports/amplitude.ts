@@ -55,7 +55,7 @@ function eventOf(happening: Happening, seed: number): object {
   }
 }
 
-/** Amplitude found out that two of its ids are one: mostly one of them is in no event. */
+/** Amplitude merged two of its ids: in most cases one of them is in no event. */
 function mergeOf({ timeUs, bigId }: Happening): object {
   return { scope: 9001, merge_time: wallTime(timeUs), amplitude_id: bigId, merged_amplitude_id: bigId + 2n }
 }

@@ -1,5 +1,5 @@
-// The files that exports consist of, written piece by piece: memory does not grow with their length, except by what the
-// container itself holds of one file.
+// The files of an export, written piece by piece: memory does not grow with their length, except by what the container
+// itself holds of one file.
 
 import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs'
@@ -12,13 +12,13 @@ import { fileWriter, ParquetWriter } from 'hyparquet-writer'
 
 export interface ExportFile<Row> {
   add(row: Row): void
-  /** Nothing may be added afterwards. */
+  /** No rows may be added afterwards. */
   end(): Promise<void>
 }
 
 const heldChars = 1024 * 1024
 
-/** @param path with `.gz` at its end for one that is packed, in a member of its own for each mebibyte. */
+/** @param path ends with `.gz` for a compressed file, with a separate gzip member per mebibyte. */
 export function lineFile(path: string): ExportFile<string> {
   mkdirSync(dirname(path), { recursive: true })
   const file = openSync(path, 'w')
@@ -40,7 +40,7 @@ export function lineFile(path: string): ExportFile<string> {
   }
 }
 
-/** @param row null for one with cells too many. */
+/** @param row null for one with too many cells. */
 export function csvLine(row: readonly (string | number | null)[] | null): string {
   return row === null ? 'one,too,many,cells,in,this,row,of,the,export,and,some,more' : row.map(csvCell).join(',')
 }
@@ -50,15 +50,15 @@ function csvCell(value: string | number | null): string {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** What one entry of a zip holds, by its name; rows of the same name are one entry. */
+/** One line of a zip entry; lines with the same entry name form one entry. */
 export interface ZipLine {
   readonly entry: string
   readonly line: string
 }
 
 /**
- * @param heads the first line of an entry, as CSV has one.
- * @param linesMax a new entry begins after so many; its number takes the place of `#` in the name.
+ * @param heads the first line of each entry, as in CSV.
+ * @param linesMax a new entry begins after this many lines; its number replaces `#` in the name.
  */
 export function zipFile(
   path: string,
@@ -85,7 +85,7 @@ export function zipFile(
     async end() {
       for (const entry of [...open.keys()]) close(entry)
       const zip = new ZipWriter(new BlobWriter(), { useWebWorkers: false })
-      // The same bytes for the same seed.
+      // Makes the bytes depend only on the seed.
       const at = { lastModDate: new Date('2024-05-01T00:00:00Z') }
       for (const { name, bytes } of done) await zip.add(name, new Uint8ArrayReader(bytes), at)
       writeFileSync(path, Buffer.from(await (await zip.close()).arrayBuffer()))
@@ -95,7 +95,7 @@ export function zipFile(
 
 const rowGroupRows = 10_000
 
-/** @param columns all optional. */
+/** @param columns which are all optional. */
 export function parquetFile<Row extends Readonly<Record<string, unknown>>>(
   path: string,
   columns: readonly SchemaElement[],

@@ -1,4 +1,4 @@
-// Rows of the BigQuery export of Google Analytics 4, whose whole numbers are texts. Source: docs/wire/import.md §1.5.
+// Rows of the BigQuery export of Google Analytics 4, in which integers are texts. Source: docs/wire/import.md §1.5.
 
 import { lineFile } from './export-files.ts'
 import { type Happening, wallTime } from './happenings.ts'
@@ -28,7 +28,7 @@ function rowOf({ index, kind, timeUs, user, device, plan, amount, page, fault }:
     stream_id: '55',
     user_pseudo_id: isNobody ? null : device,
     user_id: isNobody ? null : user,
-    // GA4 has no ids of events; without these, rows of one microsecond collide.
+    // GA4 has no event ids; without these fields, rows of one microsecond collide.
     ...(fault !== 'without id' && { event_bundle_sequence_id: String(index), batch_event_index: '2' }),
     event_params: [
       { key: 'page_location', value: { string_value: `https://www.example.test${page}` } },

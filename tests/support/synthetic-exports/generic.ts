@@ -1,4 +1,5 @@
-// Records of no product with a mapping file: JSONL, CSV and Parquet in turn. Source: docs/wire/import.md §1.9.
+// Records of no particular product with a mapping file, alternating between JSONL, CSV and Parquet. Source:
+// docs/wire/import.md §1.9.
 
 import { csvLine, lineFile, parquetFile } from './export-files.ts'
 import { type Happening, wallTime } from './happenings.ts'

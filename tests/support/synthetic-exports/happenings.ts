@@ -1,6 +1,6 @@
-// What happened at an imaginary company, for exports that each tool writes in its own shape: people with several devices
-// and devices with several people, groups whose properties change, thirty days in no order, texts in many scripts, and
-// the faults that real exports have. The same seed gives the same happenings, however many are asked for at once.
+// The events of an imaginary company, for exports that each tool writes in its own shape: users with several devices
+// and devices with several users, groups whose properties change, thirty days in random order, texts in many scripts,
+// and the faults of real exports. The same seed gives the same happenings, however many are requested at once.
 
 import { seededRandom } from '../seeded-random.ts'
 
@@ -10,16 +10,16 @@ export interface Happening {
   readonly kind: 'view' | 'order' | 'click' | 'identify' | 'session' | 'company'
   /** Microseconds since 1970. */
   readonly timeUs: number
-  /** Null for somebody who is not known yet. */
+  /** Null for a user who is not known yet. */
   readonly user: string | null
   readonly device: string
   readonly company: string | null
   readonly plan: string
   readonly amount: number
   readonly page: string
-  /** Beyond 2^53, so that a reader that rounds numbers is found out. */
+  /** Beyond 2^53, so that a reader that rounds numbers is noticed. */
   readonly bigId: bigint
-  /** What is wrong with the record; null for nearly all. */
+  /** The fault of the record; null for nearly all. */
   readonly fault: 'without id' | 'nobody' | 'bad time' | 'broken' | null
 }
 
@@ -35,7 +35,7 @@ const recentMax = 200
 const pages = ['/', '/precios', '/料金', '/цены', '/prix/été', '/pricing?q=🎈', '/تسعير', '/docs/a"b,c']
 const plans = ['free', 'pro', 'größer', '企業']
 
-/** Memory does not grow with the count. */
+/** Memory use does not depend on the count. */
 export function* happenings({ count, seed }: HappeningOptions): Generator<Happening> {
   const random = seededRandom(seed)
   const below = (limit: number) => Math.floor(random() * limit)
@@ -51,12 +51,12 @@ export function* happenings({ count, seed }: HappeningOptions): Generator<Happen
       index,
       kind: kindOf(random()),
       timeUs: firstDayMs * 1_000 + Math.floor(random() * dayCount * dayUs),
-      // A tenth of all happenings is somebody else's, on a device that they share.
+      // A tenth of all happenings belongs to another user of a shared device.
       user: random() < 0.4 ? null : `u-${random() < 0.1 ? below(userCount) : person}`,
       device: `d-${person}-${below(2)}`,
       company: random() < 0.3 ? `company-${person % 40}` : null,
       plan: plans[below(plans.length)]!,
-      // Quarters, whose sums are exact in whatever order they are added.
+      // Multiples of a quarter, whose sums are exact in any order.
       amount: below(400_000) / 4,
       page: pages[below(pages.length)]!,
       bigId: 9_007_199_254_740_993n + BigInt(index) * 2n,
@@ -89,7 +89,7 @@ export function wallTime(timeUs: number): string {
   return `${new Date(Math.floor(timeUs / 1_000)).toISOString().slice(0, -1).replace('T', ' ')}${micros}`
 }
 
-/** The same for the same place in the same export. */
+/** The same for the same position in the same export. */
 export function uuidFor(seed: number, index: number): string {
   const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0').slice(-digits)
   return `${hex(seed, 8)}-0000-4000-8000-${hex(index, 12)}`

@@ -1,4 +1,4 @@
-// Heap's tables as files: page views, one labelled event, sessions, users, and who became whom.
+// Heap's tables as files: page views, one labelled event, sessions, users, and which users were merged.
 // Source: docs/wire/import.md §1.4.
 
 import { lineFile } from './export-files.ts'

@@ -1,4 +1,4 @@
-// Visits of Matomo, with the times of their actions in the zone of the site. Source: docs/wire/import.md §1.6.
+// Visits of Matomo, whose actions have times in the site's time zone. Source: docs/wire/import.md §1.6.
 
 import { lineFile } from './export-files.ts'
 import type { Happening } from './happenings.ts'
@@ -19,7 +19,7 @@ function visitOf(happening: Happening): object {
   const isNobody = fault === 'nobody'
   return {
     idSite: 1,
-    // Orders, carts and actions without an id of their own are told apart by the visit's.
+    // Orders, carts and actions without ids are distinguished by the id of the visit.
     idVisit: index + 1,
     visitorId: isNobody ? '' : visitorId(device),
     userId: isNobody ? '' : user,

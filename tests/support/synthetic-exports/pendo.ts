@@ -45,7 +45,7 @@ function rowOf({ index, kind, timeUs, user, device, company, plan, amount, page,
     remoteIp: '192.0.2.1',
     pollId: kind === 'order' ? 'p-1' : null,
     pollResponse: kind === 'order' ? '9' : null,
-    // Pendo gives its events no id: they are told apart by what is in them.
+    // Pendo's events have no ids: they are distinguished by their contents.
     propertiesJson: `{"plan":"${plan}","amount":${amount}${hasId ? `,"n":${index},"big":${bigId}` : ''}}`,
   }
 }

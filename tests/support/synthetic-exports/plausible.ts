@@ -34,7 +34,7 @@ function entryOf({ kind }: Happening): Entry {
 function rowOf(entry: Entry, { index, timeUs, page, amount, fault }: Happening): (string | number | null)[] {
   const date = fault === 'bad time' ? 'soon' : wallTime(timeUs).slice(0, 10)
   const visitors = 1 + (index % 2)
-  // A name of its own for each row: Plausible has one row for each day and page.
+  // A different name for each row: Plausible has one row per day and page.
   if (entry.startsWith('imported_pages'))
     return [date, 'blog.example.test', `${page}/${index}`, visitors, visitors, 1, 60]
   const name = entry.startsWith('imported_browsers') ? 'Firefox' : 'Свои'

@@ -27,7 +27,7 @@ function segmentMessage(happening: Happening, seed: number): object {
   }
 }
 
-/** RudderStack's SDKs put traits into the context, and make UUIDs. */
+/** RudderStack's SDKs put traits into the context, and generate UUIDs. */
 function rudderMessage(happening: Happening, seed: number): object {
   const { index, kind, timeUs, fault } = happening
   const time = new Date(Math.floor(timeUs / 1_000))

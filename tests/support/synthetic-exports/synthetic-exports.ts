@@ -1,4 +1,4 @@
-// Writes an export of any source, as large as wanted, in the shape that the source's own exports have.
+// Writes an export of any source and size, in the shape of the source's own exports.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,12 +21,12 @@ export const syntheticSources: readonly SyntheticSource[] = [
   ...[matomo, plausible, generic, pendo, statsig],
 ]
 
-/** Small exports have a part of each shape as well; large ones are many files, as those of real tools are. */
+/** Even small exports have a part of each shape; large ones have many files, like those of real tools. */
 const partsMin = 4
 const partRecordsMax = 25_000
 
 /**
- * Writes the export into the folder `raw`, and beside it what `pennon import plan` needs to read it.
+ * Writes the export into the folder `raw`, and next to it what `pennon import plan` needs to read it.
  * @returns the arguments of the plan: the folder of the export and the options.
  */
 export async function writeSyntheticExport(

@@ -1,5 +1,5 @@
-// A world whose state is a real one, for import jobs: events are processed in chunks as the worker does, and jobs are
-// published and discarded by the worker's own code.
+// A world with a real state, for import jobs: events are processed in chunks as the worker does, and jobs are published
+// and discarded by the worker's own code.
 
 import assert from 'node:assert/strict'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
@@ -21,7 +21,7 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
   let jobCount = 0
 
   const jobDeps = { management, clock }
-  /** Of a worker that has believed the clock for long. */
+  /** The clock of a worker that has trusted its time for long. */
   const retentionClock = { nowMs: clock.nowMs, isBelieved: () => true }
   /** @param over replaces stores, so that they can fail. */
   function work(over: Partial<ImportWorkOptions> = {}) {
@@ -68,7 +68,7 @@ export async function importWorld(t: Scope, open: OpenSqlState) {
     startDiscarding: (job: ImportJob) => discardJob(jobDeps, 1, job.id),
     notes: async (job: ImportJob) =>
       Object.fromEntries((await management.listImportNotes(job.id)).map(({ reason, count }) => [reason, count])),
-    /** Persons with their ids, groups and types of the project, and what is left outside of it. */
+    /** Persons with their ids, groups and types of the project, and the number of staged rows and links. */
     stored: async () => {
       const count = async (from: string) => Number((await query(`SELECT count(*) AS n FROM ${from}`))[0]!.n)
       const persons = await query(

@@ -1,4 +1,4 @@
-// What tests of processing stand on: a clock, a log, an event store and metrics in memory, over any state. All of it
+// The surroundings of processing tests: a clock, a log, an event store and metrics in memory, with any state. All of it
 // outlives any number of workers. `aWorld` has its state in memory too, `importWorld` in a real database.
 
 import assert from 'node:assert/strict'
@@ -33,7 +33,7 @@ export interface WorldOptions extends Pick<MemoryEventLogOptions, 'gapAfter'> {
   readonly logStorage?: MemoryLogStorage
   /** Locations by address. */
   readonly geoip?: Readonly<Record<string, GeoipLocation>>
-  /** Where imports without a job get one for their day; without it they have none. */
+  /** Assigns imports without a job to the implicit job of their day; by default they get none. */
   readonly jobs?: Parameters<typeof createImplicitJobs>[0]['jobs']
 }
 
@@ -46,7 +46,7 @@ export interface ChunkHooks {
 const live: StreamInfo = { stream: 'main', traffic: 'live' }
 const imports: StreamInfo = { stream: 'historical', traffic: 'import' }
 
-/** Who owns the streams while no worker was started. */
+/** The owner of the streams before a worker was started. */
 export const ownerId = 'w'
 let workerCount = 0
 
@@ -88,7 +88,7 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
     }
   }
 
-  /** All events of a call as one chunk, without the log. */
+  /** Processes all events of a call as one chunk, without the log. */
   const applyWith = (hooks: ChunkHooks, ...captured: readonly CapturedEvent[]) =>
     applyRecords(
       hooks,
@@ -102,16 +102,16 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
     chunks,
     events,
     metrics,
-    /** What was applied, chunk by chunk, and the rows of that. */
+    /** The applied events, chunk by chunk, and their rows. */
     processed,
     rows,
-    /** So that events can be applied. */
+    /** Needed to apply events. */
     claimStreams: async () => {
       for (const { stream } of [live, imports]) await chunks.claimPosition(stream, ownerId)
     },
     applyWith,
     apply: (...captured: readonly CapturedEvent[]) => applyWith({}, ...captured),
-    /** Items of an import that were refused when they came, as one chunk. */
+    /** Items of an import that were refused on arrival, as one chunk. */
     refuse: (...rejects: readonly CapturedReject[]) =>
       applyRecords(
         {},
@@ -120,7 +120,7 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
       ),
     append: (captured: readonly CapturedEvent[], traffic: Traffic = 'live') =>
       log.append(traffic, encodedEvents(captured)),
-    /** Starts a worker. It ends with the test, or hangs at a fault point, as if its process were killed. */
+    /** Starts a worker. It ends with the test, or hangs at a fault point as if its process were killed. */
     start(t: TestContext, over: Partial<ProcessorOptions> = {}) {
       workerCount++
       const stopping = new AbortController()
@@ -139,7 +139,7 @@ export function worldOn(chunks: ChunkStore, options: WorldOptions = {}) {
 
 export type World = ReturnType<typeof aWorld>
 
-/** A world with one project, whose state is in memory and can be looked into and replaced. */
+/** A world with one project, whose state is in memory and can be inspected and replaced. */
 export function aWorld({ project, ...options }: Omit<WorldOptions, 'jobs'> & { project?: Partial<Project> } = {}) {
   const state = memoryState([aProject({ geoipEnabled: options.geoip !== undefined, ...project })])
   const world = worldOn(memoryChunkStore(state), options)
