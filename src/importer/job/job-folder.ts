@@ -22,7 +22,7 @@ import {
 import { dirname, join } from 'node:path'
 import { parsePlainJson } from '#core/json.ts'
 import { appendToFile, cutFile, openNewFile } from '../read/own-files.ts'
-import { isOf, type Schema } from '../records/file-schema.ts'
+import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
 /** A rehearsal writes report.json last: without it, the next run repeats the whole rehearsal. */
@@ -78,7 +78,7 @@ export class JobFolder {
     }
     const stored = objectIn(text)
     const value = stored && decode(stored, text)
-    if (!isOf(schema, value)) throw this.damaged(name)
+    if (!matchesSchema(schema, value)) throw this.damaged(name)
     return value
   }
 
@@ -88,7 +88,7 @@ export class JobFolder {
    */
   parseLine<T>(name: string, text: string, schema: Schema<T>): T {
     const value = objectIn(text)
-    if (!isOf(schema, value)) throw this.damaged(name)
+    if (!matchesSchema(schema, value)) throw this.damaged(name)
     return value
   }
 

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson, parsePlainJson } from '#core/json.ts'
-import { isOf, type Schema } from '../records/file-schema.ts'
+import { matchesSchema, type Schema } from '../records/file-schema.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
@@ -234,7 +234,7 @@ export class JobLedger implements ImportLedger {
     const text = this.#statements.progress.get(name)?.value
     if (text === undefined) return null
     const value = jsonIn(text)
-    if (!isOf(schema, value)) throw new LedgerDamage(`the progress of ${name} does not match its schema`)
+    if (!matchesSchema(schema, value)) throw new LedgerDamage(`the progress of ${name} does not match its schema`)
     return value
   }
 

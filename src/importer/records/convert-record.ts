@@ -31,7 +31,7 @@ export function convertRecord(
   try {
     const outcome = converter.convert(record)
     if (!('events' in outcome)) return outcome
-    if (saysNothing(outcome)) return skipRecord('filtered')
+    if (yieldsNothing(outcome)) return skipRecord('filtered')
     if (textLength * expansionMax > eventBytesMax) checkSizes(outcome)
     checkDrops(outcome)
     return withoutLongGroups(outcome)
@@ -42,7 +42,7 @@ export function convertRecord(
 }
 
 /** Whether no event can result from the record, which would otherwise count as converted. */
-function saysNothing({ events, groups = [], links = [] }: ConvertedRecord): boolean {
+function yieldsNothing({ events, groups = [], links = [] }: ConvertedRecord): boolean {
   return events.length === 0 && groups.length === 0 && !links.some(isLink)
 }
 

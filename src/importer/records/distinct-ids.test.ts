@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
-import { checkedId, chooseId, eventIdText, idText, illegalForMixpanel, legalId } from './distinct-ids.ts'
+import { checkIdLength, chooseId, eventIdText, idText, illegalForMixpanel, legalId } from './distinct-ids.ts'
 import { RecordReject } from './imported-event.ts'
 
 describe('the text of an id', () => {
@@ -59,8 +59,8 @@ describe('a distinct id', () => {
   it('has 200 characters at most, counted as code points', () => {
     for (const character of ['x', '😀']) {
       const longest = character.repeat(200)
-      assert.equal(checkedId(longest), longest)
-      assert.throws(() => checkedId(`${longest}x`), new RecordReject('distinct_id_too_long', 'distinct_id'))
+      assert.equal(checkIdLength(longest), longest)
+      assert.throws(() => checkIdLength(`${longest}x`), new RecordReject('distinct_id_too_long', 'distinct_id'))
     }
   })
 })

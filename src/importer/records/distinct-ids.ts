@@ -62,7 +62,7 @@ export function legalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<
 export function chooseId(candidates: readonly IdCandidate[], field: string, alsoIllegal?: ReadonlySet<string>): string {
   for (const { value } of candidates) {
     const id = legalId(value, alsoIllegal)
-    if (id !== null) return checkedId(id)
+    if (id !== null) return checkIdLength(id)
   }
   throw new RecordReject('distinct_id_missing', field)
 }
@@ -73,7 +73,7 @@ export function isIdTooLong(id: string): boolean {
 }
 
 /** @throws RecordReject `distinct_id_too_long`. */
-export function checkedId(id: string): string {
+export function checkIdLength(id: string): string {
   if (isIdTooLong(id)) throw new RecordReject('distinct_id_too_long', 'distinct_id')
   return id
 }

@@ -19,17 +19,17 @@ export function withEventNames(source: ImportSource): ImportSource {
     summary,
     prepare(config, context) {
       const converter = source.prepare(config, context)
-      const names = eventNamesIn(name, config)
+      const names = readEventNames(name, config)
       if (names.size === 0) return converter
-      if (context.unseenNames === undefined) return renaming(converter, names, null)
+      if (context.unseenNames === undefined) return renamingConverter(converter, names, null)
       const watch = new EventNameWatch(names.keys())
       context.unseenNames.add(watch)
-      return renaming(converter, names, watch)
+      return renamingConverter(converter, names, watch)
     },
   }
 }
 
-function renaming(
+function renamingConverter(
   converter: RecordConverter,
   names: ReadonlyMap<string, string>,
   watch: EventNameWatch | null,
@@ -58,11 +58,11 @@ function withNewName(event: ImportedEvent, names: ReadonlyMap<string, string>): 
 }
 
 /** @throws ImportConfigError */
-function eventNamesIn(source: string, config: JsonObject): ReadonlyMap<string, string> {
+function readEventNames(source: string, config: JsonObject): ReadonlyMap<string, string> {
   const names = new SourceConfig(source, config).texts(eventNamesKey)
   for (const [from, to] of names)
     for (const name of [from, to]) {
-      const problem = problemOf(name)
+      const problem = findNameProblem(name)
       if (problem !== null)
         throw new ImportConfigError(
           `${eventNamesKey} in the configuration of ${source} has ${JSON.stringify(from)}: ${JSON.stringify(to)}, and ${problem}`,
@@ -72,7 +72,7 @@ function eventNamesIn(source: string, config: JsonObject): ReadonlyMap<string, s
 }
 
 /** @returns why `event_names` cannot contain this name; null when it can. */
-function problemOf(name: string): string | null {
+function findNameProblem(name: string): string | null {
   if (name.trim() === '') return 'a name may not be empty'
   if (isLongerThan(name, eventNameLengthMax)) return `a name has ${eventNameLengthMax} characters at most`
   return identityEvents.includes(name)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { isOf, orNull, type Schema, Type } from './file-schema.ts'
+import { matchesSchema, orNull, type Schema, Type } from './file-schema.ts'
 
 const text = Type.String({ minLength: 1, maxLength: 3 })
 const day = Type.Object({ day: text, note: Type.Optional(orNull(Type.String())) })
@@ -35,8 +35,8 @@ const cases: readonly [
 
 for (const [name, schema, takes, refuses] of cases)
   it(`a schema for ${name} accepts valid values only`, () => {
-    for (const value of takes) assert.equal(isOf(schema, value), true, JSON.stringify(value))
-    for (const value of refuses) assert.equal(isOf(schema, value), false, JSON.stringify(value))
+    for (const value of takes) assert.equal(matchesSchema(schema, value), true, JSON.stringify(value))
+    for (const value of refuses) assert.equal(matchesSchema(schema, value), false, JSON.stringify(value))
   })
 
 it('a schema reports the place of each fault', () => {

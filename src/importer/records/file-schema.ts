@@ -125,7 +125,7 @@ export function orNull<T>(schema: Schema<T>): Schema<T | null> {
   return Type.Union([schema, Type.Null()])
 }
 
-export function isOf<T>(schema: Schema<T>, value: unknown): value is T {
+export function matchesSchema<T>(schema: Schema<T>, value: unknown): value is T {
   return schema.faults(value).length === 0
 }
 

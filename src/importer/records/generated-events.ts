@@ -24,8 +24,8 @@ export interface RecordEvents {
 
 /** The events of one record, given what the ledger knows from earlier records. */
 export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
-  const generated = generatedByRecord(source, record, ledger)
-  const own = ownEvents(withNews(record, ledger), generated.isOwnLinkRefused)
+  const generated = generateEvents(source, record, ledger)
+  const own = ownEvents(withChangedProperties(record, ledger), generated.isOwnLinkRefused)
   return {
     events: [...generated.groups, ...generated.links, ...own],
     notes: [...(record.notes ?? []), ...generated.notes],
@@ -42,7 +42,7 @@ export interface GeneratedEvents {
 }
 
 /** The events that a record causes in addition to its own. */
-export function generatedByRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): GeneratedEvents {
+export function generateEvents(source: string, record: ConvertedRecord, ledger: ImportLedger): GeneratedEvents {
   const groups: ImportedEvent[] = []
   const links: ImportedEvent[] = []
   const notes: RecordNote[] = []
@@ -100,13 +100,13 @@ export function linkEventWithoutUuid(link: IdentityLink): Omit<ImportedEvent, 'u
 export function groupEvent(source: string, group: GroupSnapshot, before: JsonObject | null): ImportedEvent | null {
   if (before !== null && (group.properties === null || isSameJson(before, group.properties))) return null
   const properties = group.properties ?? {}
-  const gone = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(properties, key))
+  const removedKeys = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(properties, key))
   return {
     uuid: rootUuid('groupidentify', source, group.type, group.key, contentHash(properties)),
     event: '$groupidentify',
     distinctId: group.distinctId,
     timeUs: group.timeUs,
-    properties: { ...groupEventProperties(group), ...(gone.length > 0 && { $group_unset: gone }) },
+    properties: { ...groupEventProperties(group), ...(removedKeys.length > 0 && { $group_unset: removedKeys }) },
   }
 }
 
@@ -116,15 +116,15 @@ export function groupEventProperties({ type, key, properties }: GroupSnapshot): 
 }
 
 /** The record's own events, with the person's changed properties in the `$set` of the first. */
-function withNews(record: ConvertedRecord, ledger: ImportLedger): readonly ImportedEvent[] {
+function withChangedProperties(record: ConvertedRecord, ledger: ImportLedger): readonly ImportedEvent[] {
   const [first, ...others] = record.events
   if (record.person === undefined || first === undefined) return record.events
-  const news = newsOf(record.person, ledger.person(record.person.distinctId, record.person.properties))
+  const news = findChangedProperties(record.person, ledger.person(record.person.distinctId, record.person.properties))
   return [withSet(first, news), ...others]
 }
 
 /** The properties that differ from the known ones. */
-export function newsOf({ properties }: PersonSnapshot, before: JsonObject | null): JsonObject {
+export function findChangedProperties({ properties }: PersonSnapshot, before: JsonObject | null): JsonObject {
   if (before === null) return properties
   const news: JsonObject = {}
   for (const [key, value] of Object.entries(properties)) {

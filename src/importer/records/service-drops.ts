@@ -28,7 +28,7 @@ export function withoutPersons(record: ConvertedRecord): ConvertedRecord {
   const { events, links = [] } = record
   for (const event of events) checkEvent(event, true)
   if (events.length === 0 && links.length > 0)
-    throw rejectOf('invalid_event_when_process_person_profile_is_false', 'the project takes no persons')
+    throw toReject('invalid_event_when_process_person_profile_is_false', 'the project takes no persons')
   return links.length === 0 ? record : { ...record, links: [] }
 }
 
@@ -38,18 +38,18 @@ export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
   if (groups.length === 0) return record
   const kept = groups.filter(({ key }) => key.length <= groupKeyLengthMax)
   if (kept.length === groups.length) return record
-  const left = Array.from({ length: groups.length - kept.length }, () => 'group_key_too_long')
-  return { ...record, groups: kept, notes: [...notes, ...left] }
+  const dropNotes = Array.from({ length: groups.length - kept.length }, () => 'group_key_too_long')
+  return { ...record, groups: kept, notes: [...notes, ...dropNotes] }
 }
 
 /**
- * @param within the event property that contains the properties; null for the event's own.
+ * @param container the event property that contains the properties; null for the event's own.
  * @throws RecordReject for nesting so deep that the service would refuse the whole request.
  */
-function checkNesting(properties: JsonObject, within: '$set' | '$group_set' | null): void {
-  if (!isDeeperThan(properties, within === null ? nestingDepthMax : nestingDepthMax - 1)) return
+function checkNesting(properties: JsonObject, container: '$set' | '$group_set' | null): void {
+  if (!isDeeperThan(properties, container === null ? nestingDepthMax : nestingDepthMax - 1)) return
   const detail = `it nests more than the ${nestingDepthMax} lists and objects that the service takes`
-  throw rejectOf('invalid_json', detail, within ?? 'properties')
+  throw toReject('invalid_json', detail, container ?? 'properties')
 }
 
 /** @throws RecordReject */
@@ -57,21 +57,21 @@ function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = 
   const { event, distinctId, properties } = checked
   checkNesting(properties, null)
   // `findDrop` does not cover this event: the service drops it before it looks at persons and times.
-  if (event === '$performance_event') throw rejectOf('dropped_performance_event')
+  if (event === '$performance_event') throw toReject('dropped_performance_event')
   const cookielessMode = properties.$cookieless_mode
-  if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw rejectOf('invalid_cookieless_mode')
+  if (cookielessMode !== undefined && typeof cookielessMode !== 'boolean') throw toReject('invalid_cookieless_mode')
   const cookielessDrop = cookielessMode === true ? dropOfImport(distinctId) : null
-  if (cookielessDrop !== null) throw rejectOf(cookielessDrop)
+  if (cookielessDrop !== null) throw toReject(cookielessDrop)
   // The uuid only appears in warnings.
   const captured = { uuid: '', distinctId, name: storedName(event, true), historicalMigration: true }
   // No imported event is dropped because of its age.
   const ageless = { ...captured, receivedAtMs: 0, timestampMs: 0 }
   const isPersonless = isProjectPersonless || properties.$process_person_profile === false
   const drop = findDrop(ageless, properties, { ingestion: noIngestionSettings }, isPersonless)
-  if (drop !== null) throw rejectOf(drop.reason, isProjectPersonless ? 'the project takes no persons' : undefined)
+  if (drop !== null) throw toReject(drop.reason, isProjectPersonless ? 'the project takes no persons' : undefined)
 }
 
-function rejectOf(reason: ServiceDrop, detail?: string, field = drops[reason]?.field ?? null): RecordReject {
+function toReject(reason: ServiceDrop, detail?: string, field = drops[reason]?.field ?? null): RecordReject {
   return new RecordReject(`server_refused:${reason}`, field, detail)
 }
 
@@ -104,6 +104,6 @@ const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; read
 }
 
 /** @returns null for a reason that is only known when sending. */
-export function dropFixOf(reason: `server_refused:${string}`): string | null {
+export function findDropFix(reason: `server_refused:${string}`): string | null {
   return drops[reason.slice('server_refused:'.length) as ServiceDrop]?.fix ?? null
 }

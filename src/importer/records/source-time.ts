@@ -41,11 +41,11 @@ export function readTime(value: JsonValue, form: TimeForm, field: string): numbe
   const parts = text.exec(trimmed) ?? yearFirst(trimmed, form.dateOrder)
   if (parts === null) return null
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = parts
-  const wallUs = wallClock(Number(year), Number(month), Number(day), Number(hour), Number(minute), Number(second))
+  const wallUs = toWallClockUs(Number(year), Number(month), Number(day), Number(hour), Number(minute), Number(second))
   if (wallUs === null) return null
   const inSecondUs = Number(fraction.slice(0, 6).padEnd(6, '0'))
   if (zone !== undefined) {
-    const offsetUs = offsetOf(zone)
+    const offsetUs = parseOffset(zone)
     return offsetUs === null ? null : wallUs - offsetUs + inSecondUs
   }
   if (form.zone === null) throw new RecordReject('timestamp_zone_unknown', field)
@@ -68,18 +68,18 @@ function yearFirst(trimmed: string, order: DateOrder | undefined): readonly (str
 export function wallClockToUtc(wallUs: number, zone: string): number {
   if (zone === 'UTC') return wallUs
   const wallMs = wallUs / usPerMs
-  const kept = changes.get(zone) ?? new Map<number, number>()
-  changes.set(zone, kept)
+  const cachedOffsets = offsetsByZone.get(zone) ?? new Map<number, number>()
+  offsetsByZone.set(zone, cachedOffsets)
   // Clocks change on quarters of an hour, so all times of a quarter have one offset. The few exceptions, such as
   // Newfoundland at a minute past midnight, are not cached.
   const quarter = Math.floor(wallMs / quarterMs)
-  let offsetMs = kept.get(quarter)
+  let offsetMs = cachedOffsets.get(quarter)
   if (offsetMs === undefined) {
     offsetMs = zoneOffsetMs(quarter * quarterMs, zone)
     if (zoneOffsetMs((quarter + 1) * quarterMs - 1, zone) !== offsetMs)
       return wallUs - zoneOffsetMs(wallMs, zone) * usPerMs
-    if (kept.size >= keptQuartersMax) kept.clear()
-    kept.set(quarter, offsetMs)
+    if (cachedOffsets.size >= keptQuartersMax) cachedOffsets.clear()
+    cachedOffsets.set(quarter, offsetMs)
   }
   return wallUs - offsetMs * usPerMs
 }
@@ -127,16 +127,16 @@ export function isZoneName(name: string): boolean {
 
 const quarterMs = 900_000
 const keptQuartersMax = 10_000
-const changes = new Map<string, Map<number, number>>()
+const offsetsByZone = new Map<string, Map<number, number>>()
 
 /** @returns the unit in which the number is a time between 1971 and some thousand years later. Source: docs/wire/import.md §1.9. */
-function unitOf(value: number): EpochUnit {
+function inferUnit(value: number): EpochUnit {
   const size = Math.abs(value)
   return size < 1e11 ? 's' : size < 1e14 ? 'ms' : size < 1e17 ? 'us' : 'ns'
 }
 
 /** Uses the decimal digits of a fraction, so that a number and the same text give the same time. */
-function fromNumber(value: number, unit: EpochUnit = unitOf(value)): number | null {
+function fromNumber(value: number, unit: EpochUnit = inferUnit(value)): number | null {
   return Number.isInteger(value) && unit !== 'ns' ? fromEpoch(value, unit) : fromNumeral(String(value), unit)
 }
 
@@ -151,7 +151,7 @@ function clampMicroseconds(us: number): number | null {
 }
 
 /** Exact for more digits than a double holds, as in nanoseconds or in seconds with six decimals. */
-function fromNumeral(literal: string, unit: EpochUnit = unitOf(Number(literal))): number | null {
+function fromNumeral(literal: string, unit: EpochUnit = inferUnit(Number(literal))): number | null {
   const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(literal) ?? []
   if (whole === undefined) return fromEpoch(Number(literal), unit)
   const shift = { s: 6, ms: 3, us: 0, ns: -3 }[unit]
@@ -159,7 +159,7 @@ function fromNumeral(literal: string, unit: EpochUnit = unitOf(Number(literal)))
   return clampMicroseconds(Number(`${sign}${digits}`))
 }
 
-function wallClock(year: number, month: number, day: number, hour: number, minute: number, second: number) {
+function toWallClockUs(year: number, month: number, day: number, hour: number, minute: number, second: number) {
   if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60) return null
   const midnightMs = new Date(0).setUTCFullYear(year, month - 1, day)
   // Date would silently turn a day that the month does not have into one of the next month.
@@ -167,7 +167,7 @@ function wallClock(year: number, month: number, day: number, hour: number, minut
   return (midnightMs + ((hour * 60 + minute) * 60 + Math.min(second, 59)) * 1_000) * usPerMs
 }
 
-function offsetOf(zone: string): number | null {
+function parseOffset(zone: string): number | null {
   if (/^(?:z|utc|gmt)$/i.test(zone)) return 0
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(3).replace(':', '') || '0')

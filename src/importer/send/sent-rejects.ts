@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { type JobFolder, objectIn } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { openNewFile, ownFile } from '../read/own-files.ts'
-import { isOf, Type } from '../records/file-schema.ts'
+import { matchesSchema, Type } from '../records/file-schema.ts'
 import { type RejectLine, rejectLineSchema, rejectOf, rejectTexts, sentRejectsFile } from '../stages/reject-files.ts'
 import { checkpointFile, type PartProgress } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
@@ -64,7 +64,7 @@ function checkLength(path: string, bytes: number): void {
 
 function parseReject(path: string, text: string): SentReject {
   const value = objectIn(text)
-  if (!isOf(sentRejectSchema, value)) throw damageStop(path)
+  if (!matchesSchema(sentRejectSchema, value)) throw damageStop(path)
   return value
 }
 

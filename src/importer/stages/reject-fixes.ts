@@ -1,7 +1,7 @@
 // What can be done about records that are refused or left out. Source: docs/wire/import.md §2.6.
 
 import type { RejectReason, SkipReason } from '../records/imported-event.ts'
-import { dropFixOf } from '../records/service-drops.ts'
+import { findDropFix } from '../records/service-drops.ts'
 
 const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> = {
   compressed_input: 'Unpack the file, or give the packed file itself and not a text made of it.',
@@ -81,7 +81,7 @@ export function fixOf(
   const ofDetail = detailFixes.find(([of, pattern]) => of === reason && detail !== null && pattern.test(detail))
   if (ofDetail !== undefined) return ofDetail[2]
   if (isServerRefused(reason))
-    return dropFixOf(reason) ?? 'The server refused it in these words. Correct it, then: pennon import retry.'
+    return findDropFix(reason) ?? 'The server refused it in these words. Correct it, then: pennon import retry.'
   return (source === 'generic' ? mappedFixes[reason] : undefined) ?? fixes[reason]
 }
 

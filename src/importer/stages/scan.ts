@@ -14,7 +14,7 @@ import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 import { orNull, Type } from '../records/file-schema.ts'
-import { type GeneratedEvents, generatedByRecord, newsOf } from '../records/generated-events.ts'
+import { findChangedProperties, type GeneratedEvents, generateEvents } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { type JobConversion, jobConversion } from './job-conversion.ts'
@@ -351,7 +351,7 @@ class LineScan {
   }
 
   #generated(record: ConvertedRecord): GeneratedEvents {
-    const generated = generatedByRecord(this.#run.manifest.source, record, this.#ledger)
+    const generated = generateEvents(this.#run.manifest.source, record, this.#ledger)
     for (const event of generated.groups) this.#ledger.addGenerated('group', event)
     for (const event of generated.links) this.#ledger.addGenerated('link', event)
     this.#counts.sharedDevices += generated.notes.length
@@ -362,7 +362,7 @@ class LineScan {
   #news({ person, events }: ConvertedRecord): readonly number[] | null {
     if (person === undefined || events.length === 0) return null
     const before = this.#ledger.person(person.distinctId, person.properties)
-    const news = newsOf(person, before)
+    const news = findChangedProperties(person, before)
     const keys = Object.keys(person.properties)
     if (Object.keys(news).length === keys.length) return null
     return keys.flatMap((key, index) => (Object.hasOwn(news, key) ? [index] : []))

@@ -7,7 +7,7 @@ import { parseJson } from '#core/json.ts'
 import type { PropertyMarks } from '#core/persons/person.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { sha256Hex } from '../job/sha256.ts'
-import { isOf, jsonObject, Type } from '../records/file-schema.ts'
+import { jsonObject, matchesSchema, Type } from '../records/file-schema.ts'
 import type { PartProgress } from '../send/checkpoint.ts'
 import type { SentJob } from '../send/sent-events.ts'
 import { type ExpectedPerson, newPerson } from './expected-person.ts'
@@ -54,7 +54,7 @@ export function keepExpectedPersons(
 /** @returns null if there is no file, if something else was sent, or if the file is damaged, since nothing depends on it. */
 export function readExpectedPersons(folder: JobFolder, sent: readonly SentJob[]): ExpectedPerson[] | null {
   const kept = keptIn(folder.file(expectedPersonsFile))
-  if (!isOf(schema, kept) || kept.sent_sha256 !== hashOfSent(sent)) return null
+  if (!matchesSchema(schema, kept) || kept.sent_sha256 !== hashOfSent(sent)) return null
   return kept.persons.map(({ id, ids, properties, marks }) => ({
     ...newPerson(id),
     ids: new Set(ids),

@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { idText } from '#importer/records/distinct-ids.ts'
 import type { GroupSnapshot } from '#importer/records/imported-event.ts'
-import { isNothing, objectIn, withoutNothing } from './amplitude-values.ts'
+import { isEmptyInAmplitude, objectIn, withoutEmptyValues } from './amplitude-values.ts'
 
 export interface RecordGroups {
   /** The first key of each type, since an event can have only one. */
@@ -15,24 +15,24 @@ export interface RecordGroups {
 }
 
 /** @throws RecordReject */
-export function groupsOf(record: JsonObject, distinctId: string, timeUs: number): RecordGroups {
+export function readGroups(record: JsonObject, distinctId: string, timeUs: number): RecordGroups {
   const groups = objectIn(record, 'groups')
   const described = objectIn(record, 'group_properties')
   const inEvent: JsonObject = {}
   const snapshots: GroupSnapshot[] = []
   let droppedCount = 0
   for (const type of keysOfBoth(groups, described)) {
-    const named = keysIn(ownValue(groups, type))
+    const named = readKeys(ownValue(groups, type))
     const ofType = ownValue(described, type)
     const byKey = isJsonObject(ofType) ? ofType : {}
     if (named.length > 0) setOwn(inEvent, type, named[0]!)
     droppedCount += Math.max(0, named.length - 1)
-    for (const key of new Set([...named, ...Object.keys(byKey).filter(each => !isNothing(each))])) {
+    for (const key of new Set([...named, ...Object.keys(byKey).filter(each => !isEmptyInAmplitude(each))])) {
       const properties = ownValue(byKey, key)
       snapshots.push({
         type,
         key,
-        properties: isJsonObject(properties) ? withoutNothing(properties) : null,
+        properties: isJsonObject(properties) ? withoutEmptyValues(properties) : null,
         distinctId,
         timeUs,
       })
@@ -48,7 +48,7 @@ function keysOfBoth(a: JsonObject, b: JsonObject): Iterable<string> {
 }
 
 /** Texts that are illegal as ids of persons, such as 0 or guest, are valid keys of groups. */
-function keysIn(value: JsonValue | undefined): string[] {
+function readKeys(value: JsonValue | undefined): string[] {
   const list = Array.isArray(value) ? value : [value]
-  return [...new Set(list.map(key => (isNothing(key) ? null : idText(key))).filter(key => key !== null))]
+  return [...new Set(list.map(key => (isEmptyInAmplitude(key) ? null : idText(key))).filter(key => key !== null))]
 }

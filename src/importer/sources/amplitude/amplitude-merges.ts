@@ -42,8 +42,8 @@ interface Known {
 /** @throws RecordReject */
 export function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceContext): Conversion {
   const timeUs = mergeTime(record, context)
-  const original = knownAs(ownValue(record, 'merged_amplitude_id'), context)
-  const added = knownAs(ownValue(record, 'amplitude_id'), context)
+  const original = findKnownId(ownValue(record, 'merged_amplitude_id'), context)
+  const added = findKnownId(ownValue(record, 'amplitude_id'), context)
   // An Amplitude id that no staged event has belongs to no person here.
   if (original === null || added === null || !isLink({ userId: original.id, deviceId: added.id }))
     return skipRecord('filtered')
@@ -58,7 +58,7 @@ export function convertMerge(record: JsonObject, allowsMerge: boolean, context: 
   return { events: [], links: [{ userId: user.id, deviceId: device.id, timeUs, properties: {} }] }
 }
 
-function knownAs(value: Parameters<typeof idText>[0], { findFact }: SourceContext): Known | null {
+function findKnownId(value: Parameters<typeof idText>[0], { findFact }: SourceContext): Known | null {
   const amplitudeId = idText(value)
   if (amplitudeId === null) return null
   const userId = findFact(userFact!, amplitudeId)

@@ -3,7 +3,15 @@
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
 import { pickProperties, putPersonUpdates } from '#importer/records/record-fields.ts'
-import { asObject, isNothing, objectIn, putValue, textIn, truthOf, withoutNothing } from './amplitude-values.ts'
+import {
+  asObject,
+  isEmptyInAmplitude,
+  objectIn,
+  putValue,
+  textIn,
+  toBoolean,
+  withoutEmptyValues,
+} from './amplitude-values.ts'
 
 /** Fields that are mapped individually, or used by the import alone. */
 const ownFields: ReadonlySet<string> = new Set([
@@ -39,12 +47,12 @@ export interface RecordIds {
 /** @throws RecordReject */
 export function propertiesOf(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
   const own = objectIn(record, 'event_properties')
-  const properties = withoutNothing(own)
+  const properties = withoutEmptyValues(own)
   const device = deviceOf(record)
   for (const [field, value] of Object.entries(record)) {
     const isRead = ownFields.has(field) || device.fields.includes(field)
     if (!isRead && !Object.hasOwn(properties, field))
-      putValue(properties, field, truthFields.has(field) ? truthOf(value) : value)
+      putValue(properties, field, truthFields.has(field) ? toBoolean(value) : value)
   }
   putData(properties, asObject(ownValue(record, 'data')))
   putIds(properties, record, ids)
@@ -61,7 +69,7 @@ export function propertiesOf(record: JsonObject, sourceName: string, ids: Record
 }
 
 /** The record's properties of its person; sent only when they have changed. */
-export function personOf(record: JsonObject): JsonObject {
+export function readPersonProperties(record: JsonObject): JsonObject {
   const person: JsonObject = {}
   for (const [key, value] of Object.entries(objectIn(record, 'user_properties')))
     if (!onceKeys.has(key)) putValue(person, key, value)
@@ -77,7 +85,7 @@ function firstTouchOf(record: JsonObject): JsonObject {
 
 function putData(properties: JsonObject, data: JsonValue | undefined): void {
   if (data === undefined) return
-  const updated = isJsonObject(data) ? truthOf(ownValue(data, updatedKey)) : undefined
+  const updated = isJsonObject(data) ? toBoolean(ownValue(data, updatedKey)) : undefined
   putValue(
     properties,
     'data',
@@ -104,7 +112,7 @@ function sessionStartMs(value: JsonValue | undefined): number | null {
 
 function putPage(properties: JsonObject, from: JsonObject): void {
   const url = ownValue(from, '[Amplitude] Page Location')
-  putValue(properties, '$current_url', isNothing(url) ? ownValue(from, '[Amplitude] Page URL') : url)
+  putValue(properties, '$current_url', isEmptyInAmplitude(url) ? ownValue(from, '[Amplitude] Page URL') : url)
   putValue(properties, '$host', ownValue(from, '[Amplitude] Page Domain'))
   putValue(properties, '$pathname', ownValue(from, '[Amplitude] Page Path'))
   putValue(properties, '$viewport_height', ownValue(from, '[Amplitude] Viewport Height'))
@@ -138,7 +146,7 @@ function deviceOf(record: JsonObject): Device {
         $browser: system,
         $browser_version: wholeNumberOr(version),
         $os: device,
-        $device_type: kindOf(device),
+        $device_type: deviceKind(device),
       },
       fields: [],
     }
@@ -160,7 +168,7 @@ function wholeNumberOr(version: JsonValue | undefined): JsonValue {
   return typeof version === 'string' && /^\d{1,15}$/.test(version) ? Number(version) : (version ?? null)
 }
 
-function kindOf(system: string | null): string | null {
+function deviceKind(system: string | null): string | null {
   return system !== null && /^(?:windows|linux|mac(?: ?os)?(?: x)?)$/i.test(system) ? 'Desktop' : mobileKind(system)
 }
 

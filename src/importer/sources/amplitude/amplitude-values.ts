@@ -6,28 +6,28 @@ import { legalId } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue, jsonInText, textField } from '#importer/records/record-fields.ts'
 
-export function isNothing(value: JsonValue | undefined): boolean {
+export function isEmptyInAmplitude(value: JsonValue | undefined): boolean {
   return isEmptyValue(value) || value === 'EMPTY'
 }
 
 /** @returns the id; null when it is absent or a placeholder. */
 export function amplitudeId(value: JsonValue | undefined): string | null {
-  return isNothing(value) ? null : legalId(value)
+  return isEmptyInAmplitude(value) ? null : legalId(value)
 }
 
 /** A text field; null when it is empty. */
 export function textIn(record: JsonObject, field: string): string | null {
   const text = textField(record, field)
-  return isNothing(text) ? null : text
+  return isEmptyInAmplitude(text) ? null : text
 }
 
 /** Sets a property unless its value is empty. */
 export function putValue(properties: JsonObject, key: string, value: JsonValue | undefined): void {
-  if (value !== undefined && !isNothing(value)) setOwn(properties, key, value)
+  if (value !== undefined && !isEmptyInAmplitude(value)) setOwn(properties, key, value)
 }
 
 /** The members that are not empty. */
-export function withoutNothing(object: JsonObject): JsonObject {
+export function withoutEmptyValues(object: JsonObject): JsonObject {
   const kept: JsonObject = {}
   for (const [key, value] of Object.entries(object)) putValue(kept, key, value)
   return kept
@@ -39,7 +39,7 @@ export function withoutNothing(object: JsonObject): JsonObject {
  */
 export function objectIn(record: JsonObject, field: string): JsonObject {
   const value = ownValue(record, field)
-  if (isNothing(value)) return {}
+  if (isEmptyInAmplitude(value)) return {}
   const object = asObject(value)
   if (!isJsonObject(object)) throw new RecordReject('properties_not_object', field)
   return object
@@ -51,7 +51,7 @@ export function asObject(value: JsonValue | undefined): JsonValue | undefined {
 }
 
 /** Reads a boolean in any of the forms that exports use; returns other values unchanged. */
-export function truthOf(value: JsonValue | undefined): JsonValue | undefined {
+export function toBoolean(value: JsonValue | undefined): JsonValue | undefined {
   switch (typeof value === 'string' ? value.toLowerCase() : value) {
     case true:
     case 1:

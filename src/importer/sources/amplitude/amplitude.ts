@@ -18,10 +18,10 @@ import { eventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { readTime } from '#importer/records/source-time.ts'
 import { checkTime } from '#importer/records/time-window.ts'
-import { groupsOf } from './amplitude-groups.ts'
+import { readGroups } from './amplitude-groups.ts'
 import { convertMerge, isMerge, mergeTime, userFacts } from './amplitude-merges.ts'
-import { personOf, propertiesOf } from './amplitude-properties.ts'
-import { amplitudeId, isNothing } from './amplitude-values.ts'
+import { propertiesOf, readPersonProperties } from './amplitude-properties.ts'
+import { amplitudeId, isEmptyInAmplitude } from './amplitude-values.ts'
 
 const name = 'amplitude'
 
@@ -59,7 +59,7 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   const deviceId = amplitudeId(ownValue(record, 'device_id'))
   const distinctId = distinctIdOf(userId ?? deviceId, record)
   const timeUs = timeOf(record, context)
-  const { inEvent, snapshots, droppedCount } = groupsOf(record, distinctId, timeUs)
+  const { inEvent, snapshots, droppedCount } = readGroups(record, distinctId, timeUs)
   const notes: RecordNote[] = Array.from({ length: droppedCount }, () => 'group_values_dropped')
   if (userId === null && deviceId === null) notes.push('amplitude_id_used')
   const generated = { links: linkOf(userId, deviceId, timeUs), groups: snapshots }
@@ -73,7 +73,7 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
     notes,
     dropped: droppedOf(record),
   }
-  const person = personOf(record)
+  const person = readPersonProperties(record)
   return Object.keys(person).length === 0 ? converted : { ...converted, person: { distinctId, properties: person } }
 }
 
@@ -90,7 +90,7 @@ function timeOf(record: JsonObject, context: SourceContext): number {
   let firstWritten: string | null = null
   for (const field of timeFields) {
     const value = ownValue(record, field)
-    if (value === undefined || isNothing(value)) continue
+    if (value === undefined || isEmptyInAmplitude(value)) continue
     firstWritten ??= field
     const timeUs = readTime(value, { zone: 'UTC' }, field)
     if (timeUs === null) continue
@@ -108,7 +108,7 @@ function uuidOf(record: JsonObject): string {
   const own = parseUuid(readIdText('uuid'))
   if (own !== null) return own
   const insertId = ownValue(record, '$insert_id')
-  const idOfEvent = isNothing(insertId) ? null : eventIdText(insertId)
+  const idOfEvent = isEmptyInAmplitude(insertId) ? null : eventIdText(insertId)
   if (idOfEvent === null) return contentUuid(name, record)
   return rootUuid(name, 'insert', readIdText('app'), readIdText('device_id'), idOfEvent)
 }
@@ -130,7 +130,7 @@ const notKept = [
 
 /** An `$insert_id` that the uuid is derived from does not count as dropped. */
 function droppedOf(record: JsonObject): string[] {
-  const isOfUuid = (field: string) =>
+  const isUsedByUuid = (field: string) =>
     field === '$insert_id' && parseUuid(idText(ownValue(record, 'uuid')) ?? '') === null
-  return notKept.filter(field => !isOfUuid(field) && !isNothing(ownValue(record, field) as JsonValue))
+  return notKept.filter(field => !isUsedByUuid(field) && !isEmptyInAmplitude(ownValue(record, field) as JsonValue))
 }

@@ -133,9 +133,9 @@ function nullIfEmpty(value: JsonValue): JsonValue {
 /** @returns the value without empty fields; null when none remains. Lists are not changed. */
 function withoutUnset(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return nullIfEmpty(value)
-  const left: JsonObject = {}
-  for (const [field, each] of Object.entries(value)) put(left, field, withoutUnset(each))
-  return Object.keys(left).length === 0 ? null : left
+  const nonEmpty: JsonObject = {}
+  for (const [field, each] of Object.entries(value)) put(nonEmpty, field, withoutUnset(each))
+  return Object.keys(nonEmpty).length === 0 ? null : nonEmpty
 }
 
 /**

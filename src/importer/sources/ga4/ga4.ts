@@ -88,34 +88,34 @@ function uuidOf(row: JsonObject): string {
  */
 function eventHash(row: JsonObject): string {
   const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, ownValue(row, field) ?? null] as const)
-  const said = comparable(Object.fromEntries(fields)) as JsonObject
-  const params = Array.isArray(said.event_params) ? said.event_params : []
+  const normalized = normalizeValue(Object.fromEntries(fields)) as JsonObject
+  const params = Array.isArray(normalized.event_params) ? normalized.event_params : []
   // The canonical JSON of a parameter starts with its key, so this sorts by key.
-  return contentHash({ ...said, event_params: params.map(canonicalJson).toSorted() })
+  return contentHash({ ...normalized, event_params: params.map(canonicalJson).toSorted() })
 }
 
 /**
  * Normalizes the formats of the export: some write numbers (in several ways) and booleans as text, and omit null and empty
  * values.
  */
-function comparable(value: JsonValue): JsonValue {
+function normalizeValue(value: JsonValue): JsonValue {
   if (typeof value === 'string') return decimal.test(value) ? String(Number(value)) : value
   if (typeof value === 'boolean') return String(value)
   if (typeof value === 'number' || isRawNumber(value)) return idText(value) ?? String(numberOf(value))
-  if (Array.isArray(value)) return value.map(comparable)
+  if (Array.isArray(value)) return value.map(normalizeValue)
   if (!isJsonObject(value)) return value
-  const said: JsonObject = {}
+  const normalized: JsonObject = {}
   for (const [field, each] of Object.entries(value)) {
-    const comparableEach = comparable(each)
-    if (!saysNothing(comparableEach)) setOwn(said, field, comparableEach)
+    const comparableEach = normalizeValue(each)
+    if (!isNullOrEmpty(comparableEach)) setOwn(normalized, field, comparableEach)
   }
-  return said
+  return normalized
 }
 
 /** Excludes whole numbers, which keep all their digits. */
 const decimal = /^-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)$/i
 
-function saysNothing(value: JsonValue): boolean {
+function isNullOrEmpty(value: JsonValue): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 }
 

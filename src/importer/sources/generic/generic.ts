@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '#core/json.ts'
 import { inDocs } from '#distribution.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkedId, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { checkIdLength, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
 import {
   ImportConfigError,
   type ImportSource,
@@ -50,11 +50,11 @@ export const generic: ImportSource = {
         `the source generic needs a mapping, which says where event, distinct_id and timestamp stand: --mapping FILE, in JSON${inDocs('import-mapping.md')}`,
       )
     const checked = checkMapping(mapping)
-    return converterOf('generic', checked, config, context, watchOf(checked, context))
+    return createConverter('generic', checked, config, context, createWatch(checked, context))
   },
 }
 
-function watchOf(mapping: Mapping, { unseenNames }: SourceContext): MappingWatch | null {
+function createWatch(mapping: Mapping, { unseenNames }: SourceContext): MappingWatch | null {
   if (unseenNames === undefined) return null
   const watch = new MappingWatch(mapping, unseenNames.columns)
   unseenNames.add(watch)
@@ -67,7 +67,7 @@ export function mappedSource(name: string, summary: string, mapping: JsonObject)
   return {
     name,
     summary,
-    prepare: (settings, context) => converterOf(name, checked, new SourceConfig(name, settings), context),
+    prepare: (settings, context) => createConverter(name, checked, new SourceConfig(name, settings), context),
   }
 }
 
@@ -82,7 +82,7 @@ interface Conversions {
   readonly watch: MappingWatch | null
 }
 
-function converterOf(
+function createConverter(
   source: string,
   mapping: Mapping,
   config: SourceConfig,
@@ -121,11 +121,11 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   if (!conversions.isWanted(record.value)) return skipRecord('filtered')
   const notes: RecordNote[] = []
   const fields = new TypedFields(record.value, mapping, form, notes)
-  const name = nameOf(fields, mapping)
-  const target = targetOf(name, mapping)
+  const name = readName(fields, mapping)
+  const target = findTarget(name, mapping)
   if ('skip' in target) return skipRecord(target.skip)
-  const { distinctId, anonId } = idsOf(fields, mapping)
-  const [timeField, time] = firstOf(fields, mapping.timestamp)
+  const { distinctId, anonId } = readIds(fields, mapping)
+  const [timeField, time] = findFirstValue(fields, mapping.timestamp)
   const timeUs = recordTime(time, form, conversions.window, timeField)
   const uuid = uuidOf(record, fields, conversions)
   const properties = propertiesOf(fields, mapping, target, notes)
@@ -139,15 +139,15 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   }
 }
 
-function nameOf(fields: TypedFields, { event, event_constant }: Mapping): string {
+function readName(fields: TypedFields, { event, event_constant }: Mapping): string {
   if (event === undefined) return event_constant!
-  const [field, value] = firstOf(fields, event)
+  const [field, value] = findFirstValue(fields, event)
   return event_constant !== undefined && isEmptyValue(value) ? event_constant : eventName(value, field)
 }
 
 type Target = Exclude<RenamedEvent, string>
 
-function targetOf(name: string, { event_names = {} }: Mapping): Target {
+function findTarget(name: string, { event_names = {} }: Mapping): Target {
   const target = Object.hasOwn(event_names, name) ? event_names[name]! : name
   return typeof target === 'string' ? { event: target } : target
 }
@@ -156,11 +156,11 @@ function targetOf(name: string, { event_names = {} }: Mapping): Target {
  * The person's id, and the anonymous id to link with it. Without the former, the record belongs to the anonymous id.
  * @throws RecordReject `distinct_id_missing`, `distinct_id_illegal`, `distinct_id_too_long`.
  */
-function idsOf(fields: TypedFields, mapping: Mapping): { distinctId: string; anonId: string | null } {
+function readIds(fields: TypedFields, mapping: Mapping): { distinctId: string; anonId: string | null } {
   const anonId = firstLegalId(fields, mapping.anon_id ?? [])
   const distinctId = firstLegalId(fields, mapping.distinct_id) ?? anonId
-  if (distinctId !== null) return { distinctId: checkedId(distinctId), anonId }
-  const [field, value] = firstOf(fields, mapping.distinct_id)
+  if (distinctId !== null) return { distinctId: checkIdLength(distinctId), anonId }
+  const [field, value] = findFirstValue(fields, mapping.distinct_id)
   throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
 }
 
@@ -173,7 +173,7 @@ function firstLegalId(fields: TypedFields, paths: string | string[]): string | n
 }
 
 /** The first path with a value that is not empty; the first path if all are empty. */
-function firstOf(fields: TypedFields, paths: string | string[]): [field: string, value: JsonValue | undefined] {
+function findFirstValue(fields: TypedFields, paths: string | string[]): [field: string, value: JsonValue | undefined] {
   const all = [paths].flat()
   for (const path of all) {
     const value = fields.at(path)
@@ -184,7 +184,7 @@ function firstOf(fields: TypedFields, paths: string | string[]): [field: string,
 
 function uuidOf({ value, ordinal }: SourceRecord, fields: TypedFields, conversions: Conversions): string {
   const { source, mapping, keepsIdentical } = conversions
-  const id = mapping.uuid === undefined ? null : eventIdText(firstOf(fields, mapping.uuid)[1])
+  const id = mapping.uuid === undefined ? null : eventIdText(findFirstValue(fields, mapping.uuid)[1])
   if (id !== null) return parseUuid(id) ?? rootUuid(source, 'id', id)
   if (!keepsIdentical) return contentUuid(source, value)
   return rootUuid(source, 'content', hash('sha256', canonicalJson(value)), String(ordinal))

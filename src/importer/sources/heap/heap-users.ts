@@ -32,7 +32,7 @@ export function heapUser(row: JsonObject, { window, identityOf }: HeapLookups): 
   const field = dateField(row)
   const timeUs = recordTime(row[field], heapTime, window, field)
   const uuid = rootUuid('heap', 'user', deviceId ?? '', timeText(timeUs))
-  const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: updatesOf(row) }]
+  const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: buildUpdates(row) }]
   if (identity === null || deviceId === null) return { events }
   return { events, links: [{ userId: identity, deviceId, timeUs, properties: {} }] }
 }
@@ -46,7 +46,7 @@ function isDate(value: JsonValue | undefined): boolean {
   return value !== undefined && !isEmptyValue(value) && value !== noDate
 }
 
-function updatesOf(row: JsonObject): JsonObject {
+function buildUpdates(row: JsonObject): JsonObject {
   const set: JsonObject = {}
   const setOnce: JsonObject = {}
   for (const [field, value] of Object.entries(row)) {

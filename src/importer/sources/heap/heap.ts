@@ -49,7 +49,7 @@ function convertRow(table: string | null, row: JsonObject, lookups: HeapLookups)
     case 'users':
       return heapUser(row, lookups)
     case 'user_migrations':
-      return migration(row, lookups)
+      return convertMigration(row, lookups)
     default:
       return heapEvent(table, row, lookups)
   }
@@ -62,7 +62,7 @@ function identityOfRow(row: JsonObject): readonly SourceFact[] {
 }
 
 /** Two Heap users that are the same person. */
-function migration(row: JsonObject, { identityOf, window }: HeapLookups): Conversion {
+function convertMigration(row: JsonObject, { identityOf, window }: HeapLookups): Conversion {
   const alias = chooseId([{ value: row.from_user_id, field: 'from_user_id' }], 'from_user_id')
   const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')
   const distinctId = identityOf(target) ?? target

@@ -30,8 +30,8 @@ export function matomoTimes(
   window: TimeWindow,
 ): ReadonlyMap<MatomoAction, number> {
   const written = new Map(wanted.map(action => [action, writtenTime(action)]))
-  const timed = inOrder(all).flatMap(action => {
-    const writtenUs = secondsOf(ownValue(action.value, 'timestamp'))
+  const timed = sortByPosition(all).flatMap(action => {
+    const writtenUs = readSeconds(ownValue(action.value, 'timestamp'))
     return writtenUs === null ? [] : { action, writtenUs }
   })
   const trueUs = trueTimes(
@@ -45,7 +45,7 @@ export function matomoTimes(
 }
 
 /** In the order in which they happened: Matomo lists actions by local time, but newer versions also number them. */
-function inOrder(actions: readonly MatomoAction[]): readonly MatomoAction[] {
+function sortByPosition(actions: readonly MatomoAction[]): readonly MatomoAction[] {
   const positions = new Map(actions.map(action => [action, positionOf(action)]))
   if ([...positions.values()].includes(null)) return actions
   return actions.toSorted((a, b) => positions.get(a)! - positions.get(b)!)
@@ -58,13 +58,13 @@ function positionOf({ value }: MatomoAction): number | null {
 
 /** @returns microseconds since 1970; null when the visit has no start time. */
 export function matomoStart(visit: JsonObject): number | null {
-  return secondsOf(ownValue(visit, 'firstActionTimestamp'))
+  return readSeconds(ownValue(visit, 'firstActionTimestamp'))
 }
 
 function writtenTime(action: MatomoAction): number {
   const value = ownValue(action.value, 'timestamp')
   if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', timeField(action))
-  const writtenUs = secondsOf(value)
+  const writtenUs = readSeconds(value)
   if (writtenUs === null) throw new RecordReject('timestamp_invalid', timeField(action))
   return writtenUs
 }
@@ -72,22 +72,22 @@ function writtenTime(action: MatomoAction): number {
 /** Matches the first action with the start of the visit; if only its end is known, the last action with that. */
 function trueTimes(written: readonly number[], visit: JsonObject, zone: string | null): readonly number[] {
   const firstUs = matomoStart(visit)
-  const lastUs = secondsOf(ownValue(visit, 'lastActionTimestamp')) ?? secondsOf(ownValue(visit, 'serverTimestamp'))
+  const lastUs = readSeconds(ownValue(visit, 'lastActionTimestamp')) ?? readSeconds(ownValue(visit, 'serverTimestamp'))
   if (firstUs !== null) {
     const across = lastUs === null ? null : timesAcrossClockChange(written, { firstUs, lastUs }, zone)
-    return across ?? lessShift(written, minOf(written) - firstUs)
+    return across ?? subtractShift(written, minOf(written) - firstUs)
   }
-  if (lastUs !== null) return lessShift(written, maxOf(written) - lastUs)
+  if (lastUs !== null) return subtractShift(written, maxOf(written) - lastUs)
   if (zone !== null) return written.map(writtenUs => wallClockToUtc(writtenUs, zone))
   throw new RecordReject('timestamp_zone_unknown', 'firstActionTimestamp')
 }
 
-function lessShift(written: readonly number[], differenceUs: number): readonly number[] {
+function subtractShift(written: readonly number[], differenceUs: number): readonly number[] {
   const shiftUs = Math.round(differenceUs / shiftStepUs) * shiftStepUs
   return written.map(writtenUs => writtenUs - shiftUs)
 }
 
-function secondsOf(value: JsonValue | undefined): number | null {
+function readSeconds(value: JsonValue | undefined): number | null {
   // Only numbers: a date text would name its own zone, which Matomo never writes here.
   if (value === undefined || (typeof value === 'string' && !/^\d+(?:\.\d+)?$/.test(value.trim()))) return null
   return readTime(value, { zone: null, unit: 's' }, 'timestamp')

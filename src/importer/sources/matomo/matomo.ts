@@ -44,7 +44,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   const distinctId = chooseId(candidates, 'distinct_id')
   const times = matomoTimes(visit, all, actions, zone, window)
   const firstUs = minOf(actions.map(action => times.get(action)!))
-  const ofVisit = visitProperties(visit, matomoStart(visit) ?? firstUs)
+  const sharedProperties = visitProperties(visit, matomoStart(visit) ?? firstUs)
   const events = actions.map(
     (action): ImportedEvent => ({
       uuid: matomoUuid(visit, action),
@@ -52,7 +52,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
       sourceName: action.type,
       distinctId,
       timeUs: times.get(action)!,
-      properties: mergeObjects(ofVisit, matomoActionProperties(action)),
+      properties: mergeObjects(sharedProperties, matomoActionProperties(action)),
     }),
   )
   const [userId, deviceId] = [legalId(visit.userId), legalId(visit.visitorId)]

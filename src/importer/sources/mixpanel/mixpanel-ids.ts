@@ -1,7 +1,7 @@
 // The identities in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { checkedId, chooseId, illegalForMixpanel, legalId } from '#importer/records/distinct-ids.ts'
+import { checkIdLength, chooseId, illegalForMixpanel, legalId } from '#importer/records/distinct-ids.ts'
 import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 
@@ -17,7 +17,7 @@ export interface Pair {
 }
 
 /** Whether the record only joins a person with itself. */
-export function joinsNobody(ids: Identity): boolean {
+export function joinsItself(ids: Identity): boolean {
   return ids.kind === 'identify' ? ids.userId === ids.deviceId : ids.kind !== 'event' && ids.distinctId === ids.alias
 }
 
@@ -29,7 +29,7 @@ export function identityOf(sourceName: string, from: JsonObject): Identity {
       // Without an anonymous id there is nothing to link.
       if (deviceId === null) return { kind: 'event', distinctId: distinctIdOf(from) }
       const userId = personId(ownValue(from, '$identified_id')) ?? distinctIdOf(from)
-      return { kind: 'identify', userId: checkedId(userId), deviceId: checkedId(deviceId) }
+      return { kind: 'identify', userId: checkIdLength(userId), deviceId: checkIdLength(deviceId) }
     }
     case '$create_alias':
       return {
@@ -58,13 +58,18 @@ function distinctIdOf(from: JsonObject): string {
   const earlier = ownValue(from, '$distinct_id_before_identity')
   const id = legalId(resolved, illegalForMixpanel)
   // Some products have user ids in capitals, which look like device ids; then `$user_id` has the same value.
-  if (isOfDevice(id) && id !== legalId(userId, illegalForMixpanel))
-    return chosenId([earlier, resolved, userId, ownValue(from, '$device_id')])
-  return chosenId([resolved, userId, ...(isEmptyValue(resolved) ? [earlier] : []), ownValue(from, '$device_id')])
+  if (isDeviceId(id) && id !== legalId(userId, illegalForMixpanel))
+    return chooseMixpanelId([earlier, resolved, userId, ownValue(from, '$device_id')])
+  return chooseMixpanelId([
+    resolved,
+    userId,
+    ...(isEmptyValue(resolved) ? [earlier] : []),
+    ownValue(from, '$device_id'),
+  ])
 }
 
 /** @throws RecordReject */
-export function chosenId(candidates: readonly (JsonValue | undefined)[]): string {
+export function chooseMixpanelId(candidates: readonly (JsonValue | undefined)[]): string {
   const field = 'distinct_id'
   return chooseId(
     candidates.map(value => ({ value: withoutPrefix(value), field })),
@@ -74,7 +79,7 @@ export function chosenId(candidates: readonly (JsonValue | undefined)[]): string
 }
 
 /** SDKs generate device ids of upper-case letters, digits and dashes. An id of digits only is a user's. */
-function isOfDevice(id: string | null): boolean {
+function isDeviceId(id: string | null): boolean {
   return id !== null && (id.startsWith(devicePrefix) || /^(?=.*[A-Z])[A-Z0-9-]+$/.test(id))
 }
 
@@ -94,7 +99,7 @@ export function personId(value: JsonValue | undefined): string | null {
 function requiredId(value: JsonValue | undefined, field: string): string {
   const id = personId(value)
   if (id === null) throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
-  return checkedId(id)
+  return checkIdLength(id)
 }
 
 export function linkOf(from: JsonObject, timeUs: number): IdentityLink[] {

@@ -6,7 +6,7 @@ import { type Conversion, RecordReject } from '#importer/records/imported-event.
 import { put, putPersonUpdates } from '#importer/records/record-fields.ts'
 import { timeText } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
-import { chosenId } from './mixpanel-ids.ts'
+import { chooseMixpanelId } from './mixpanel-ids.ts'
 import { isNamedTwice, putCountry } from './mixpanel-properties.ts'
 
 /** A row of the profile export has no event. */
@@ -29,7 +29,7 @@ const countryKeys = ['$country_code', 'mp_country_code']
 export function convertProfile(record: JsonObject, timeUs: number | null, window: TimeWindow): Conversion {
   const from = ownValue(record, '$properties')
   if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')
-  const distinctId = chosenId([ownValue(record, '$distinct_id')])
+  const distinctId = chooseMixpanelId([ownValue(record, '$distinct_id')])
   if (timeUs === null) throw new RecordReject('timestamp_missing', 'profile_timestamp')
   checkTime(timeUs, window, 'profile_timestamp')
   const set: JsonObject = {}

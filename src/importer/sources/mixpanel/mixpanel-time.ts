@@ -49,23 +49,25 @@ function fromWallClock(wallUs: number, zone: string): number {
 }
 
 function shiftNotes(from: JsonObject, writtenUs: number, timeUs: number, zone: string | null): string[] {
-  const receivedMs = receiptOf(from)
+  const receivedMs = findReceiptMs(from)
   if (receivedMs === null) return zone === null && timeUs < utcFromUs ? ['zone_unproved'] : []
   const seconds = (writtenUs - receivedMs * usPerMs) / usPerSecond
   // `+ 0` turns -0 into 0.
   const shift = Math.round(seconds / quarterSeconds) * quarterSeconds + 0
-  const ofZone = (writtenUs - timeUs) / usPerSecond
-  return [`zone_shift:${shift}`, ...(zone !== null && shift !== ofZone ? ['zone_shift_differs'] : [])]
+  const zoneShift = (writtenUs - timeUs) / usPerSecond
+  return [`zone_shift:${shift}`, ...(zone !== null && shift !== zoneShift ? ['zone_shift_differs'] : [])]
 }
 
 /** @returns epoch ms; null for an event imported into Mixpanel, which it received long after it happened. */
-function receiptOf(from: JsonObject): number | null {
+function findReceiptMs(from: JsonObject): number | null {
   if (ownValue(from, '$import') === true) return null
-  return receiveTime(ownValue(from, '$mp_api_timestamp_ms')) ?? receiveTime(ownValue(from, 'mp_processing_time_ms'))
+  return (
+    parseReceiptMs(ownValue(from, '$mp_api_timestamp_ms')) ?? parseReceiptMs(ownValue(from, 'mp_processing_time_ms'))
+  )
 }
 
 /** @returns epoch ms; null for an implausible number, such as the small counters in copies of exports. */
-function receiveTime(value: JsonValue | undefined): number | null {
+function parseReceiptMs(value: JsonValue | undefined): number | null {
   const ms = value === undefined ? null : numberIn(value)
   return ms !== null && ms > 1e12 && ms < 1e14 ? ms : null
 }

@@ -8,7 +8,7 @@ import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#
 import { eventName } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
-import { identityOf, joinsNobody, linkOf, type Pair } from './mixpanel-ids.ts'
+import { identityOf, joinsItself, linkOf, type Pair } from './mixpanel-ids.ts'
 import { convertProfile, isProfile } from './mixpanel-profile.ts'
 import { droppedOf, propertiesOf } from './mixpanel-properties.ts'
 import { type EventTime, readEventTime } from './mixpanel-time.ts'
@@ -60,7 +60,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   const ids = identityOf(sourceName, from)
   const time = readEventTime(from, settings.zone)
   checkTime(time.timeUs, settings.window, 'properties.time')
-  if (joinsNobody(ids)) return skipRecord('filtered')
+  if (joinsItself(ids)) return skipRecord('filtered')
   const properties = propertiesOf(sourceName, from)
   const links = linkOf(from, time.timeUs)
   const rest = { dropped: droppedOf(from, ids.kind === 'event' ? '$insert_id' : null), notes: time.notes }

@@ -2,7 +2,7 @@
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { contentUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkedId } from '#importer/records/distinct-ids.ts'
+import { checkIdLength } from '#importer/records/distinct-ids.ts'
 import type { Conversion } from '#importer/records/imported-event.ts'
 import { eventName, put } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
@@ -29,7 +29,7 @@ export function plausibleSum(table: string, row: JsonObject, { site, zone, windo
   properties.$import_aggregate = true
   properties.$process_person_profile = false
   const event = eventName(`plausible_${table}`, 'table')
-  const distinctId = checkedId(`plausible:${site}`)
+  const distinctId = checkIdLength(`plausible:${site}`)
   const uuid = contentUuid('plausible', row)
   const filledIn = { isIdFilledIn: true, isTimeFilledIn: true } as const
   return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, ...filledIn, properties }] }

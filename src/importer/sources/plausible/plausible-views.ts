@@ -3,7 +3,7 @@
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkedId, idText } from '#importer/records/distinct-ids.ts'
+import { checkIdLength, idText } from '#importer/records/distinct-ids.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
 import { textField } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
@@ -34,7 +34,7 @@ export function plausibleViews(table: string, row: JsonObject, settings: Plausib
       uuid: rootUuid('plausible', ...parts),
       event: '$pageview',
       sourceName: table,
-      distinctId: checkedId(`plausible:${settings.site}:${date}:${index % visitorCount}`),
+      distinctId: checkIdLength(`plausible:${settings.site}:${date}:${index % visitorCount}`),
       timeUs: (day.startMs + Math.floor((index * day.lengthMs) / viewCount)) * usPerMs,
       isIdFilledIn: true,
       isTimeFilledIn: true,

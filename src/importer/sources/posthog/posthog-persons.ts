@@ -33,9 +33,9 @@ export function factsOfPersonRow({ value }: SourceRecord, findFact: FindFact): S
   const personId = textField(value, 'person_id')
   const distinctId = idText(ownValue(value, 'distinct_id'))
   if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
-  const version = versionOf(value)
+  const version = readVersion(value)
   const isDeleted = isTrue(ownValue(value, 'is_deleted'))
-  const owner = ownerOf(distinctId, findFact)
+  const owner = findOwner(distinctId, findFact)
   const facts: SourceFact[] = []
   if (version !== null && (owner === null || version >= owner.version))
     facts.push({ kind: ownerKind, key: distinctId, value: `${version} ${isDeleted ? '' : personId}` })
@@ -58,8 +58,8 @@ export function mergeOfPersonRow(
   const { value } = record
   const alias = chooseId([{ value: ownValue(value, 'distinct_id'), field: 'distinct_id' }], 'distinct_id')
   const personId = textField(value, 'person_id') ?? ''
-  if (isTrue(ownValue(value, 'is_deleted')) || !isOf(alias, personId, findFact)) return skipRecord('filtered')
-  const distinctId = idOf(personId, findFact)
+  if (isTrue(ownValue(value, 'is_deleted')) || !belongsTo(alias, personId, findFact)) return skipRecord('filtered')
+  const distinctId = findMergeTarget(personId, findFact)
   if (distinctId === null || distinctId === alias) return skipRecord('filtered')
   if (!allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
   const timeUs = personRowTime(record, window)
@@ -70,19 +70,19 @@ export function mergeOfPersonRow(
 }
 
 /** The id into which all others of the person are merged: the first that still belongs to it. */
-function idOf(personId: string, findFact: FindFact): string | null {
+function findMergeTarget(personId: string, findFact: FindFact): string | null {
   let id = findFact(firstKind, personId) ?? ''
-  while (id !== '' && !isOf(id, personId, findFact)) id = findFact(nextKind, nextKey(personId, id)) ?? ''
+  while (id !== '' && !belongsTo(id, personId, findFact)) id = findFact(nextKind, nextKey(personId, id)) ?? ''
   return id === '' ? null : id
 }
 
-function isOf(distinctId: string, personId: string, findFact: FindFact): boolean {
-  const owner = ownerOf(distinctId, findFact)
+function belongsTo(distinctId: string, personId: string, findFact: FindFact): boolean {
+  const owner = findOwner(distinctId, findFact)
   return owner === null || owner.personId === personId
 }
 
 /** @returns null for an id whose rows have no version: all of them count. */
-function ownerOf(distinctId: string, findFact: FindFact): { version: number; personId: string } | null {
+function findOwner(distinctId: string, findFact: FindFact): { version: number; personId: string } | null {
   const fact = findFact(ownerKind, distinctId)
   if (fact === null) return null
   const end = fact.indexOf(' ')
@@ -93,7 +93,7 @@ function nextKey(personId: string, distinctId: string): string {
   return JSON.stringify([personId, distinctId])
 }
 
-function versionOf(row: JsonObject): number | null {
+function readVersion(row: JsonObject): number | null {
   const text = idText(ownValue(row, 'person_distinct_id_version') ?? ownValue(row, 'version'))
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null
 }

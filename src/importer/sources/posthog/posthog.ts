@@ -53,14 +53,16 @@ export const posthog: ImportSource = {
     config.end()
     return {
       convert: record =>
-        isPersonRow(record, table) ? mergeOfPersonRow(record, options, context.findFact) : eventOf(record, options),
+        isPersonRow(record, table)
+          ? mergeOfPersonRow(record, options, context.findFact)
+          : convertEvent(record, options),
       factsOf: record => (isPersonRow(record, table) ? factsOfPersonRow(record, context.findFact) : []),
       timeOf: record => (isPersonRow(record, table) ? personRowTime(record, context) : null),
     }
   },
 }
 
-function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conversion {
+function convertEvent({ value: record }: SourceRecord, options: PostHogOptions): Conversion {
   const name = eventName(ownValue(record, 'event'), 'event')
   if (unsupportedEvents.has(name)) throw new RecordReject('unsupported_event', 'event')
   const given = propertiesOf(record)

@@ -26,7 +26,7 @@ export function segmentTime(record: JsonObject, zone: string | null, window: Tim
   for (const field of fields) {
     const timeUs = read(field)
     if (timeUs === null) continue
-    const correctedUs = field === 'originalTimestamp' ? timeUs - clockErrorOf(read) : timeUs
+    const correctedUs = field === 'originalTimestamp' ? timeUs - estimateClockErrorUs(read) : timeUs
     checkTime(correctedUs, window, field)
     return { timeUs: correctedUs, field }
   }
@@ -42,7 +42,7 @@ export function otherSegmentTimes(record: JsonObject, used: string): readonly st
 const fields = ['timestamp', 'originalTimestamp', 'receivedAt'] as const
 
 /** How far the device's clock is ahead, in microseconds; 0 when unknown. */
-function clockErrorOf(read: (field: string) => number | null): number {
+function estimateClockErrorUs(read: (field: string) => number | null): number {
   const readOrNull = (field: string) => {
     try {
       return read(field)

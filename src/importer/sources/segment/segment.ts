@@ -4,7 +4,7 @@
 import { isUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkedId, chooseId, eventIdText, idText, isIllegalId, legalId } from '#importer/records/distinct-ids.ts'
+import { checkIdLength, chooseId, eventIdText, idText, isIllegalId, legalId } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { ImportSource, SourceContext } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipRecord } from '#importer/records/imported-event.ts'
@@ -74,16 +74,16 @@ function eventOfType(record: JsonObject): (message: Message) => OwnEvent {
   if (isEmptyValue(type)) throw new RecordReject('event_missing', 'type')
   switch (type) {
     case 'track':
-      return track
+      return trackEvent
     case 'page':
     case 'screen':
-      return view
+      return viewEvent
     case 'identify':
-      return identify
+      return identifyEvent
     case 'group':
-      return group
+      return groupEvent
     case 'alias':
-      return alias
+      return aliasEvent
     default:
       throw new RecordReject(
         'unsupported_event',
@@ -93,18 +93,18 @@ function eventOfType(record: JsonObject): (message: Message) => OwnEvent {
   }
 }
 
-function track({ record, properties }: Message): OwnEvent {
+function trackEvent({ record, properties }: Message): OwnEvent {
   return { event: eventName(ownValue(record, 'event'), 'event'), properties }
 }
 
-function view({ record, properties }: Message): OwnEvent {
+function viewEvent({ record, properties }: Message): OwnEvent {
   const isScreen = ownValue(record, 'type') === 'screen'
   put(properties, isScreen ? '$screen_name' : 'name', ownValue(record, 'name'))
   return { event: isScreen ? '$screen' : '$pageview', properties }
 }
 
 /** Becomes a `$set` without an anonymous id, since there is nothing to link. */
-function identify({ record, userId, anonymousId, properties }: Message): OwnEvent {
+function identifyEvent({ record, userId, anonymousId, properties }: Message): OwnEvent {
   const set: JsonObject = {}
   putAll(set, traitsOf(record))
   if (Object.keys(set).length > 0) properties.$set = set
@@ -122,7 +122,7 @@ function hasOwnTraits(record: JsonObject): boolean {
   return Object.keys(objectField(record, 'traits')).length > 0
 }
 
-function group({ record, properties, groupType }: Message): OwnEvent {
+function groupEvent({ record, properties, groupType }: Message): OwnEvent {
   const { groupType: own, ...traits } = objectField(record, 'traits')
   const set: JsonObject = {}
   const isTyped = typeof own === 'string' && !isEmptyValue(own)
@@ -138,10 +138,10 @@ function group({ record, properties, groupType }: Message): OwnEvent {
   }
 }
 
-function alias({ record, properties }: Message): OwnEvent {
+function aliasEvent({ record, properties }: Message): OwnEvent {
   const previousId = requiredText(record, 'previousId')
   if (isIllegalId(previousId)) throw new RecordReject('distinct_id_illegal', 'previousId')
-  return { event: '$create_alias', properties: { ...properties, alias: checkedId(previousId) } }
+  return { event: '$create_alias', properties: { ...properties, alias: checkIdLength(previousId) } }
 }
 
 /** @throws RecordReject */

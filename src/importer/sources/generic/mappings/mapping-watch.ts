@@ -25,7 +25,7 @@ export class MappingWatch implements NameWatch {
 
   /** @param columns of the files, including those that no row fills. */
   constructor(mapping: Mapping, columns: ReadonlySet<string>) {
-    this.#waiting = fieldsOf(mapping).filter(({ paths }) => !paths.some(path => columns.has(path)))
+    this.#waiting = listFields(mapping).filter(({ paths }) => !paths.some(path => columns.has(path)))
     this.#eventPaths = [mapping.event ?? []].flat()
     this.#events = new EventNameWatch(Object.keys(mapping.event_names ?? {}))
     for (const column of columns) this.#known.add(column)
@@ -43,10 +43,10 @@ export class MappingWatch implements NameWatch {
       if (name !== undefined) this.#events.see(name)
     }
     if (this.#waiting.length === 0) return
-    if (this.#waiting.some(field => isIn(record, field)))
-      this.#waiting = this.#waiting.filter(field => !isIn(record, field))
+    if (this.#waiting.some(field => hasField(record, field)))
+      this.#waiting = this.#waiting.filter(field => !hasField(record, field))
     for (const key of Object.keys(record)) this.#known.add(key)
-    for (const { paths } of this.#waiting) for (const path of paths) this.#knowNeighbours(record, path)
+    for (const { paths } of this.#waiting) for (const path of paths) this.#addSiblings(record, path)
   }
 
   unseen(): readonly UnseenName[] {
@@ -70,7 +70,7 @@ export class MappingWatch implements NameWatch {
   }
 
   /** Records the names next to the last step of a path, any of which may have been meant. */
-  #knowNeighbours(record: JsonObject, path: string): void {
+  #addSiblings(record: JsonObject, path: string): void {
     const dot = path.lastIndexOf('.')
     if (dot < 0) return
     const parent = path.slice(0, dot)
@@ -78,7 +78,7 @@ export class MappingWatch implements NameWatch {
   }
 }
 
-function isIn(record: JsonObject, { paths, isOwn }: WaitingField): boolean {
+function hasField(record: JsonObject, { paths, isOwn }: WaitingField): boolean {
   return paths.some(path => (isOwn ? Object.hasOwn(record, path) : valueAt(record, path) !== undefined))
 }
 
@@ -87,7 +87,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
 }
 
 /** All fields that the mapping reads, by its keys. */
-function fieldsOf(mapping: Mapping): readonly WaitingField[] {
+function listFields(mapping: Mapping): readonly WaitingField[] {
   const { event, distinct_id, timestamp, uuid, anon_id, spread = [], omit = [] } = mapping
   const single = Object.entries({ event, distinct_id, anon_id, timestamp, uuid })
   const selections = (['properties', 'set', 'set_once', 'groups'] as const).flatMap(key =>
@@ -100,7 +100,10 @@ function fieldsOf(mapping: Mapping): readonly WaitingField[] {
     ...selections,
     ...Object.keys(mapping.types ?? {}).map(path => toWaitingField('types', path)),
     ...filtered.map(path => toWaitingField('filters', path)),
-    ...renames(mapping).map(name => ({ ...toWaitingField('rename', name), paths: placesOf(name, mapping) })),
+    ...listRenamedFields(mapping).map(name => ({
+      ...toWaitingField('rename', name),
+      paths: findPossiblePaths(name, mapping),
+    })),
     ...[...spread].map(name => ({ ...toWaitingField('spread', name), isOwn: true })),
     ...[...omit].map(name => ({ ...toWaitingField('omit', name), isOwn: true })),
   ]
@@ -117,7 +120,7 @@ function selectedFields(key: string, selection: FieldSelection | undefined): rea
   return Object.entries(selection).map(([name, path]) => toWaitingField(`${key}.${name}`, path))
 }
 
-function renames({ rename, event_names = {} }: Mapping): readonly string[] {
+function listRenamedFields({ rename, event_names = {} }: Mapping): readonly string[] {
   const ofEvents = Object.values(event_names).flatMap(each =>
     typeof each === 'object' && 'event' in each ? Object.keys(each.rename ?? {}) : [],
   )
@@ -125,7 +128,7 @@ function renames({ rename, event_names = {} }: Mapping): readonly string[] {
 }
 
 /** `rename` applies to property names, so the field may be in the record, in a spread object or in `properties`. */
-function placesOf(name: string, { properties, spread = [] }: Mapping): readonly string[] {
+function findPossiblePaths(name: string, { properties, spread = [] }: Mapping): readonly string[] {
   const inside = typeof properties === 'string' ? [properties] : spread
   const given = typeof properties === 'object' && !Array.isArray(properties) ? properties[name] : undefined
   return [name, ...inside.map(path => `${path}.${name}`), ...(given === undefined ? [] : [given])]
