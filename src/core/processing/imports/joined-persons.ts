@@ -27,20 +27,20 @@ export class JoinedPersons {
   readonly #sidesIn: (uuid: string) => readonly Sides[]
   readonly #ofPerson = new Map<string, { readonly sides: readonly Sides[] } & Joined>()
 
-  /** @param sidesIn what the job made of the persons that are this one today, itself first. */
+  /** @param sidesIn the profiles before and after the job of all persons that are this one now, its own first. */
   constructor(sidesIn: (uuid: string) => readonly Sides[]) {
     this.#sidesIn = sidesIn
   }
 
-  /** What may be one with the job's values in a person of today. @param shadowed what other imports wrote to it. */
+  /** Values that may be joined with the job's in a current person. @param shadowed writes of other imports to it. */
   joinedIn(uuid: string, shadowed: readonly Shadowed[]): Joined {
     const { before, others } = this.#of(uuid)
     return { before, others: shadowed.length === 0 ? others : [...others, ...shadowed.map(({ profile }) => profile)] }
   }
 
   /**
-   * The person without what the job did to it and, on the first call, to the persons merged with it: any of them may be the
-   * one whose value is shown.
+   * The person without the job's changes to it and, on the first call, to the persons merged with it: the visible value may
+   * come from any of them.
    */
   reverted(
     person: Person,
@@ -64,8 +64,8 @@ export class JoinedPersons {
 }
 
 /**
- * What persons that have since been merged had before the job, as one profile. It has the keys that the job changed and
- * those that an import wrote; other live values may have been removed since.
+ * The joined profile, before the job, of persons that have been merged since. It has the keys that the job changed and those
+ * that an import wrote; other live values may have been removed since.
  */
 function joinedBefore(all: readonly Sides[]): Profile | null {
   return all.reduce<Profile | null>((into, { before, after }) => {
@@ -80,9 +80,9 @@ function joinedBefore(all: readonly Sides[]): Profile | null {
 }
 
 /**
- * The subject with the values and the time of creation of the persons that were merged into it, where the job had changed
- * these.
- * @param former with the job's values.
+ * The subject with the values and the time of creation of the persons that were merged into it, for those that the job had
+ * changed.
+ * @param former the subject with the job's values.
  */
 export function withBrought<Now extends Subject>(now: Now, former: Subject, brought: readonly Brought[]): Now {
   const keys = keysChanged(former, now)
@@ -103,8 +103,8 @@ export function withBrought<Now extends Subject>(now: Now, former: Subject, brou
 }
 
 /**
- * A person with the keys that the job had added to another person before that one was merged into it, where an `$unset` of
- * an import hides them now. Before the merge, they kept the `$set_once` of live events from having an effect.
+ * A person with the keys that the job had added to another person, before that person was merged into it, and that an `$unset`
+ * of an import hides now. Before the merge, these keys blocked the `$set_once` of live events.
  */
 export function withHidden(person: Person, { before, after }: Sides): Person {
   const isHidden = (key: string) => person.marks[key]?.kind === 'import_unset' && !Object.hasOwn(person.properties, key)
@@ -115,7 +115,7 @@ export function withHidden(person: Person, { before, after }: Sides): Person {
   return { ...person, properties: draft.properties }
 }
 
-/** The reverted undo record of a later job, with what that job and those before it had brought. */
+/** The reverted undo record of a later job, with the persons that this job and earlier ones had merged in. */
 export function undoRecordWithBrought<Of extends ProfileUndoRecord>(
   former: Of,
   reverted: Of,

@@ -11,7 +11,7 @@ describe('live unsets since an undone import', () => {
   const left = (isShown: boolean, doubts: Doubts, ...writes: readonly LaterWrite[]) =>
     new LaterUnsets(writes, homes, () => isShown, doubts).writesWithoutThoseOfOthers().map(({ uuid }) => uuid)
 
-  it('came to another person where the value of the import is still shown', () => {
+  it('came to another person if the value of the import is still shown', () => {
     for (const [toucher, unsetter, expected, isDoubtful] of [
       ['user', 'anon', ['user set_once'], false],
       ['anon', 'anon', [], false],
@@ -29,7 +29,7 @@ describe('live unsets since an undone import', () => {
     ])
   })
 
-  it('count where the value is gone, unless they came to another person for certain', () => {
+  it('count if the value is gone, unless they certainly came to another person', () => {
     for (const [unsetter, expected, isDoubtful] of [
       ['user', ['user unset'], false],
       ['survivor', [], false],
@@ -40,7 +40,7 @@ describe('live unsets since an undone import', () => {
     }
   })
 
-  it('removed what an import wrote before them, which of an import of their day is likely', () => {
+  it('removed values that an import wrote before them; for an implicit job of the same day that is only likely', () => {
     for (const [atMs, expected, isDoubtful] of [
       [9, false, false],
       [15, true, true],

@@ -1,20 +1,20 @@
-// Which values a live `$unset` took away since an import that is undone. Ids that are of one person today may have been of
-// several when it came, and it took a value from one of these only. Where nobody can say from which, both are tried.
+// Determines which values a live `$unset` has removed since an undone import. Ids that now belong to one person may have
+// belonged to several when it came, and it removed the value of only one of these. If that is unknown, both are tried.
 
 import type { LaterWrite } from '#core/imports/other-use.ts'
 
-/** Whose distinct ids have been since the undone import. */
+/** The persons to which distinct ids have belonged since the undone import. */
 export interface Homes {
   /** The person that the import changed. */
   readonly own: string
-  /** The person that had an id; null for an id that a later merge may have brought. */
+  /** The person that had an id; null for an id that may come from a later merge. */
   readonly of: (distinctId: string) => string | null
 }
 
-/** For groups, and for a person whose ids never belonged to anybody else. */
+/** For groups, and for a person whose ids never belonged to another person. */
 export const oneHome: Homes = { own: '', of: () => '' }
 
-/** Settles what nobody can say: as is likely, or all of it the other way. */
+/** Decides unknown questions: the likely way, or all of them reversed. */
 export class Doubts {
   hasAny = false
   readonly #areReversed: boolean
@@ -30,13 +30,13 @@ export class Doubts {
   }
 }
 
-/** What an import wrote with a distinct id, and when it may have written it at first and at last. */
+/** A write of an import with a distinct id, and the earliest and latest time at which it may have been made. */
 export interface TimedWrite {
   readonly distinctId: string
   readonly key: string
   readonly sinceMs: number
   readonly startMs: number
-  /** It was another person's until a later merge. */
+  /** It belonged to another person until a later merge. */
   readonly isJoined: boolean
 }
 
@@ -48,8 +48,8 @@ export class LaterUnsets {
   readonly #doubts: Doubts
 
   /**
-   * @param isShown whether the person still had the import's value when that was undone: then no `$unset` came to that person,
-   *   which would have removed it.
+   * @param isShown whether the person still had the import's value when the import was undone: then no `$unset` came to that
+   *   person, which would have removed the value.
    */
   constructor(laterWrites: readonly LaterWrite[], homes: Homes, isShown: (key: string) => boolean, doubts: Doubts) {
     this.#laterWrites = laterWrites
@@ -62,7 +62,7 @@ export class LaterUnsets {
     this.#doubts = doubts
   }
 
-  /** The live writes without each `$unset` that came to another person, and what it removed there. */
+  /** The live writes except each `$unset` that came to another person, and the values that it removed there. */
   writesWithoutThoseOfOthers(): readonly LaterWrite[] {
     const laterWrites = this.#laterWrites
     if (this.#unsets.size === 0) return laterWrites
@@ -77,7 +77,7 @@ export class LaterUnsets {
     })
   }
 
-  /** Whether one of them removed what an import had written beneath the undone one. */
+  /** Whether an `$unset` removed the write of an import that the undone import shadowed. */
   removed({ distinctId, key, sinceMs, startMs, isJoined }: TimedWrite): boolean {
     const unsets = (this.#unsets.get(key) ?? []).filter(({ storedAtMs }) => storedAtMs >= sinceMs)
     const areOfOne = unsets.map(unset => this.#cameTo(unset, distinctId))

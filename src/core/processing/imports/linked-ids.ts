@@ -1,9 +1,9 @@
-// Which distinct ids the events link that the event store has besides those of an import.
+// Finds the distinct ids that are linked by events other than those of an undone import.
 
 import type { OtherUse } from '#core/imports/other-use.ts'
 import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 
-/** Whether the event is one that may link its ids. */
+/** Whether the event may link its ids. */
 export function isLink({ distinctId, otherId }: OtherUse): boolean {
   return otherId !== null && otherId !== distinctId && ![distinctId, otherId].some(isIllegalDistinctId)
 }

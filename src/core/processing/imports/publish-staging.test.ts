@@ -43,10 +43,10 @@ describe('publishing a person', () => {
   type Profile = Pick<Someone, 'properties' | 'marks'>
   const cases: [name: string, theirs: Profile, ours: Profile, expected: JsonObject, options?: ImportOptions][] = [
     ['adds a key', { properties: { b: 2 }, marks: { b: set(5) } }, { properties: { a: 1 } }, { a: 1, b: 2 }],
-    ['leaves a live value', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: 1 } }, { a: 1 }],
-    ['leaves a live null', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: null } }, { a: null }],
+    ['keeps a live value', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: 1 } }, { a: 1 }],
+    ['keeps a live null', { properties: { a: 2 }, marks: { a: set(99) } }, { properties: { a: null } }, { a: null }],
     [
-      'leaves what a live $set_once wrote',
+      'keeps the value of a live $set_once',
       { properties: { a: 2 }, marks: { a: once(1) } },
       { properties: { a: 1 }, marks: { a: liveOnce } },
       { a: 1 },
@@ -58,18 +58,18 @@ describe('publishing a person', () => {
       { a: 2 },
     ],
     [
-      'leaves a later import’s $set',
+      'keeps a later import’s $set',
       { properties: { a: 2 }, marks: { a: set(5) } },
       { properties: { a: 1 }, marks: { a: set(6) } },
       { a: 1 },
     ],
     [
-      'removes an import’s value by a later $unset',
+      'removes an import’s value on a later $unset',
       { marks: { a: marked('import_unset', 6) } },
       { properties: { a: 1 }, marks: { a: set(5) } },
       {},
     ],
-    ['removes no live value', { marks: { a: marked('import_unset', 6) } }, { properties: { a: 1 } }, { a: 1 }],
+    ['does not remove a live value', { marks: { a: marked('import_unset', 6) } }, { properties: { a: 1 } }, { a: 1 }],
     [
       'shows the earlier of two $set_once',
       { properties: { a: 2 }, marks: { a: once(5) } },
@@ -77,40 +77,40 @@ describe('publishing a person', () => {
       { a: 2 },
     ],
     [
-      'takes a key that is named like a member of every object',
+      'accepts keys with the names of members of every object',
       { properties: JSON.parse('{"__proto__": 2, "constructor": 3}'), marks: { constructor: set(5) } },
       { properties: {} },
       JSON.parse('{"__proto__": 2, "constructor": 3}'),
     ],
     [
-      'replaces a live value where the job overwrites',
+      'replaces a live value if the job overwrites',
       { properties: { a: 2 }, marks: { a: set(5) } },
       { properties: { a: 1 } },
       { a: 2 },
       overwriting,
     ],
     [
-      'replaces no live value by a $set_once even then',
+      'does not replace a live value by a $set_once, even if the job overwrites',
       { properties: { a: 2 }, marks: { a: once(5) } },
       { properties: { a: 1 } },
       { a: 1 },
       overwriting,
     ],
     [
-      'replaces a later live $set_once where the job backdates',
+      'replaces a later live $set_once if the job backdates',
       { properties: { a: 2 }, marks: { a: once(9) } },
       { properties: { a: 1 }, marks: { a: liveOnce } },
       { a: 2 },
       backdating,
     ],
     [
-      'leaves an earlier live $set_once even then',
+      'keeps an earlier live $set_once, even if the job backdates',
       { properties: { a: 2 }, marks: { a: once(11) } },
       { properties: { a: 1 }, marks: { a: liveOnce } },
       { a: 1 },
       backdating,
     ],
-    ['changes nothing by nothing', { properties: {} }, { properties: { a: 1 } }, { a: 1 }],
+    ['changes nothing if the job has no properties', { properties: {} }, { properties: { a: 1 } }, { a: 1 }],
   ]
   for (const [name, theirs, ours, expected, options] of cases)
     it(name, () => {
@@ -154,13 +154,13 @@ describe('publishing a person', () => {
       const [person] = personsIn(committed(state, batch))
       const { createdAtMs, lastSeenAtMs, isIdentified } = person!
       assert.deepEqual([createdAtMs, lastSeenAtMs, isIdentified], expected ?? ours)
-      // What is as it was is not written: it would be a conflict with live events for nothing.
+      // An unchanged person is not written: that would conflict with live events for no reason.
       const rows = batch.changes.persons.map(({ row, loadedVersion }) => [row.version, loadedVersion])
       assert.deepEqual(rows, expected === null ? [] : [[1, 0]])
     }
   })
 
-  it('leaves all properties where together they are too large, and joins the rest', () => {
+  it('does not join properties that would be too large together, but joins the rest', () => {
     const state = stagingState({
       persons: [{ id: 'ada', properties: { a: 1 }, createdAtMs: 5 }],
       staged: [{ id: 'ada', properties: { b: large, c: 1 }, marks: { b: set(1), c: set(1) }, createdAtMs: 4 }],
@@ -171,10 +171,10 @@ describe('publishing a person', () => {
     assert.deepEqual(notesOf(batch), [['person_properties_size_violation', 1]])
   })
 
-  it('makes the person of an id that has none', () => {
+  it('creates the person of an id that has none', () => {
     for (const [personless, version] of [
       [[], 0],
-      // Rows without a person name the same one already.
+      // Rows without a person already have the uuid of that person.
       [[{ projectId, distinctId: 'ada' }], 0],
       // An undone import had given the id an override.
       [[{ projectId, distinctId: 'ada', nextVersion: 3 }], 3],
@@ -200,7 +200,7 @@ describe('publishing a person', () => {
     }
   })
 
-  it('lets the job’s rows find the person that the id has meanwhile', () => {
+  it('maps the job’s rows to the person that the id has got since', () => {
     for (const [ids, overrides] of [
       [[['ada', 0]], []],
       [
@@ -230,7 +230,7 @@ describe('publishing a person', () => {
     }
   })
 
-  it('takes off the list what is done, and nothing that is not there', () => {
+  it('removes the published ids from the list, and ignores unknown ids', () => {
     const state = stagingState({ staged: [{ id: 'ada' }, { id: 'bob' }, { id: 'cy' }] })
     const batch = publishPersons(batchOf(state), ['bob', 'nobody', 'ada'])
     const done = batch.changes.imports!.removedMappings.map(({ distinctId }) => distinctId)
@@ -241,14 +241,14 @@ describe('publishing a person', () => {
     )
   })
 
-  it('fails where the project is gone', () => {
+  it('fails if the project no longer exists', () => {
     const state = stagingState({ staged: [{ id: 'ada' }] })
     assert.throws(() => publishPersons(batchOf(state, { projectId: 2 }), ['ada']), ProjectGoneError)
   })
 
-  it('leaves the same persons in any order and in any batches', () => {
+  it('gives the same persons in any order and in any batches', () => {
     const time = fc.record({ timestampMs: fc.nat(3), uuid: fc.constantFrom('u1', 'u2', 'u3') })
-    // Whatever an event of the job wrote last and at first; a uuid is of one event, so it has one value.
+    // The job's latest write and its first $set_once; a uuid belongs to one event, so it has one value.
     const registers = fc
       .record({ latest: fc.option(fc.tuple(time, fc.boolean())), once: fc.option(time) })
       .filter(({ latest, once }) => latest !== null || once !== null)
@@ -322,17 +322,17 @@ describe('making the links of a job', () => {
     expected: readonly [ids: string, properties: JsonObject, isIdentified: boolean][],
     notes?: string[],
   ][] = [
-    ['gives both ids one person that it makes', [], [link('ada', 'anon')], [['ada,anon', {}, true]]],
+    ['creates one person for both ids', [], [link('ada', 'anon')], [['ada,anon', {}, true]]],
     ['adds an id to the person of the other', [anon], [link('ada', 'anon')], [['ada,anon', { a: 2, b: 2 }, true]]],
     ['adds the other id to the person', [ada], [link('ada', 'anon')], [['ada,anon', { a: 1 }, true]]],
     [
-      'merges two persons into that of the event’s own id',
+      'merges two persons into the one of the event’s own id',
       [ada, anon],
       [link('ada', 'anon')],
       [['ada,anon', { a: 1, b: 2 }, true]],
     ],
     [
-      'merges whichever way the link was sent',
+      'merges in the direction in which the link was sent',
       [ada, anon],
       [link('anon', 'ada')],
       [['ada,anon', { a: 2, b: 2 }, true]],
@@ -344,7 +344,7 @@ describe('making the links of a job', () => {
       [['ada,anon,cy,dee', {}, true]],
     ],
     [
-      'does nothing by a link that is made already',
+      'does nothing for a link that already exists',
       [
         {
           ...ada,
@@ -359,7 +359,7 @@ describe('making the links of a job', () => {
       [['ada,anon', { a: 1 }, true]],
     ],
     [
-      'merges no person that is identified',
+      'does not merge an identified person',
       [ada, { ...anon, isIdentified: true }],
       [link('ada', 'anon')],
       [
@@ -369,7 +369,7 @@ describe('making the links of a job', () => {
       ['cannot_merge_already_identified'],
     ],
     [
-      'merges one that is, where the event says so',
+      'merges an identified person dangerously',
       [ada, { ...anon, isIdentified: true }],
       [link('ada', 'anon', { dangerously: true })],
       [['ada,anon', { a: 1, b: 2 }, true]],
@@ -397,7 +397,7 @@ describe('making the links of a job', () => {
       )
     })
 
-  it('dates the person that it makes by the event, and no other later', () => {
+  it('creates a person with the time of the event, and moves existing ones only to an earlier time', () => {
     for (const [persons, createdAtMs] of [
       [[], 3],
       [[{ ...ada, createdAtMs: 2 }], 2],
@@ -411,7 +411,7 @@ describe('making the links of a job', () => {
 })
 
 describe('publishing ids without a person', () => {
-  it('lets their rows find the person that they have, or get later', () => {
+  it('maps their rows to the person that the ids have, or get later', () => {
     const state = stagingState({
       persons: [
         {
@@ -447,7 +447,7 @@ describe('publishing a group', () => {
     notes?: string[],
     typeName?: string | null,
   ][] = [
-    ['makes it', null, { properties: theirs, createdAtMs: 5 }, { properties: theirs, createdAtMs: 5 }],
+    ['creates the group', null, { properties: theirs, createdAtMs: 5 }, { properties: theirs, createdAtMs: 5 }],
     [
       'adds keys and keeps the earlier time',
       { properties: { a: 1 }, createdAtMs: 4 },
@@ -455,20 +455,20 @@ describe('publishing a group', () => {
       { properties: { a: 1, b: 2 }, createdAtMs: 4 },
     ],
     [
-      'takes the earlier time alone',
+      'takes only the earlier time if the value is live',
       { properties: { b: 1 }, createdAtMs: 6 },
       { properties: theirs, createdAtMs: 5 },
       { properties: { b: 1 }, createdAtMs: 5 },
     ],
     [
-      'leaves one that is too large with it',
+      'does not change a group that would become too large',
       { properties: { a: large.slice(20) }, createdAtMs: 6 },
       { properties: { b: large.slice(20) }, createdAtMs: 5 },
       { properties: { a: large.slice(20) }, createdAtMs: 6 },
       ['group_properties_size_violation'],
     ],
     [
-      'leaves it out when its index has another type by now',
+      'drops the group if its index has another type now',
       null,
       { properties: theirs, createdAtMs: 5 },
       null,
@@ -476,7 +476,7 @@ describe('publishing a group', () => {
       'org',
     ],
     [
-      'leaves it out when its index has no type by now',
+      'drops the group if its index has no type now',
       null,
       { properties: theirs, createdAtMs: 5 },
       null,
@@ -508,7 +508,7 @@ describe('publishing a group', () => {
         notesOf(batch).map(([reason]) => reason),
         notes,
       )
-      // The staging overlay has it no more, whatever became of it.
+      // The staging overlay no longer has the group, whatever the outcome.
       assert.equal(after.loaded.groups.length, expected === null ? 0 : 1)
     })
 })

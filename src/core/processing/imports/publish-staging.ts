@@ -1,5 +1,5 @@
-// Publishing an import job: its links are made among the project's persons, then the persons and groups of its staging overlay are
-// joined with those of the project, by the rules for imports, so that the order of batches makes no difference. Pure;
+// Publishes an import job: makes its links among the project's persons, then joins the persons and groups of its staging overlay
+// with the project's, by the rules for imports, so that the order of batches makes no difference. Pure;
 // `services/imports/publish-job.ts` loads and commits batch by batch. Source: docs/wire/import.md §2.11, §3.4, §3.5.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
@@ -23,7 +23,7 @@ export interface PublishedBatch {
   readonly overrides: readonly PersonIdOverride[]
 }
 
-/** What publishing and undoing have in common: the job, what was loaded, and overrides of tries that did not commit. */
+/** The input shared by publishing and undoing: the job, the loaded state, and overrides of uncommitted tries. */
 export interface JobBatch {
   readonly importJobId: number
   readonly projectId: number
@@ -38,7 +38,7 @@ export interface JobBatch {
 /** The job's project no longer exists. */
 export class ProjectGoneError extends Error {}
 
-/** Makes links, in the given order. @param links with their places in the list of the job's links. */
+/** Makes links in the given order. @param links with their ids in the list of the job's links. */
 export function publishLinks(batch: JobBatch, links: readonly { readonly id: number; readonly link: ImportLink }[]) {
   return publish(batch, (state, notes) => {
     const linked = new Set<string>()
@@ -69,9 +69,9 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
 }
 
 /**
- * Joins persons of the staging overlay with those of the project that have their distinct ids. Their mappings are the list of what is
- * left, so these go. The persons themselves lie all over the table, where each would be a page to write in a commit that
- * live events wait for: they stay until the staging overlay is cleared, which is done in the order in which they lie.
+ * Joins persons of the staging overlay with the project's persons that have their distinct ids. The overlay's mappings are the
+ * list of remaining work, so they are removed. The overlay's persons are scattered over the table, where each removal would
+ * write a page in a commit that live events wait for: they stay until the overlay is cleared in table order.
  */
 export function publishPersons(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   const { importJobId, loaded } = batch
@@ -91,7 +91,7 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
   })
 }
 
-/** Makes the rows of ids without a person find the person that the id has meanwhile, or gets later. */
+/** Ensures that rows of ids without a person are assigned to the person that the id has got since, or gets later. */
 export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   return publish(batch, state => {
     for (const distinctId of distinctIds)
@@ -102,8 +102,8 @@ export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly stri
 }
 
 /**
- * Joins groups of the staging overlay with those of the project.
- * @param typeNames what the job's events named each index by.
+ * Joins groups of the staging overlay with the project's groups.
+ * @param typeNames the type name that the job's events used for each index.
  */
 export function publishGroups(
   batch: JobBatch,
@@ -155,7 +155,7 @@ function publish(
   return { changes: { ...changes, calledFlags: [], warnings: [], outcomes: [], imports }, overrides }
 }
 
-/** Notes by reason, with all their details as samples: the store keeps as many as it has room for. */
+/** Notes by reason, with all details as samples: the store limits how many it keeps. */
 export function countedNotes(importJobId: number, notes: readonly Note[]): ImportNote[] {
   return Array.from(
     Map.groupBy(notes, ({ reason }) => reason),
@@ -209,7 +209,7 @@ function joinPerson(
   person.changed = true
 }
 
-/** The job's rows name the person that derives from their id, so any other person needs an override to be found by them. */
+/** The job's rows have the person uuid derived from their id, so a different person needs an override. */
 function needsOverride(state: ProjectState, distinctId: string): void {
   const mapping = state.mappings.get(distinctId)!
   if (mapping.version > 0 || mapping.person.uuid === state.uuidOf(distinctId)) return

@@ -1,15 +1,15 @@
-// The undo records by which later jobs are undone, when one beneath them is: those that they have, and those of jobs that had none of
-// a subject because all that they wrote was beneath. By these, undoing such a job takes its values away again.
+// When a job is undone, updates the undo records of later jobs: rewrites existing ones, and adds records for jobs that had none
+// for a subject because all their writes were shadowed, so that undoing those jobs removes their values.
 
 import type { UndoRecord, UndoRecordOf } from '#core/imports/import-changes.ts'
 import { type ProfileUndoRecord, type Shadowed, sidesOf, versionOfMade } from './shadowed.ts'
 import type { UndoContext } from './undo-batch.ts'
 
 /**
- * Rewrites the undo records that later jobs have of what one subject is by now, as if the undone import had never been.
- * @param without the undo record without that import.
- * @param version of the subject, as it was and as it is now.
- * @param successorId the later job for which the subject was not there before.
+ * Rewrites the undo records of later jobs for a subject, as if the undone import had never existed.
+ * @param without returns the undo record without that import.
+ * @param version the subject's version before and after the undo.
+ * @param successorId the later job that counts as having created the subject.
  */
 export function rebaseUndoRecords(
   context: UndoContext,
@@ -32,11 +32,11 @@ export function rebaseUndoRecords(
 }
 
 /**
- * Keeps an undo record for each of the published jobs that had none. It has nothing but the keys that the undone import wrote, and
- * a version that no subject has.
- * @param undone the undo record of the import that is undone.
- * @param shadowed what imports wrote beneath it.
- * @param nowFor what the subject is now, as an undo record of the job names it.
+ * Adds an undo record for each published job that had none. It has only the keys that the undone import wrote, and a version
+ * that no subject has.
+ * @param undone the undo record of the undone import.
+ * @param shadowed the writes of imports that it had shadowed.
+ * @param nowFor returns the current subject in the form of an undo record of the job.
  */
 export function addUndoRecords<Kind extends 'person' | 'group'>(
   context: UndoContext,
@@ -59,7 +59,7 @@ export function addUndoRecords<Kind extends 'person' | 'group'>(
   }
 }
 
-/** Who else has linked one of a person's ids with another one, which identifies it: ids of jobs, 0 for live data. */
+/** The other events that linked one of a person's ids, which identifies the person: ids of jobs, 0 for live data. */
 export function identifiersOf(context: UndoContext, distinctIds: readonly string[]): number[] {
   return distinctIds
     .flatMap(id => context.usesOf(id))
@@ -67,7 +67,7 @@ export function identifiersOf(context: UndoContext, distinctIds: readonly string
     .map(({ importJobId }) => importJobId)
 }
 
-/** Undoing the first of the later jobs will show whether the person is still identified then. */
+/** Leaves to the first of the later jobs whether undoing it makes the person unidentified again. */
 export function handOverIdentity(
   context: UndoContext,
   undone: UndoRecordOf<'person'>,

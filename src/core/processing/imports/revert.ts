@@ -1,5 +1,5 @@
-// Takes what a job did to a person or a group out of what it has become since: out of the row of today, and out of the
-// undo records by which later jobs will be undone. Key by key, and only where a key still is as the job left it.
+// Reverts a job's changes to a person or a group: in the current row, and in the undo records by which later jobs will be
+// undone. Reverts key by key, and only keys that are still as the job left them.
 
 import type { LaterWrite } from '#core/imports/other-use.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
@@ -9,7 +9,7 @@ import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.
 import { registersOf } from '#core/processing/properties/import-registers.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 
-/** What is reverted of a person; groups lack the last two. */
+/** The parts of a person that are reverted; groups lack the last two. */
 export interface Subject extends Profile {
   readonly createdAtMs: number
   readonly isIdentified?: boolean
@@ -22,17 +22,17 @@ export interface Sides {
   readonly after: Profile
 }
 
-/** What may be one with the job's values by now, because persons were merged or other imports wrote beneath them. */
+/** Values that may have been joined with the job's since, because persons were merged or other imports' values are hidden. */
 export interface Joined {
-  /** What the profile was before, with what the others were that are one with it today. */
+  /** The profile before the job, joined with those of the persons that have been merged with it since. */
   readonly before: Profile | null
-  /** What each of those was afterwards, and what other imports wrote. */
+  /** The profile of each of those after the job, and what other imports wrote. */
   readonly others: readonly Profile[]
 }
 
 /**
- * The profile without what the job did to it: a key that is still as the job left it becomes what it was before.
- * @returns `now` itself where nothing is to be reverted, and the keys that somebody else has written since.
+ * The profile without the job's changes: a key that is still as the job left it returns to its earlier state.
+ * @returns `now` itself if nothing is reverted; `left`: the keys that other writers have changed since.
  */
 export function revertedProfile<Now extends Profile>(
   now: Now,
@@ -60,9 +60,9 @@ export function revertedProfile<Now extends Profile>(
 }
 
 /**
- * The subject without what the job did to it.
- * @param before null when the job made it.
- * @returns `now` itself where nothing is to be reverted.
+ * The subject without the job's changes.
+ * @param before null if the job created the subject.
+ * @returns `now` itself if nothing is reverted.
  */
 export function revertSubject<Now extends Subject>(
   now: Now,
@@ -89,7 +89,7 @@ export function revertSubject<Now extends Subject>(
   return { subject: { ...subject, createdAtMs, ...ofPersons }, left }
 }
 
-/** The profile with some of its keys only. */
+/** The profile with only some of its keys. */
 export function pickProfile(profile: Profile, isPicked: (key: string) => boolean): Profile {
   const draft = new ProfileDraft({ properties: profile.properties, marks: profile.marks })
   for (const key of keysOf(profile))
@@ -100,26 +100,26 @@ export function pickProfile(profile: Profile, isPicked: (key: string) => boolean
   return draft.result() ?? profile
 }
 
-/** The keys that one side has a value of and the other had not. */
+/** The keys that have a value after but not before. */
 export function keysAdded(before: Profile | null, after: Profile): string[] {
   return Object.keys(after.properties).filter(key => before === null || !Object.hasOwn(before.properties, key))
 }
 
-/** The keys that are no longer what they were. */
+/** The keys whose value or mark differs. */
 export function keysChanged(before: Profile, after: Profile): Set<string> {
   const keys = [...keysOf(before, after)]
   return new Set(keys.filter(key => !isSameKey(keyIn(before, key), keyIn(after, key))))
 }
 
 /**
- * The profile with what live events would have written since: `$set_once` of keys that the job had and that are gone with
- * it, `$set` of the value that a key had already by a merge of the job, or of a key whose change alone is not written, and
- * `$unset` of keys that the job had removed.
- * @param former with the job's values.
+ * The profile with the writes of live events that had no effect because of the job: `$set_once` of keys that existed only
+ * because of it, `$set` of the value that a merge of the job had already brought or of a key whose change alone is not
+ * written, and `$unset` of keys that the job had removed.
+ * @param former the profile with the job's values.
  * @param laterWrites in the order in which they were stored.
- * @param own the profile without what imports wrote beneath the job's values. Where a key had the job's value in spite of an
- *   `$unset`, that came by a later merge, and so did what the key has here.
- * @returns also keys of which nobody can say which of several values they would have.
+ * @param own the profile without the values of imports hidden by the job's. If a key had the job's value in spite of an
+ *   `$unset`, a later merge brought that value, and also the key's value here.
+ * @returns also `unsure`: keys that could have one of several values.
  */
 export function withLaterWrites<Now extends Profile>(
   now: Now,
@@ -169,9 +169,9 @@ export function withLaterWrites<Now extends Profile>(
 }
 
 /**
- * The profile with what live events would have added that name the key in `$unset` as well: such an event removes what is
- * there, and else leaves what it adds. So it took only the job's value away, and its own is missing.
- * @param gone keys that had nothing but the job's value, and have none.
+ * The profile with the additions of live events that also name the key in `$unset`: such an event removes an existing value,
+ * or else keeps the value it adds. Because of the job's value, such an event only removed, and its own value is missing.
+ * @param gone keys that had only the job's value, and now have none.
  * @param wasBeneath whether an import had written the key before the event.
  */
 export function withAddsOfUnsets<Now extends Profile>(
@@ -187,7 +187,7 @@ export function withAddsOfUnsets<Now extends Profile>(
     const writes = writesOf.get(key) ?? []
     const unset = writes.find(({ op }) => op === 'unset')
     const added = writes.find(({ op }) => op === 'set') ?? writes.find(({ op }) => op === 'set_once')
-    // Another event would have left it something to remove, or would have removed it later.
+    // With other events, the key would have had another value to remove, or would have been removed later.
     if (unset === undefined || added === undefined || writes.some(({ uuid }) => uuid !== unset.uuid)) continue
     if (wasBeneath(unset)) continue
     draft.setProperty(key, added.value)
@@ -203,9 +203,9 @@ function liveOnce({ timestampMs, uuid }: LaterWrite): PropertyMark {
 }
 
 /**
- * Sets a key whose change alone is not written, as far as its events would have written something else without the job.
- * @param writers the events that would have. Of several with one value, only the first is known.
- * @returns whether the key has the value for certain.
+ * Sets a key whose change alone is not written, if its events would have written other keys without the job.
+ * @param writers the events that would have. Of several with the same value, only the first is known.
+ * @returns whether the value is certain.
  */
 function setBeside(
   draft: ProfileDraft,
@@ -223,10 +223,10 @@ function setBeside(
 }
 
 /**
- * The keys whose change alone is not written, and of which nobody can say whether live events would have changed them: these
- * send a `$set_once` as well that the job's value was in the way of. Which of them would have been written is not known where
- * somebody else has written that key since.
- * @param left the keys that the job and somebody else have written.
+ * Keys whose change alone is not written, for which it is unknown whether live events would have changed them: their events
+ * also have a `$set_once` that the job's value blocked, and whether it would have been written is unknown if others have
+ * written that key since.
+ * @param left the keys that the job and others have written.
  */
 export function keysBeside(
   { properties }: Profile,
@@ -254,7 +254,7 @@ function keyIn({ properties, marks }: Profile, key: string): KeyState {
   return { value: ownValue(properties, key), mark: Object.hasOwn(marks, key) ? marks[key] : undefined }
 }
 
-/** Whether the value that is shown is the one that the job wrote, whatever is beneath it. */
+/** Whether the visible value is the one that the job wrote, whatever it hides. */
 export function showsValueOf(now: Profile, after: Profile, key: string): boolean {
   return isShown(keyIn(after, key), keyIn(now, key))
 }
@@ -264,7 +264,7 @@ function isShown({ value, mark }: KeyState, is: KeyState): boolean {
   return mark.kind === is.mark.kind && mark.timestampMs === is.mark.timestampMs && mark.uuid === is.mark.uuid
 }
 
-/** Whether an import wrote the key, and each event that it remembers is one that these remember of it. */
+/** Whether an import wrote the key, and every event in its mark is also in the marks of these profiles. */
 export function isJoinOf(profiles: readonly Profile[], key: string, now: Profile): boolean {
   const parts = profiles.flatMap(profile => timesOf(profile, key))
   const times = timesOf(now, key)

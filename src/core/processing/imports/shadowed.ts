@@ -1,5 +1,5 @@
-// What imports wrote beneath the values of one that is undone, which nobody kept: it is made again of their events, as if
-// the undone one had never been published. Source: docs/wire/import.md §2.11, §3.4.
+// Values of imports that were shadowed by those of an undone import. They are not stored, so they are recomputed from the
+// imports' events, as if the undone import had never been published. Source: docs/wire/import.md §2.11, §3.4.
 
 import type { UndoRecord } from '#core/imports/import-changes.ts'
 import { type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
@@ -12,31 +12,31 @@ import { creatorKey, exceedsPersonLimit } from '#core/processing/properties/pers
 import { Doubts, type Homes, LaterUnsets, oneHome } from './later-unsets.ts'
 import { keysChanged, pickProfile, revertSubject, type Subject, withAddsOfUnsets, withLaterWrites } from './revert.ts'
 
-/** An import that wrote after the undone one. */
+/** An import that wrote after the undone import. */
 export interface LaterWriter {
   readonly importJobId: number
-  /** Implicit jobs have no place in the order of the others. */
+  /** Implicit jobs have no place in the order of the other jobs. */
   readonly isImplicit: boolean
   readonly options: ImportOptions
-  /** When its publishing began, epoch ms; of an implicit job, when it was over. */
+  /** When its publishing began, epoch ms; for an implicit job, when it ended. */
   readonly startMs: number
-  /** From when on it may have written: of an implicit job, when it began. */
+  /** Since when it may have written; for an implicit job, when it began. */
   readonly sinceMs: number
 }
 
-/** What one import wrote to a subject, and the time of its first event, epoch ms. */
+/** The writes of one import to a subject, and the time of its first event, epoch ms. */
 export interface Shadowed extends LaterWriter {
   readonly profile: Profile
   readonly firstMs: number
-  /** Those to a person also name the distinct id. */
+  /** Writes to a person also have the distinct id. */
   readonly writes: readonly (ImportedWrite & { readonly distinctId?: string })[]
-  /** Whether it was written to persons that were merged into this one since. */
+  /** Whether they were made to persons that have been merged into this one since. */
   readonly isJoined: boolean
 }
 
 /**
- * What imports wrote to a subject, in the order in which they were published. Those of implicit jobs come first: they have no
- * place among the others, and no undo records.
+ * The writes of imports to a subject, in the order of publishing. Implicit jobs come first: they have no place among the
+ * others, and no undo records.
  */
 export function findShadowed(writes: readonly ImportedWrite[], writers: readonly LaterWriter[]): Shadowed[] {
   const ofJob = Map.groupBy(writes, ({ importJobId }) => importJobId)
@@ -55,7 +55,7 @@ export function findShadowed(writes: readonly ImportedWrite[], writers: readonly
   })
 }
 
-/** The writes to persons, with those that name the event that created them. */
+/** The writes to persons, including those of the creator key. */
 export function withCreators<Write extends ImportedWrite>(writes: readonly Write[]): Write[] {
   return writes.flatMap(write =>
     write.op === 'first' ? [write, { ...write, op: 'set_once', key: creatorKey, value: write.uuid }] : write,
@@ -83,7 +83,7 @@ function withWrite(profile: Profile, { op, key, value, timestampMs, uuid, import
   )
 }
 
-/** The profile with what these imports wrote to some of its keys. @returns `now` itself when that changes nothing. */
+/** The profile with these imports' writes to some of its keys. @returns `now` itself if they change nothing. */
 export function withShadowed<Now extends Profile>(
   now: Now,
   shadowed: readonly Shadowed[],
@@ -101,8 +101,8 @@ export function withShadowed<Now extends Profile>(
 }
 
 /**
- * The time of creation of what went back to a later one, because the import that had lowered it is undone: the first events
- * of others lower it, too. @param formerMs what it was lowered to.
+ * The time of creation after undoing the import that had lowered it: the first events of other imports lower it as well.
+ * @param formerMs the lowered time.
  */
 export function createdAtWithShadowed(createdAtMs: number, formerMs: number, shadowed: readonly Shadowed[]): number {
   if (createdAtMs <= formerMs) return createdAtMs
@@ -118,12 +118,13 @@ function withTime<Now extends Subject>(now: Now, formerMs: number, shadowed: rea
 }
 
 /**
- * The profile that is left of one from which a job was taken, with what live events and later imports would have made of it.
- * What these wrote beneath a live `$set_once` was there before it if they were published before it came.
- * @param former with the job's values.
- * @param laterWrites of live events.
- * @param added the keys that the subject had only of the job.
- * @returns also keys that stay without what imports wrote to them, because that is too large.
+ * A profile from which a job was removed, with the writes of live events and later imports that the job had shadowed. Imports
+ * that were published before a live `$set_once` come before it.
+ * @param timed the profile without the job.
+ * @param former the profile with the job's values.
+ * @param laterWrites writes of live events.
+ * @param added the keys that the subject had only because of the job.
+ * @returns also `missing`: keys without the imports' values, because these are too large.
  */
 export function withWritesBeneath<Now extends Subject>(
   timed: Now,
@@ -148,7 +149,7 @@ export function withWritesBeneath<Now extends Subject>(
   return { subject: all, unsure: [...new Set([...unsure, ...keysChanged(all, other.subject)])], missing: [] }
 }
 
-/** @returns also the same without what imports wrote. */
+/** @returns also `bare`: the same without the writes of imports. */
 function withWritesAfter<Now extends Subject>(
   now: Now,
   former: Subject,
@@ -165,7 +166,7 @@ function withWritesAfter<Now extends Subject>(
   const firstMs = new Map<string, number>()
   for (const { key, storedAtMs } of writes)
     firstMs.set(key, Math.min(storedAtMs, firstMs.get(key) ?? Number.POSITIVE_INFINITY))
-  // What was merged in since was not there before the live writes, whenever it was published.
+  // Values merged in since do not precede the live writes, whenever they were published.
   const wasEarlier = (key: string, { startMs, isJoined }: Shadowed) =>
     isMarked(key) && !isJoined && startMs <= (firstMs.get(key) ?? Number.NEGATIVE_INFINITY)
   const { subject: live, unsure } = withLaterWrites(withShadowed(now, lasting, wasEarlier), former, writes, now)
@@ -181,7 +182,7 @@ function withWritesAfter<Now extends Subject>(
   }
 }
 
-/** What an import wrote without what live events removed since. */
+/** The writes of an import without those that live events have removed since. */
 function withoutUnset(by: Shadowed, unsets: LaterUnsets): Shadowed {
   const { sinceMs, startMs, isJoined } = by
   const writes = by.writes.filter(
@@ -194,12 +195,12 @@ function isTooLarge({ properties, marks }: Profile): boolean {
   return exceedsPersonLimit(JSON.stringify(properties)) || exceedsMarksLimit(marks)
 }
 
-/** What an undo record has that was made when a job was undone: no person and no group has it. */
+/** The version in undo records that were made when a job was undone: no person and no group has it. */
 export const versionOfMade = -1
 
 export type ProfileUndoRecord = Extract<UndoRecord, { readonly kind: 'person' | 'group' }>
 
-/** Which of the imports came before one of `laterJobIds`, and with it. Implicit jobs are in no undo record. */
+/** The imports before one of `laterJobIds`, and those up to and including it. Undo records do not contain implicit jobs. */
 function upTo(importJobId: number, shadowed: readonly Shadowed[], laterJobIds: readonly number[]) {
   const fromThere = new Set(laterJobIds.slice(laterJobIds.indexOf(importJobId)))
   const ofJobs = shadowed.filter(by => !by.isImplicit)
@@ -210,8 +211,8 @@ function upTo(importJobId: number, shadowed: readonly Shadowed[], laterJobIds: r
 }
 
 /**
- * The undo record of a later job as if the subject had never been what the undone one made of it.
- * @param others what may be one with the undone one's values there.
+ * The undo record of a later job as if the undone job had never changed the subject.
+ * @param others profiles that may be joined with the undone job's values there.
  */
 export function laterUndoRecordWithout<Of extends ProfileUndoRecord>(
   undoRecord: Of,
@@ -228,8 +229,8 @@ export function laterUndoRecordWithout<Of extends ProfileUndoRecord>(
 }
 
 /**
- * The reverted undo record of a later job, with what imports wrote beneath the undone one until then.
- * @param undone the undone job's own undo record. An undo record that was made when a job was undone has nothing of it to be reverted.
+ * The reverted undo record of a later job, with the values of imports that the undone job had shadowed until then.
+ * @param undone the undone job's own undo record. Undo records that were made when a job was undone contain none of its values.
  */
 export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
   former: Of,
@@ -256,9 +257,9 @@ export function undoRecordWithShadowed<Of extends ProfileUndoRecord>(
 }
 
 /**
- * The profiles before and after an import of which no undo record was kept, because all that it wrote was beneath the undone job;
- * of the keys that the undone one wrote only, and with the time of `now` if that one did not lower it. Null when it changed
- * nothing of these.
+ * The profiles before and after an import that has no undo record because the undone job shadowed all its writes. They have
+ * only the keys that the undone job wrote, and the time of `now` if that job did not lower it. Null if the import changed none
+ * of these.
  */
 export function sidesOf(
   importJobId: number,

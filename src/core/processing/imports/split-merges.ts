@@ -1,6 +1,6 @@
-// Splits the persons that a job merged and takes back the ids that it linked. The ids of a survivor fall into pieces, each
-// of which was a person of its own before the job. A piece goes back unless live data or another job holds it: by a link
-// of its own between the pieces, or by having changed the survivor's ids. What a later job holds, that job undoes.
+// Splits the persons that a job merged and unlinks the ids that it linked. The ids of a survivor form pieces, each of which was
+// a separate person before the job. A piece is split off unless live data or another job holds it: by its own link between the
+// pieces, or by having changed the survivor's ids. A piece held by a later job is undone with that job.
 // Pure. Source: docs/wire/import.md §2.11.
 
 import type { Assignments, UndoRecordOf } from '#core/imports/import-changes.ts'
@@ -27,23 +27,23 @@ import {
   undo,
 } from './undoing.ts'
 
-/** The ids of one person of before, as the job's undo records name them. */
+/** The undo records of the ids of one earlier person. */
 type Piece = readonly UndoRecordOf<'mapping'>[]
 
-/** Why a piece stays, and the later job that undoes it; null when none does. */
+/** Why a piece stays, and the later job that undoes it; null if no job does. */
 interface Hold {
   readonly reason: UndoRefusal
   readonly byJobId: number | null
 }
 
-/** `loaded` has every id of each person. @param survivorUuids the persons to look at: those that got ids of the job. */
+/** `loaded` must have every id of each person. @param survivorUuids the persons that got ids through the job. */
 export function undoMerges(batch: UndoBatch, survivorUuids: readonly string[]): PublishedBatch {
   return undo(batch, (context, undoing) => {
     for (const uuid of survivorUuids) undoMergesInto(context, undoing, uuid)
   })
 }
 
-/** Leaves the merges into these persons as they are, because nobody can say what others have the persons for. */
+/** Leaves the merges into these persons unchanged, because their other uses are unknown. */
 export function leaveMerges(batch: UndoBatch, survivorUuids: readonly string[]): PublishedBatch {
   const unreadable: Hold = { reason: 'undo_left:events_not_readable', byJobId: null }
   return undo(batch, (context, undoing) => {
@@ -51,7 +51,7 @@ export function leaveMerges(batch: UndoBatch, survivorUuids: readonly string[]):
   })
 }
 
-/** @param ofAll holds all pieces, whatever else does. */
+/** @param ofAll a hold for all pieces, which overrides other holds. */
 function undoMergesInto(context: UndoContext, undoing: Undoing, uuid: string, ofAll?: Hold): void {
   const count = context.undoRecord('id_count', uuid)
   if (count?.after == null) return
@@ -88,19 +88,19 @@ function undoMergesInto(context: UndoContext, undoing: Undoing, uuid: string, of
     piece,
     hold: holds.get(origin) ?? ownHold(context, undoing, piece),
   }))
-  // Jobs that get some of them have their counts when the others go.
+  // First the held pieces, so that the jobs that take them over have their counts when the others are split off.
   for (const { piece, hold } of held) if (hold !== null) leave(context, undoing, uuid, [piece], hold)
   for (const { piece, hold } of held) if (hold === null) split(context, undoing, uuid, piece)
 }
 
-/** The person that had the id before the job; a name of its own for an id without one. */
+/** The person that had the id before the job; a unique name for an id without a person. */
 function originOf({ projectId }: UndoContext, { subject, before, after }: UndoRecordOf<'mapping'>): string {
   if (before !== null) return before.personUuid
   const derived = personUuid(projectId, subject)
   return derived === after?.personUuid ? derived : `id ${subject}`
 }
 
-/** The pieces that are linked with other ids of the survivor by later events of somebody else, by origin. */
+/** By origin, the pieces that later events of others link with other ids of the survivor. */
 function holdsOf(
   context: UndoContext,
   ids: readonly { readonly distinctId: string }[],
@@ -120,7 +120,7 @@ function holdsOf(
   return holds
 }
 
-/** Live data holds for good; of several jobs the one that was published first undoes it. */
+/** A hold by live data is permanent; of several jobs, the one that was published first undoes the piece. */
 function hold({ laterJobIds }: UndoContext, holds: Map<string, Hold>, origin: string, byJobId: number | null): void {
   const known = holds.get(origin)
   if (known?.byJobId === null) return
@@ -129,7 +129,7 @@ function hold({ laterJobIds }: UndoContext, holds: Map<string, Hold>, origin: st
   if (isFirst) holds.set(origin, { reason: 'undo_left:link_was_confirmed', byJobId })
 }
 
-/** Why a piece stays although nobody links it. */
+/** Why a piece stays although no link holds it. */
 function ownHold(context: UndoContext, undoing: Undoing, piece: Piece): Hold | null {
   const [{ subject, before }] = piece as [UndoRecordOf<'mapping'>]
   if (before !== null) {
@@ -169,16 +169,16 @@ function split(context: UndoContext, undoing: Undoing, survivorUuid: string, pie
   if (person?.before != null && !context.persons.has(origin)) {
     const ids = piece.map(({ subject }) => subject)
     const { properties } = person.before
-    // What was set stays with the survivor, and is noted; what the survivor's values kept from being set, is nowhere. What
-    // was unset is still in the undo record.
+    // Values that were set stay with the survivor, and are noted. Writes that the survivor's values blocked are stored nowhere,
+    // and properties that were unset are still in the undo record: both are applied here.
     const isNowhere = ({ op, key }: LaterWrite) =>
       op !== 'set' || (filteredProperties.has(key) && !Object.hasOwn(properties, key))
     const laterWrites = context.laterWritesOf(ids).filter(isNowhere)
-    // What the survivor has today came to it and not to this person, so an `$unset` takes whatever the undo record has.
+    // The survivor's current values came to it and not to this person, so an `$unset` removes any value in the undo record.
     const survivor = context.persons.get(survivorUuid)!
     const { subject } = withLaterWrites(personOf(person.before), survivor, laterWrites, emptyProfile)
     const identifiers = identifiersOf(context, ids)
-    // The earlier time of the survivor has hidden these.
+    // The survivor's earlier time has hidden these.
     const hidden = context.shadowedIn(ids).filter(({ firstMs }) => !hasLowered(context, survivorUuid, firstMs))
     const createdAtMs = hidden.reduce((first, { firstMs }) => Math.min(first, firstMs), subject.createdAtMs)
     const row = { ...subject, createdAtMs, isIdentified: subject.isIdentified || identifiers.length > 0 }
@@ -195,8 +195,8 @@ function split(context: UndoContext, undoing: Undoing, survivorUuid: string, pie
 }
 
 /**
- * What the person had for itself; the survivor keeps its own. Where the job had merged it into one that it merged away
- * later, the last survivor may have got some of it.
+ * Returns the person's own assignments; the survivor keeps its own. If the job had merged the person into one that it merged
+ * away later, the last survivor may have got some of them.
  */
 function returnAssignments(context: UndoContext, undoing: Undoing, uuid: string, survivorUuid: string): void {
   const kept = context.undoRecord('assignments', uuid)
@@ -241,8 +241,8 @@ function noteValuesThatStay(context: UndoContext, undoing: Undoing, survivorUuid
 }
 
 /**
- * Leaves pieces with the survivor, which keeps what it got from them: it goes back to what the merges alone would have made
- * of it.
+ * Leaves pieces with the survivor, which keeps what it got from them: it returns to the state that the merges alone would have
+ * given it.
  */
 function leave(
   context: UndoContext,
@@ -270,7 +270,7 @@ function leave(
   for (const undoRecord of [...moved, ...ofGone]) undoing.doneUndoRecords.push(undoRecord)
 }
 
-/** The later job will take the survivor back to what it was before the merges that it undoes. */
+/** Makes the later job restore the survivor to its state before the merges that that job undoes. */
 function handOverSurvivor(
   context: UndoContext,
   uuid: string,
@@ -282,7 +282,7 @@ function handOverSurvivor(
     context.handOver(count, toJobId)
   const ours = context.undoRecord('person', uuid)
   if (ours === undefined || merged === null) return
-  // A survivor that the job made has an id to begin with.
+  // A survivor created by the job has its first id through the job.
   if (ours.before === null)
     for (const { distinctId } of context.idsOf(uuid)) {
       const mapping = context.undoRecord('mapping', distinctId)
@@ -299,7 +299,7 @@ function handOverSurvivor(
   }
 }
 
-/** An undo record that was made for the later job, with what one more merge makes of the survivor. */
+/** An undo record that was made for the later job, with the effect of a further merge on the survivor. */
 function withMerge(
   made: NonNullable<UndoRecordOf<'person'>['after']>,
   before: Person,

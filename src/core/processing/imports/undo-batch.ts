@@ -1,4 +1,4 @@
-// What undoing a published job stands on: what was loaded of the project, what others did with it, and the undo records.
+// The inputs of undoing a published job: the loaded project state, the uses by other events, and the undo records.
 // Source: docs/wire/import.md §2.11.
 
 import type { Group } from '#core/groups/group.ts'
@@ -14,32 +14,32 @@ import { findShadowed, type LaterWriter, type Shadowed, withCreators } from './s
 import { groupSubject } from './undo-records.ts'
 
 export interface UndoBatch extends JobBatch {
-  /** The undo records of all subjects in `loaded`, as far as this job or later ones have any. */
+  /** The undo records that this job and later ones have of the subjects in `loaded`. */
   readonly undoRecords: readonly UndoRecord[]
-  /** What others have the distinct ids in `loaded` for. */
+  /** How other events use the distinct ids in `loaded`. */
   readonly uses: readonly OtherUse[]
-  /** What live events wrote with the distinct ids in `loaded`. */
+  /** The writes of live events with the distinct ids in `loaded`. */
   readonly laterWrites: readonly LaterWrite[]
-  /** What later imports wrote to persons in `loaded`. */
+  /** The writes of later imports to persons in `loaded`. */
   readonly importedKeys: readonly ImportedKey[]
-  /** The same of groups. */
+  /** The same for groups. */
   readonly importedGroupKeys: readonly ImportedGroupKey[]
-  /** Those of `laterJobIds` that wrote any of that, in that order. */
+  /** The jobs of `laterJobIds` that made any of these writes, in that order. */
   readonly laterWriters: readonly LaterWriter[]
-  /** What every other import wrote to persons in `loaded` that one with an undo record was merged into since. */
+  /** The writes of all other imports to persons in `loaded` into which a person with an undo record was merged since. */
   readonly keysOfSurvivors: readonly ImportedKey[]
   readonly writersOfSurvivors: readonly LaterWriter[]
-  /** Who else describes the groups in `loaded`. */
+  /** Other imports and live events that describe the groups in `loaded`. */
   readonly groupUses: readonly OtherGroupUse[]
-  /** The jobs of the project that were published after this one, in that order. */
+  /** The jobs of the project that were published after this one, in the order of publishing. */
   readonly laterJobIds: readonly number[]
 }
 
-/** What was loaded of the project, and the undo records, by name. */
+/** The loaded project state and the undo records, indexed. */
 export class UndoContext {
   readonly projectId: number
   readonly importJobId: number
-  /** As far as it is undone. */
+  /** As changed by the undo so far. */
   readonly persons: Map<string, Person>
   readonly mappings: ReadonlyMap<string, DistinctIdMapping>
   readonly groups: ReadonlyMap<string, Group>
@@ -89,7 +89,7 @@ export class UndoContext {
     this.groups = new Map(loaded.groups.filter(isOurs).map(row => [groupSubject(row), row]))
     const uses = allUses.map(use => (isLink(use) ? use : { ...use, otherId: null }))
     this.#uses = Map.groupBy(uses, ({ distinctId }) => distinctId)
-    // What was stored in the same millisecond stays as it was found.
+    // Writes of the same millisecond keep their order.
     const inOrder = laterWrites.toSorted((a, b) => a.storedAtMs - b.storedAtMs)
     const placed = inOrder.map((write, place) => ({ write, place }))
     this.#laterWrites = Map.groupBy(placed, ({ write }) => write.distinctId)
@@ -123,7 +123,7 @@ export class UndoContext {
     return this.#uses.get(distinctId) ?? []
   }
 
-  /** In the order in which they were stored, whichever of the ids they have. */
+  /** The later writes with any of these ids, in the order in which they were stored. */
   laterWritesOf(distinctIds: readonly string[]): readonly LaterWrite[] {
     return distinctIds
       .flatMap(id => this.#laterWrites.get(id) ?? [])
@@ -131,14 +131,14 @@ export class UndoContext {
       .map(({ write }) => write)
   }
 
-  /** What later imports wrote to a person with these ids. @param isSurvivor what every other import wrote instead. */
+  /** The writes of later imports to a person with these ids. @param isSurvivor if true, those of all other imports. */
   shadowedIn(distinctIds: readonly string[], isSurvivor = false): Shadowed[] {
     const keys = isSurvivor ? this.#keysOfSurvivors : this.#importedKeys
     const writes = distinctIds.flatMap(id => keys.get(id) ?? [])
     return findShadowed(withCreators(writes), isSurvivor ? this.#writersOfSurvivors : this.#laterWriters)
   }
 
-  /** The persons that later jobs merged into this one, as they would have been without the undone one. */
+  /** The persons that later jobs merged into this one, as they would have been without the undone job. */
   broughtTo(uuid: string): Brought[] {
     const moves = this.idsOf(uuid).flatMap(({ distinctId }) => this.laterUndoRecords('mapping', distinctId))
     const uuids = new Set(moves.flatMap(({ before }) => before?.personUuid ?? []))
@@ -152,7 +152,7 @@ export class UndoContext {
     })
   }
 
-  /** What any other import wrote to those that live events merged into this person. */
+  /** The writes of all other imports to persons that live events merged into this person. */
   shadowedOfJoined(uuid: string): Shadowed[] {
     if (!this.wasMergedInto(uuid)) return []
     const joined = this.idsOf(uuid).flatMap(({ distinctId, version }) => (version > 0 ? distinctId : []))
@@ -163,18 +163,18 @@ export class UndoContext {
     return findShadowed(this.#importedGroupKeys.get(subject) ?? [], this.#laterWriters)
   }
 
-  /** One of these ids that the job wrote to. */
+  /** One of these ids to which the job wrote. */
   idWrittenBy(importJobId: number, distinctIds: readonly string[]): string | undefined {
     return distinctIds.find(id => this.#importedKeys.get(id)?.some(write => write.importJobId === importJobId))
   }
 
-  /** The later links of a distinct id of this person that were asked for, by the other id, and are not there. */
+  /** Later links to a distinct id of this person that were requested by the other id but do not exist. */
   refusedLinksTo(distinctId: string, uuid: string): readonly OtherUse[] {
     const asked = this.#linksTo.get(distinctId) ?? []
     return asked.filter(use => use.isLater && this.#isElsewhere(use.distinctId, uuid))
   }
 
-  /** The same of those by the id itself. */
+  /** The same for links requested by the id itself. */
   refusedLinksFrom(distinctId: string, uuid: string): readonly OtherUse[] {
     return this.usesOf(distinctId).filter(
       ({ isLater, otherId }) => isLater && otherId !== null && this.#isElsewhere(otherId, uuid),
@@ -191,9 +191,9 @@ export class UndoContext {
   }
 
   /**
-   * Whose the ids of this person have been since the job: one that was never moved was of no other.
-   * @param before who the job's person was, and one of its ids, where that was merged into this one.
-   * @param areLinksKnown whether the links of the ids are known. Else any id that was moved may have been brought.
+   * The persons to which the ids of this person have belonged since the job: an id that was never moved had no other person.
+   * @param before the uuid and one id of the job's person, if it was merged into this one.
+   * @param areLinksKnown whether the links of the ids are known. If not, any moved id may have come from another person.
    */
   homesOf(uuid: string, before?: { readonly uuid: string; readonly anyId: string }, areLinksKnown = true): Homes {
     let mayBeJoined: boolean | null = before !== undefined || !areLinksKnown ? true : null
@@ -210,12 +210,12 @@ export class UndoContext {
     return this.idsOf(uuid).some(({ distinctId }) => this.bringerOf(distinctId, uuid) !== null)
   }
 
-  /** Who else describes a group: ids of jobs, 0 for live data. */
+  /** The other users of a group: ids of jobs, 0 for live data. */
   usersOfGroup(subject: string): readonly number[] {
     return this.#groupUsers.get(subject) ?? []
   }
 
-  /** The first of the later jobs if all of these are such; null if there is anybody else, or nobody. */
+  /** The first of these users if all of them are later jobs; null if there are other users, or none. */
   findSuccessor(userIds: Iterable<number>): number | null {
     const users = new Set(userIds)
     const areLater = users.size > 0 && [...users].every(id => this.laterJobIds.includes(id))
@@ -227,12 +227,12 @@ export class UndoContext {
     return this.undoRecordOfJob(this.importJobId, kind, subject)
   }
 
-  /** What a person got by the merges of the job. */
+  /** The assignments that a person got by the merges of the job. */
   assignmentsGivenTo(uuid: string): readonly GivenAssignments[] {
     return this.#assignmentsGivenTo.get(uuid) ?? []
   }
 
-  /** What the job made of the persons that are this one today, itself first. */
+  /** The profiles before and after the job of all persons that are this one now, its own first. */
   #sidesIn(uuid: string): Sides[] {
     const undoRecords = this.#undoRecordsIn.get(uuid) ?? []
     const inOrder = undoRecords.toSorted((a, b) => Number(b.subject === uuid) - Number(a.subject === uuid))
@@ -247,12 +247,12 @@ export class UndoContext {
     return this.#undoRecords.get(nameOf({ importJobId, kind, subject })) as UndoRecordOf<Kind> | undefined
   }
 
-  /** The undo records that later jobs have of a subject. */
+  /** The undo records of later jobs for a subject. */
   laterUndoRecords<Kind extends UndoRecord['kind']>(kind: Kind, subject: string): UndoRecordOf<Kind>[] {
     return this.laterJobIds.flatMap(id => this.undoRecordOfJob(id, kind, subject) ?? [])
   }
 
-  /** The later job that has brought an id to a person; null if it was there before, or others have. */
+  /** The later job that moved an id to this person; null if the person already had it, or other events moved it. */
   bringerOf(distinctId: string, uuid: string): number | null {
     if (this.undoRecord('mapping', distinctId)?.after?.personUuid === uuid) return null
     const moves = this.laterUndoRecords('mapping', distinctId)
@@ -265,7 +265,7 @@ export class UndoContext {
     this.#rewritten.set(nameOf(undoRecord), undoRecord)
   }
 
-  /** Lets a later job undo what this one cannot: it goes back to what was there before this one. */
+  /** Makes a later job undo what this one cannot: undoing that job then restores the state before this one. */
   handOver(undoRecord: UndoRecord, toJobId: number): void {
     const theirs = this.undoRecordOfJob(toJobId, undoRecord.kind, undoRecord.subject)
     this.rewrite({ ...(theirs ?? undoRecord), importJobId: toJobId, before: undoRecord.before } as UndoRecord)

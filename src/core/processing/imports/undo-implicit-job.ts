@@ -1,6 +1,6 @@
-// Undoing an implicit job: what it wrote is recognised by its marks, because nothing was kept from
-// before. A key that it wrote gets what other imports and later live events wrote beneath it, or is removed; a person or a
-// group that nobody else uses goes, too. Merges and times of creation stay.
+// Undoes an implicit job: its writes are recognized by its marks, because it has no undo records. A key that it wrote gets the
+// shadowed value of other imports and later live events, or is removed; a person or a group that nothing else uses is removed
+// as well. Merges and times of creation stay.
 // Source: docs/wire/import.md §2.11; docs/decisions/0053-import-jobs.md.
 
 import type { Group } from '#core/groups/group.ts'
@@ -15,13 +15,13 @@ import type { UndoBatch, UndoContext } from './undo-batch.ts'
 import { groupSubject } from './undo-records.ts'
 import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
 
-/** As for a job, with every published job of the project as a later one: an implicit job has no place among them. */
+/** As for a job, but every published job of the project counts as later: an implicit job has no place among them. */
 export interface UndoImplicitJobBatch extends UndoBatch {
-  /** The distinct ids in `loaded` with rows that are not the job's. */
+  /** The distinct ids in `loaded` that have rows of other events. */
   readonly usedIds: ReadonlySet<string>
 }
 
-/** @param uuids the persons to look at; `loaded` has every id of each. */
+/** @param uuids the persons to undo; `loaded` must have every id of each. */
 export function undoImplicitJobOfPersons(batch: UndoImplicitJobBatch, uuids: readonly string[]): PublishedBatch {
   const publishedVersions = new Map(
     Array.from(batch.publishedOverrides ?? [], override => [override.distinctId, override.version]),
@@ -56,7 +56,7 @@ function undoImplicitJobOfPerson(
   const { uuid } = person
   const ids = context.idsOf(uuid).map(({ distinctId }) => distinctId)
   const shadowed = context.shadowedIn(ids)
-  // When an implicit job is undone, the links of the ids are not loaded.
+  // For implicit jobs, the links of the ids are not loaded.
   const homes = context.homesOf(uuid, undefined, false)
   const { subject, unsure, missing } = withWritesBeneath(without, person, context.laterWritesOf(ids), shadowed, {
     homes,
@@ -85,8 +85,8 @@ function undoImplicitJobOfPerson(
 }
 
 /**
- * Leaves persons of the implicit job as they are, because nobody can say what others have them for. They keep their marks, so a worker
- * that begins the step anew finds and counts them again.
+ * Leaves persons of the implicit job unchanged, because their other uses are unknown. They keep their marks, so a worker that
+ * restarts the step finds and counts them again.
  */
 export function leaveImplicitJobOfPersons(batch: JobBatch, uuids: readonly string[]): PublishedBatch {
   return leaveAll(
@@ -95,7 +95,7 @@ export function leaveImplicitJobOfPersons(batch: JobBatch, uuids: readonly strin
   )
 }
 
-/** Leaves groups as they are, for the same reason. */
+/** Leaves groups unchanged, for the same reason. */
 export function leaveImplicitJobOfGroups(batch: JobBatch, groups: readonly GroupName[]): PublishedBatch {
   return leaveAll(
     batch,
@@ -111,7 +111,7 @@ function leaveAll({ importJobId }: JobBatch, subjects: readonly Record<string, s
 
 type GroupName = Pick<Group, 'typeIndex' | 'key'>
 
-/** @param groups the groups to look at. */
+/** @param groups the groups to undo. */
 export function undoImplicitJobOfGroups(batch: UndoBatch, groups: readonly GroupName[]): PublishedBatch {
   return undo(batch, (context, undoing) => {
     for (const name of groups) {
@@ -144,7 +144,7 @@ function undoImplicitJobOfGroup(context: UndoContext, undoing: Undoing, group: G
   addUndoRecords(context, undoRecord, beneath, () => now)
 }
 
-/** A published job's undo record of the subject, as if the implicit job had never been. */
+/** A published job's undo record of the subject, as if the implicit job had never existed. */
 function withoutImplicitJob(context: UndoContext, undone: ProfileUndoRecord, shadowed: readonly Shadowed[]) {
   return (undoRecord: ProfileUndoRecord) =>
     undoRecordWithShadowed(

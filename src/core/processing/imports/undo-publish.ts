@@ -1,6 +1,6 @@
-// Undoing what a published import job did to persons and groups, from the undo records that publishing kept: they go back to
-// what they were, key by key where somebody else has written since. What cannot go back stays as it is and is noted. The
-// undo records of later jobs are changed alike, so that undoing those does not bring back what this one wrote.
+// Undoes the changes of a published import job to persons and groups, using the undo records stored by publishing: they return
+// to their earlier state, key by key if others have written since. What cannot be undone stays and is noted. The undo records
+// of later jobs are changed accordingly, so that undoing those does not restore this job's values.
 // Pure; `services/imports/undo-job.ts` loads and commits. Source: docs/wire/import.md §2.11.
 
 import type { Group } from '#core/groups/group.ts'
@@ -31,21 +31,21 @@ import {
   undo,
 } from './undoing.ts'
 
-/** Takes persons back to what they were. @param subjects their undo records' names. */
+/** Restores persons. @param subjects the subjects of their undo records. */
 export function undoPersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
   return undoSubjects(batch, subjects, findPersonRecord, (context, undoing, undoRecord) => {
     if (undoRecord.after !== null) undoPerson(context, undoing, undoRecord, undoRecord.after)
   })
 }
 
-/** Leaves persons as they are, because nobody can say what others have them for. */
+/** Leaves persons unchanged, because their other uses are unknown. */
 export function leavePersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
   return undoSubjects(batch, subjects, findPersonRecord, (_context, undoing, { subject, after }) => {
     if (after !== null) undoing.notes.push({ reason: 'undo_left:events_not_readable', details: { personId: subject } })
   })
 }
 
-/** Leaves groups as they are, for the same reason. */
+/** Leaves groups unchanged, for the same reason. */
 export function leaveGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
   return undoSubjects(batch, subjects, findGroupRecord, (_context, undoing, { after }) => {
     if (after === null) return
@@ -54,7 +54,7 @@ export function leaveGroups(batch: UndoBatch, subjects: readonly string[]): Publ
   })
 }
 
-/** Takes groups back to what they were. @param subjects their undo records' names. */
+/** Restores groups. @param subjects the subjects of their undo records. */
 export function undoGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
   return undoSubjects(batch, subjects, findGroupRecord, (context, undoing, undoRecord) => {
     if (undoRecord.after !== null) undoGroup(context, undoing, undoRecord, undoRecord.after)
@@ -64,7 +64,7 @@ export function undoGroups(batch: UndoBatch, subjects: readonly string[]): Publi
 const findPersonRecord = (context: UndoContext, subject: string) => context.undoRecord('person', subject)
 const findGroupRecord = (context: UndoContext, subject: string) => context.undoRecord('group', subject)
 
-/** Every undo record that is found is done afterwards. */
+/** Marks every undo record that is found as done. */
 function undoSubjects<Of extends UndoRecord>(
   batch: UndoBatch,
   subjects: readonly string[],
@@ -81,7 +81,7 @@ function undoSubjects<Of extends UndoRecord>(
   })
 }
 
-/** Notes a group type that stays, and leaves it to another job that names it to delete it. */
+/** Notes a group type that stays, and makes another job that names it responsible for deleting it. */
 export function leaveGroupType(undoRecord: UndoRecord, successorId: number | null, reason: UndoRefusal): ChunkChanges {
   const { importJobId, subject } = undoRecord
   const details = { groupTypeIndex: Number(subject) }
@@ -138,8 +138,8 @@ function undoPerson(
   } = withWritesBeneath(without, isSame ? person : withHidden(person, { before, after }), later, shadowed, {
     ...{ homes, added: new Set(isSame ? keysAdded(before, after) : []) },
   })
-  // What the survivor of a later merge has instead, may always have been its own. And of a survivor, undoing what the job
-  // did to one that was merged into it may have taken the job's value already.
+  // Another value of the survivor of a later merge may always have been the survivor's own. And undoing the job's changes to a
+  // person that was merged into the survivor may already have removed the job's value.
   const isJoined = context.idsOf(person.uuid).some(({ version }) => version > 0)
   const ofOthers = shadowed.map(({ profile }) => profile)
   const wasTaken = (key: string) => isJoined && isJoinOf(ofOthers, key, person)
@@ -175,12 +175,12 @@ function undoPerson(
     handOverIdentity(context, undoRecord, { ...row, version, anyId: after.anyId }, identifiers)
 }
 
-/** Whether the job made it, or an implicit job that is undone by now: anybody else leaves a property with a person. */
+/** Whether the job created it, or an implicit job that has been undone: any other creator leaves a property. */
 function wasNothing(before: Profile | null): boolean {
   return before === null || Object.keys(before.properties).length + Object.keys(before.marks).length === 0
 }
 
-/** @returns whether nobody but the job has anything of the person, so that it is removed. */
+/** Removes a person that only the job uses. @returns whether it was removed. */
 function removePerson(
   context: UndoContext,
   undoing: Undoing,
@@ -205,8 +205,8 @@ function removePerson(
 }
 
 /**
- * Notes that a person which the job made stays. If only later jobs use it, the first of them removes it.
- * @returns that job.
+ * Notes that a person created by the job stays. If only later jobs use it, undoing the first of them will remove it.
+ * @returns that job; null if there is none.
  */
 function keepPerson(context: UndoContext, undoing: Undoing, undoRecord: UndoRecordOf<'person'>): number | null {
   const { subject } = undoRecord
@@ -229,7 +229,7 @@ function keepPerson(context: UndoContext, undoing: Undoing, undoRecord: UndoReco
   return successorId
 }
 
-/** To a later job that merged the person away, it is one that never was. */
+/** Changes the undo records of later jobs that merged the person away, as if it had never existed. */
 function forgetMadePerson(context: UndoContext, uuid: string, { anyId }: PersonValue): void {
   const home = context.mappings.get(anyId)?.personUuid ?? ''
   for (const undoRecord of context.laterUndoRecords('person', uuid)) context.rewrite({ ...undoRecord, before: null })
@@ -238,7 +238,7 @@ function forgetMadePerson(context: UndoContext, uuid: string, { anyId }: PersonV
       if (undoRecord.before?.personUuid === uuid) context.rewrite({ ...undoRecord, before: null })
 }
 
-/** The time of creation of a person that another one was merged into, which took over the earlier of both. */
+/** The time of creation of a person into which another was merged: the merge took the earlier time of both. */
 function createdAtOfMerged(
   context: UndoContext,
   undoing: Undoing,
@@ -261,7 +261,7 @@ function createdAtOfMerged(
   return person.createdAtMs
 }
 
-/** The later job for which the job's person never was, takes it over. */
+/** Hands the undo record of a person created by the job over to the later job that is to remove the person. */
 function handOverPerson(
   context: UndoContext,
   undoRecord: UndoRecordOf<'person'>,
@@ -275,7 +275,7 @@ function handOverPerson(
   context.rewrite({ ...undoRecord, importJobId: successorId, before: null, after: { ...now, anyId: after.anyId } })
 }
 
-/** A person that is written for several undo records is written once, from what was loaded. @returns its version then. */
+/** Writes a person once, even for several undo records, based on the loaded version. @returns its new version. */
 function writePerson(context: UndoContext, undoing: Undoing, person: Person, row: Person): number {
   const known = undoing.persons.get(person.uuid)
   const version = known?.row.version ?? row.version
@@ -299,7 +299,7 @@ function undoGroup(context: UndoContext, undoing: Undoing, undoRecord: UndoRecor
   const users = context.usersOfGroup(subject)
   const successorId = context.findSuccessor(users)
   const isTheJobs = isUntouched || Object.keys(revertSubject(group, before, after).subject.properties).length === 0
-  // Whoever describes a group without properties, uses it as well.
+  // Describing a group without properties also counts as a use.
   if (wasNothing(before) && users.length === 0 && isTheJobs) {
     undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
     return

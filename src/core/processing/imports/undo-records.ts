@@ -1,5 +1,5 @@
-// What persons, mappings and groups were before a commit of an import job, and what they are after it: from these a
-// published job is undone.
+// Undo records: persons, mappings and groups before and after a commit of an import job, from which the published job can be
+// undone.
 
 import type { Group } from '#core/groups/group.ts'
 import type { UndoRecord, UndoRecordOf } from '#core/imports/import-changes.ts'
@@ -10,8 +10,8 @@ import type { ProjectState } from '#core/processing/chunk-state.ts'
 type Changes = Pick<ChunkChanges, 'persons' | 'deletedPersons' | 'mappings' | 'groups' | 'groupTypes'>
 
 /**
- * The undo records of all that a commit changes in a project.
- * @param state as the changes left it.
+ * The undo records of everything that a commit changes in a project.
+ * @param state after the changes.
  */
 export function makeUndoRecords(
   importJobId: number,
@@ -72,7 +72,7 @@ export function makeUndoRecords(
   return [...ofPersons, ...ofMerged, ...ofMappings, ...ofGroups]
 }
 
-/** How many ids the persons had after the job linked some: a later link by anybody else is noticed by another number. */
+/** The number of ids of each person after the job's links: a different number reveals a later link by other events. */
 export function makeIdCountRecords(
   importJobId: number,
   state: ProjectState,

@@ -1,4 +1,4 @@
-// What is there after a published job is undone. How it is undone is free to change, so nothing here names an undo record.
+// Tests the state after a published job is undone. How it is undone is free to change, so nothing here names an undo record.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -54,7 +54,7 @@ function published(state: StagingState, links: readonly (readonly string[])[]): 
   )
 }
 
-/** Nobody else has any event of the ids, unless said otherwise. */
+/** By default, no other events use the ids. */
 function undoBatch(state: StagingState, over: Partial<UndoBatch> = {}): UndoBatch {
   return {
     ...batchOf(state),
@@ -88,7 +88,7 @@ function undone(state: StagingState, over: Partial<UndoBatch> = {}): { state: St
 }
 
 describe('undoing a published job', () => {
-  it('leaves what was there before, whatever the job linked and wrote', () => {
+  it('restores the persons that existed before, whatever the job linked and wrote', () => {
     const ids = ['ada', 'anon', 'bob', 'cy']
     const properties = (from: string) =>
       fc.dictionary(fc.constantFrom('a', 'b'), fc.constantFrom(`${from} 1`, `${from} 2`, null))
@@ -104,7 +104,7 @@ describe('undoing a published job', () => {
         fc.array(fc.shuffledSubarray(ids, { minLength: 2, maxLength: 2 }), { maxLength: 3 }),
         (live, job, links) => {
           const before = stagingState({
-            // Every live person names the event that made it.
+            // Every live person has the event that created it.
             persons: [...new Map(live)].map(([id, { properties, ...of }]) => ({
               ...{ id, properties: { ...properties, [creatorKey]: 'live' }, ...of },
             })),
@@ -119,7 +119,7 @@ describe('undoing a published job', () => {
     )
   })
 
-  it('leaves groups as they were', () => {
+  it('restores groups', () => {
     for (const groups of [[], [aGroup({ key: 'acme', properties: { a: 1 }, createdAtMs: 9 })]]) {
       const theirs = { a: 2, b: 2 }
       const staged = stagedGroup('acme', theirs, { marks: { b: mark('import_set', jobId) }, createdAtMs: 3 })
@@ -137,14 +137,14 @@ describe('undoing a published job', () => {
     expected: JsonObject | null,
     reasons: readonly string[],
   ][] = [
-    ['leaves what live events have set since', of => ({ ...of, c: 3 }), { a: 1, c: 3 }, []],
+    ['keeps properties that live events have set since', of => ({ ...of, c: 3 }), { a: 1, c: 3 }, []],
     [
-      'leaves a later value of a key of the job',
+      'keeps a later live value of a key that the job wrote',
       of => ({ ...of, b: 3 }),
       { a: 1, b: 3 },
       ['undo_left:property_was_written'],
     ],
-    ['leaves a key of the job that is gone', ({ a }) => ({ a: a! }), { a: 1 }, []],
+    ['does not restore a key of the job that was removed since', ({ a }) => ({ a: a! }), { a: 1 }, []],
   ]
   for (const [name, since, expected, reasons] of cases)
     it(name, () => {
@@ -160,7 +160,7 @@ describe('undoing a published job', () => {
       assert.deepEqual(after.reasons, reasons)
     })
 
-  it('leaves a person that the job made to others who use it', () => {
+  it('keeps a person that the job created if other events use it', () => {
     const before = stagingState({ staged: [theirs] })
     const use = { importJobId: 0, distinctId: 'ada', otherId: null, isLater: true, writes: false }
     for (const [uses, expected, reasons] of [
@@ -176,7 +176,7 @@ describe('undoing a published job', () => {
     }
   })
 
-  it('leaves a merge that a live event has made as well', () => {
+  it('keeps a merge that a live event has confirmed', () => {
     const before = stagingState({ persons: [{ id: 'ada' }, { id: 'anon' }] })
     const use = { importJobId: 0, distinctId: 'ada', otherId: 'anon', isLater: true, writes: false }
     const after = undone(published(before, [['ada', 'anon']]), { uses: [use] })
@@ -189,7 +189,7 @@ describe('undoing a published job', () => {
 })
 
 describe('undoing an implicit job', () => {
-  it('takes away what carries their mark, and persons that nobody else has', () => {
+  it('removes values with its mark, and persons and groups that nothing else uses', () => {
     const [byImplicitJob, ofOther, live] = [mark('import_set', jobId), mark('import_set', 8), mark('live_once', 0)]
     const properties = { a: 1, b: 2, c: 3, d: 4 }
     const marks = { b: byImplicitJob, c: ofOther, d: live }

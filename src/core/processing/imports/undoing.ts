@@ -1,5 +1,5 @@
-// What undoing a published job collects: rows to write and to remove, undo records that are done or rewritten, and notes of what
-// stays. Source: docs/wire/import.md §2.11.
+// Collects the changes of undoing a published job: rows to write and to remove, undo records that are done or rewritten, and
+// notes about what stays. Source: docs/wire/import.md §2.11.
 
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
@@ -11,37 +11,37 @@ import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { countedNotes, type PublishedBatch } from './publish-staging.ts'
 import { type UndoBatch, UndoContext } from './undo-batch.ts'
 
-/** What is left as it is, and why. The names are those of the job's notes. */
+/** Why something is left unchanged. The names are the reasons of the job's notes. */
 export type UndoRefusal =
-  /** Somebody has linked or unlinked ids of the merged person since, or merged it. */
+  /** Other events have linked or unlinked ids of the merged person since, or merged it. */
   | 'undo_left:merge_was_built_on'
   /** Live data or another job links the same ids. */
   | 'undo_left:link_was_confirmed'
-  /** A later link of somebody else was refused because of what the job linked. It would have to be sent again. */
+  /** A later link of other events was refused because of the job's links. It would have to be sent again. */
   | 'undo_left:link_was_refused'
-  /** An id that had no person before; other events use the one that it was linked to. */
+  /** The id had no person before, and other events use the person that it was linked to. */
   | 'undo_left:link_is_used'
-  /** The merge is split; what other events of the person that comes back have written since stays where it is. */
+  /** The merge is split, but values that other events of the restored person have written since stay with the survivor. */
   | 'undo_left:values_stay_with_survivor'
-  /** A later value of somebody else. */
+  /** Other events have written a later value. */
   | 'undo_left:property_was_written'
-  /** The job's value had taken the place of one that a later import sent, for which the subject has no room. */
+  /** The job's value had shadowed one of a later import, which would make the subject too large. */
   | 'undo_left:outranked_value_is_missing'
-  /** A merge by somebody else has taken over the earlier time of creation. */
+  /** Another merge has taken over the earlier time of creation. */
   | 'undo_left:created_at_was_merged'
-  /** The job made it, and other events use it. */
+  /** The job created it, and other events use it. */
   | 'undo_left:person_is_used'
   | 'undo_left:group_is_used'
   | 'undo_left:group_type_is_used'
-  /** Others have used it so much that the event store cannot tell for what. */
+  /** It has too many other events for the event store to evaluate. */
   | 'undo_left:events_not_readable'
   /** Deleted since. */
   | 'undo_left:person_is_gone'
   | 'undo_left:group_is_gone'
 
-/** What undoing collects. */
+/** The collected changes of an undo. */
 export interface Undoing {
-  /** By uuid: two undo records may be of what is one person today. */
+  /** By uuid: two undo records may belong to what is now one person. */
   readonly persons: Map<string, Versioned<Person>>
   readonly mappings: Versioned<DistinctIdMapping>[]
   readonly groups: Versioned<Group>[]
@@ -112,7 +112,7 @@ export function moveBack(undoing: Undoing, now: DistinctIdMapping, personId: str
   undoing.overrides.push({ projectId, distinctId, personId, version })
 }
 
-/** Where an id had an override, a higher one has to say that its rows have the person derived from the id again. */
+/** If an id had an override, a higher one must map its rows to the person derived from the id again. */
 export function removeMapping(undoing: Undoing, { projectId, distinctId, version }: DistinctIdMapping): void {
   undoing.removedMappings.push({ projectId, distinctId, loadedVersion: version })
   if (version === 0) return
@@ -121,7 +121,7 @@ export function removeMapping(undoing: Undoing, { projectId, distinctId, version
   undoing.nextVersions.push({ projectId, distinctId, version: version + 2 })
 }
 
-/** What taking an id from its person needs. @param publishedVersion of an override that an earlier try has written. */
+/** The changes that detach an id from its person. @param publishedVersion of an override that an earlier try has written. */
 export function removedMapping(
   { projectId, distinctId, version: loadedVersion }: DistinctIdMapping,
   publishedVersion: number | undefined,
@@ -137,8 +137,8 @@ export function removedMapping(
 }
 
 /**
- * Says which links of others were refused because of what the job did to the person of these ids: it identified the person
- * to which the other id was to be linked, or it made (`isMade`) the person of an id that would have joined another one.
+ * Notes links of other events that were refused because of the job's changes to the person of these ids: the job identified
+ * the person to which the other id was to be linked, or created (`isMade`) the person of an id that would have joined another.
  */
 export function noteRefusedLinks(
   context: UndoContext,
@@ -154,13 +154,13 @@ export function noteRefusedLinks(
       undoing.notes.push({ reason: 'undo_left:link_was_refused', details: { distinctId, otherId } })
 }
 
-/** Says which values of later imports do not come back for want of room. */
+/** Notes values of later imports that are not restored because the subject would be too large. */
 export function noteMissing(undoing: Undoing, details: JsonObject, keys: readonly string[]): void {
   for (const key of keys)
     undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
 }
 
-/** The person without what only its undo record has. */
+/** The person without the field that only undo records have. */
 export function personOf({ anyId: _, ...person }: Person & { readonly anyId?: string }): Person {
   return person
 }
